@@ -1,0 +1,87 @@
+"""Decoding without I/O: a decoder asks for byte ranges and is later given the buffers.
+
+A decoder is a generator. It yields lists of `ByteRange` (offsets from the start of the data file),
+is sent one `pyarrow.Buffer` per range, and finally returns its result. What drives it decides how
+the bytes are fetched; `together` lets many decoders share each round, so that a scan of many
+columns costs as many rounds as its deepest column, not the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.store.base import ByteRange
+
+T = TypeVar("T")
+
+Decoding = Generator[Sequence[ByteRange], Sequence[pa.Buffer], T]
+"""A running decoder with result T."""
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Rows ``start`` (inclusive) to ``stop`` (exclusive)."""
+
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowIndices:
+    """Single rows: strictly ascending row numbers, at least one."""
+
+    values: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+Rows = RowRange | RowIndices
+"""Which rows of a page, a column or a file are wanted; results keep ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeContext:
+    """What a decoder may know of its surroundings.
+
+    ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
+    ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
+    """
+
+    coalesce_gap: int
+    file_size: int
+
+
+def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
+    """Run decoders side by side; each round asks for the ranges of all that are still running."""
+    results: dict[int, T] = {}
+    waiting: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
+    for number, decoding in enumerate(decodings):
+        try:
+            waiting.append((number, decoding, next(decoding)))
+        except StopIteration as done:
+            results[number] = done.value
+    while waiting:
+        buffers = yield [r for _, _, ranges in waiting for r in ranges]
+        position = 0
+        still: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
+        for number, decoding, ranges in waiting:
+            mine = buffers[position : position + len(ranges)]
+            position += len(ranges)
+            try:
+                still.append((number, decoding, decoding.send(mine)))
+            except StopIteration as done:
+                results[number] = done.value
+        waiting = still
+    return [results[number] for number in range(len(decodings))]

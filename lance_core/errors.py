@@ -1,0 +1,183 @@
+"""Every exception that this project raises.
+
+::
+
+    LanceError
+    ├── InvalidInputError (ValueError)          the caller's argument cannot be used
+    │   ├── SchemaMismatchError                 data does not fit the table's schema
+    │   └── InvalidPathError                    a path that is absolute, empty or leaves its root
+    ├── NotFoundError (FileNotFoundError)
+    │   ├── ObjectNotFoundError                 no object at a path of a store
+    │   └── DatasetNotFoundError (ValueError)   no table, or no such version, at a URI
+    ├── ExistsError (FileExistsError)
+    │   ├── ObjectExistsError                   a conditional write was definitely not applied
+    │   └── DatasetExistsError                  ``mode="create"`` on an existing table
+    ├── CorruptFileError (ValueError, OSError)  stored bytes contradict the format
+    ├── UnsupportedFeatureError (NotImplementedError)
+    ├── PluginError
+    │   ├── PluginNotFoundError (ImportError)   no provider for a key, with the remedy
+    │   ├── PluginConflictError                 two providers of one key
+    │   └── PluginLoadError                     a provider that fails to load or is malformed
+    ├── StoreError (OSError)                    a store call failed
+    │   └── OutcomeUnknownError                 a write may or may not have been applied
+    └── CommitError (OSError)
+        ├── CommitConflictError                 definitely not applied, another commit is in the way
+        │   └── RetryableCommitConflictError    repeating the operation on the new version may work
+        ├── CommitUnknownError                  whether the commit was applied could not be found out
+        └── NoSafeCommitHandlerError            the store guarantees too little to commit
+
+Every class can be pickled; keyword attributes survive.
+"""
+
+from __future__ import annotations
+
+
+class LanceError(Exception):
+    """Base class of all errors of this project."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidInputError(LanceError, ValueError):
+    """The caller passed something that cannot be used; nothing was written."""
+
+
+class SchemaMismatchError(InvalidInputError):
+    """The data's schema does not fit the table's schema."""
+
+
+class InvalidPathError(InvalidInputError):
+    """A path that is empty, absolute or would leave the root it is relative to."""
+
+
+class NotFoundError(LanceError, FileNotFoundError):
+    """Something that was asked for by name does not exist."""
+
+
+class ObjectNotFoundError(NotFoundError):
+    """A store has no object at ``path``."""
+
+    def __init__(self, path: str, where: str = "") -> None:
+        super().__init__(path)
+        self.path = path
+        self.where = where
+        self.message = f"no object at {path!r}" + (f" in {where}" if where else "")
+
+
+class DatasetNotFoundError(NotFoundError, ValueError):
+    """No table, or no such version of it, at a URI."""
+
+
+class ExistsError(LanceError, FileExistsError):
+    """Something is already there."""
+
+
+class ObjectExistsError(ExistsError):
+    """A write that must create found an object at ``path``; it was definitely not applied."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+        self.message = f"an object already exists at {path!r}"
+
+
+class DatasetExistsError(ExistsError):
+    """A table already exists where one was to be created."""
+
+
+class CorruptFileError(LanceError, ValueError, OSError):
+    """Stored bytes contradict the format.
+
+    ``path`` names the file ("" when the caller has not said yet), ``offset`` is in bytes from the
+    start of the file (None when unknown), ``field`` is a dotted field path or a message field.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        path: str = "",
+        offset: int | None = None,
+        field: str = "",
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = path
+        self.offset = offset
+        self.field = field
+        where = [f"file {path!r}"] if path else []
+        where += [f"offset {offset}"] if offset is not None else []
+        where += [f"field {field!r}"] if field else []
+        self.message = f"{', '.join(where)}: {reason}" if where else reason
+
+    def at(
+        self, path: str = "", offset: int | None = None, field: str = ""
+    ) -> CorruptFileError:
+        """This error with the places that it did not name yet filled in."""
+        return CorruptFileError(
+            self.reason,
+            self.path or path,
+            self.offset if self.offset is not None else offset,
+            self.field or field,
+        )
+
+
+class UnsupportedFeatureError(LanceError, NotImplementedError):
+    """The format or the API knows this, this version of the library does not."""
+
+
+class PluginError(LanceError):
+    """Base of errors about plugins."""
+
+
+class PluginNotFoundError(PluginError, ImportError):
+    """No plugin provides what was asked for; the text lists what is there and what to install."""
+
+
+class PluginConflictError(PluginError):
+    """Two plugins provide the same key; the text names both."""
+
+
+class PluginLoadError(PluginError):
+    """A plugin failed to load or offered something malformed."""
+
+
+class StoreError(LanceError, OSError):
+    """A store call failed and, if it was a write, was definitely not applied."""
+
+
+class OutcomeUnknownError(StoreError):
+    """A write was sent and whether it was applied is unknown (lost response, timeout)."""
+
+
+class CommitError(LanceError, OSError):
+    """Base of errors of a commit."""
+
+
+class CommitConflictError(CommitError):
+    """The commit was definitely not applied: an earlier commit is incompatible with it."""
+
+
+class RetryableCommitConflictError(CommitConflictError):
+    """Not applied; doing the whole operation again on the newest version may succeed."""
+
+
+class CommitUnknownError(CommitError):
+    """Whether the commit was applied could not be found out; its files must be kept.
+
+    ``transaction_uuid`` and ``version`` say what to look for: the commit was applied exactly if
+    the manifest of ``version`` carries that transaction.
+    """
+
+    def __init__(self, message: str, transaction_uuid: str = "", version: int = 0) -> None:
+        super().__init__(message)
+        self.transaction_uuid = transaction_uuid
+        self.version = version
+
+
+class NoSafeCommitHandlerError(CommitError):
+    """No commit handler's requirements are met by the store; reading still works."""

@@ -1,0 +1,182 @@
+"""The store contract: bytes at paths.
+
+A store is rooted: every path is relative to the root that the store was opened at, segments are
+separated by ``/``, and no path reaches outside. What an implementer writes is `ObjectStore`;
+convenience is plain functions elsewhere in this package.
+
+How a call ends. Returning means *applied*. `ObjectExistsError`, `ObjectNotFoundError`,
+`InvalidPathError` and any `StoreError` other than `OutcomeUnknownError` mean *not applied*.
+`OutcomeUnknownError` means *unknown*: the write may have landed, or may still land. Callers must
+treat every other exception from a write as unknown too.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from types import TracebackType
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lance_core.errors import UnsupportedFeatureError
+
+BytesLike = pa.Buffer | bytes | bytearray | memoryview
+
+Buffers = BytesLike | Sequence[pa.Buffer]
+"""What a write accepts: one buffer, or several that are written one after the other."""
+
+
+class PutMode(enum.Enum):
+    """What a write does when an object is already there."""
+
+    overwrite = "overwrite"
+    create = "create"
+    """Fail with `ObjectExistsError`, atomically: of any number of writers exactly one succeeds."""
+
+
+class ByteRange(NamedTuple):
+    """Bytes ``start`` (inclusive) to ``stop`` (exclusive) of an object, ``0 <= start <= stop``."""
+
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """What a store knows of an object. ``size`` in bytes, ``last_modified`` with a time zone."""
+
+    path: str
+    size: int
+    last_modified: datetime
+    etag: str | None = None
+
+
+class Guarantee(enum.Enum):
+    """Whether a store guarantees something; UNKNOWN is settled by the probe."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCapabilities:
+    """What a store guarantees. Nothing is assumed: the default of everything is UNKNOWN or NO."""
+
+    put_if_absent: Guarantee = Guarantee.UNKNOWN
+    multipart_if_absent: Guarantee = Guarantee.NO
+    rename_if_absent: Guarantee = Guarantee.NO
+    link_if_absent: Guarantee = Guarantee.NO
+    copy_if_absent: Guarantee = Guarantee.NO
+    ordered_list: Guarantee = Guarantee.NO
+    """`ObjectStore.list` yields paths in ascending byte order and honours ``start_after`` cheaply."""
+    strong_reads: Guarantee = Guarantee.UNKNOWN
+    """A read or listing that starts after a write returned sees that write."""
+    range_reads: Guarantee = Guarantee.YES
+
+    def guaranteed(self) -> frozenset[str]:
+        """The names of all capabilities that are YES."""
+        return frozenset(
+            f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES
+        )
+
+
+class ObjectWriter(ABC):
+    """A streaming write of one object. Nothing is visible before `close` returns.
+
+    As a context manager it closes on success and aborts on an exception.
+    """
+
+    @abstractmethod
+    def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
+        """Append ``data``. The caller keeps it unchanged until `close` returns."""
+
+    @abstractmethod
+    def tell(self) -> int:
+        """Number of bytes written so far."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Make the object visible; outcomes as of `ObjectStore.put`."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Drop what was written. Never raises for a writer that is already closed or aborted."""
+
+    def __enter__(self) -> ObjectWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+class ObjectStore(ABC):
+    """The least that an implementer writes. All methods are thread-safe and blocking."""
+
+    coalesce_gap: int = 1 << 20
+    """Ranges less than this many bytes apart are cheaper to read as one (decoders merge them).
+    A store that hands out views of mapped memory sets it very large."""
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> StoreCapabilities:
+        """What this instance guarantees."""
+
+    @abstractmethod
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        """The bytes of each range, in the order given; the store may fetch them in parallel.
+
+        Raises `ObjectNotFoundError`, and `CorruptFileError` if a range ends past the object.
+        """
+
+    @abstractmethod
+    def get(self, path: str) -> pa.Buffer:
+        """The whole object, or `ObjectNotFoundError`."""
+
+    @abstractmethod
+    def head(self, path: str) -> ObjectMeta:
+        """Size and date of an object, or `ObjectNotFoundError`."""
+
+    @abstractmethod
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        """Write a whole object. Readers see the old or the new object, never a part."""
+
+    @abstractmethod
+    def open_writer(self, path: str) -> ObjectWriter:
+        """A streaming writer that replaces what is at ``path`` when it is closed."""
+
+    @abstractmethod
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        """Every object below the folder ``prefix`` ("" is the root), at any depth.
+
+        ``start_after``: only paths that sort after it (full paths, compared as UTF-8 bytes).
+        A folder that does not exist is empty.
+        """
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove an object. Deleting what is not there is not an error."""
+
+    @abstractmethod
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        """Copy an object inside the store. ``PutMode.create`` needs `copy_if_absent`."""
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        """Move an object to a path where nothing is, atomically, or `ObjectExistsError`."""
+        raise UnsupportedFeatureError(f"{type(self).__name__} has no atomic rename")
