@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.registry import EncodingRegistry
+    from lance_core.encodings.version import FileVersion
 
 T = TypeVar("T")
 
@@ -57,10 +61,15 @@ class DecodeContext:
 
     ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
     ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
+    ``version``: of the data file. ``registry``: where decoders find each other.
+    ``validate_utf8``: whether strings are checked to be UTF-8; offsets always are.
     """
 
     coalesce_gap: int
     file_size: int
+    version: FileVersion
+    registry: EncodingRegistry
+    validate_utf8: bool = True
 
 
 def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:

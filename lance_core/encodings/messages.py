@@ -1,0 +1,37 @@
+"""The encodings of pages and columns: from their ``Any`` to messages."""
+
+from __future__ import annotations
+
+from google.protobuf.message import DecodeError, Message
+
+from lance_core._pb import encodings_v2_0_pb2, encodings_v2_1_pb2
+from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
+from lance_core.errors import CorruptFileError
+
+_PAGE_MESSAGES: dict[FileVersion, type[Message]] = {
+    FileVersion.V2_0: encodings_v2_0_pb2.ArrayEncoding,
+    FileVersion.V2_1: encodings_v2_1_pb2.PageLayout,
+    FileVersion.V2_2: encodings_v2_1_pb2.PageLayout,
+}
+
+
+def parse_page(version: FileVersion, type_url: str, value: bytes) -> Message | ForeignEncoding:
+    """The encoding of a page of a file of ``version``, from the two fields of its ``Any``."""
+    if type_url != version.page_encoding_url:
+        return ForeignEncoding(type_url, value)
+    return _parse(_PAGE_MESSAGES[version], type_url, value)
+
+
+def parse_column(type_url: str, value: bytes) -> Message | ForeignEncoding:
+    """The ``ColumnEncoding`` of a column, from the two fields of its ``Any``."""
+    if type_url != COLUMN_ENCODING_URL:
+        return ForeignEncoding(type_url, value)
+    return _parse(encodings_v2_0_pb2.ColumnEncoding, type_url, value)
+
+
+def _parse(message: type[Message], type_url: str, value: bytes) -> Message:
+    try:
+        return message.FromString(value)
+    except DecodeError as error:
+        raise CorruptFileError(f"not a valid {type_url.rpartition('.')[2]} message") from error

@@ -1,0 +1,74 @@
+"""Pages and columns of a 2.x data file as values, on the way in and on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from google.protobuf.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEncoding:
+    """An encoding that the format does not know, by the type URL of its ``Any``."""
+
+    type_url: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. ``buffers`` are byte ranges of the file.
+
+    ``encoding`` is an ``ArrayEncoding`` in 2.0, a ``PageLayout`` in 2.1 and 2.2.
+    """
+
+    buffers: tuple[ByteRange, ...]
+    num_rows: int
+    encoding: Message | ForeignEncoding
+
+
+@dataclass(slots=True, eq=False)
+class Column:
+    """One physical column. Its pages hold consecutive rows.
+
+    ``encoding`` is a ``ColumnEncoding``. ``starts`` has one entry more than there are pages: the
+    first row of each page, then the number of rows of the column. ``decoder_cache`` belongs to the
+    decoders, which keep there what they worked out about the pages; keep the object between calls.
+    """
+
+    pages: tuple[Page, ...]
+    buffers: tuple[ByteRange, ...]
+    encoding: Message | ForeignEncoding
+    starts: list[int] = field(init=False, repr=False)
+    decoder_cache: Any = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.starts = list(accumulate((page.num_rows for page in self.pages), initial=0))
+
+    @property
+    def num_rows(self) -> int:
+        return self.starts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPage:
+    """A page to be written.
+
+    ``column``: number of the physical column, counted from the first one of the field.
+    ``encoding``: the serialised message of type `FileVersion.page_encoding_url`, or of ``type_url``
+    if that is not empty. ``priority``: number of the top-level row that the page starts in.
+    """
+
+    column: int
+    buffers: Sequence[pa.Buffer]
+    encoding: bytes
+    num_rows: int
+    priority: int
+    type_url: str = ""

@@ -1,0 +1,86 @@
+"""Encodings by key: what plugins and the built-in ones offer, and how decoders find each other."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import PluginConflictError, PluginNotFoundError, UnsupportedFeatureError
+
+
+class EncodingFamily(enum.Enum):
+    """Which message an encoding is an alternative of; keys are unique within a family."""
+
+    ARRAY = "lance.encodings.ArrayEncoding"
+    """Arrays of 2.0 files."""
+    LAYOUT = "lance.encodings21.PageLayout"
+    """Page layouts of 2.1 and 2.2 files."""
+    COMPRESSIVE = "lance.encodings21.CompressiveEncoding"
+    """Compression of values within a page layout."""
+
+
+Decoder = Callable[..., Any]
+Encoder = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingSpec:
+    """One encoding. Immutable; offered by built-ins and plugins alike.
+
+    ``key`` is the name of the protobuf alternative (``"flat"``, ``"nullable"``, …), or a type URL
+    for an encoding that the format does not know. ``min_file_version`` is the first file version
+    that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
+    (for `EncodingFamily.ARRAY` see `lance_core.encodings.array`); ``encoder`` is None for what is
+    only read.
+    """
+
+    key: str
+    min_file_version: FileVersion
+    decoder: Decoder
+    encoder: Encoder | None = None
+    family: EncodingFamily = EncodingFamily.ARRAY
+
+
+class EncodingRegistry:
+    """Finds encodings by family and key. Built from (provider's name, spec) pairs; immutable.
+
+    A key that two providers offer is no error until someone asks for it.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, offered: Iterable[tuple[str, EncodingSpec]]) -> None:
+        entries: dict[tuple[EncodingFamily, str], list[tuple[str, EncodingSpec]]] = {}
+        for provider, spec in offered:
+            entries.setdefault((spec.family, spec.key), []).append((provider, spec))
+        self._entries = entries
+
+    def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
+        """The encoding with this key.
+
+        Raises `PluginConflictError` if several providers offer it, `PluginNotFoundError` if a type
+        URL is not known, and `UnsupportedFeatureError` if a name of the format is not known.
+        """
+        entry = self._entries.get((family, key))
+        if entry is None:
+            raise self._unknown(key, family)
+        if len(entry) > 1:
+            names = " and ".join(repr(provider) for provider, _ in entry)
+            raise PluginConflictError(f"encoding {key!r} is provided by {names}")
+        return entry[0][1]
+
+    def keys(self, family: EncodingFamily = EncodingFamily.ARRAY) -> list[str]:
+        """The known keys of a family, sorted."""
+        return sorted(key for of, key in self._entries if of is family)
+
+    def _unknown(self, key: str, family: EncodingFamily) -> Exception:
+        known = ", ".join(self.keys(family)) or "none"
+        if "/" in key:
+            return PluginNotFoundError(
+                f"no plugin provides the encoding {key!r}; known are {known}. "
+                "Install the package that wrote this data."
+            )
+        return UnsupportedFeatureError(f"encoding {key!r} is not supported; known are {known}")

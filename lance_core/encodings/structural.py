@@ -1,0 +1,120 @@
+"""Fields to and from columns of pages, whatever the file version: what `datafile` builds on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from google.protobuf.message import Message
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
+    from lance_core.encodings.registry import EncodingRegistry
+    from lance_core.schema import Field
+
+
+def _max_page_bytes() -> int:
+    text = os.environ.get("LANCE_FILE_WRITER_MAX_PAGE_BYTES", "")
+    if not text:
+        return 32 << 20
+    try:
+        limit = int(text)
+    except ValueError:
+        limit = 0
+    if limit <= 0:
+        raise InvalidInputError(
+            f"LANCE_FILE_WRITER_MAX_PAGE_BYTES must be a positive number, not {text!r}"
+        )
+    return limit
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeContext:
+    """What an encoder may know of its surroundings.
+
+    ``write_buffer`` writes a buffer 64-aligned into the file at once and returns its offset from
+    the start of the file; it serves payloads that live outside of pages (blobs).
+    ``flush_bytes``: a column is written as a page when its Arrow arrays exceed this many bytes.
+    ``max_page_bytes``: arrays larger than this are split over several pages.
+    """
+
+    version: FileVersion
+    registry: EncodingRegistry
+    write_buffer: Callable[[pa.Buffer], int]
+    flush_bytes: int = 8 << 20
+    max_page_bytes: int = field(default_factory=_max_page_bytes)
+
+
+class FieldEncoder(Protocol):
+    """Turns the arrays of one top-level field into pages of its physical columns."""
+
+    @property
+    def num_columns(self) -> int:
+        """How many physical columns the field has."""
+
+    def write(self, array: pa.Array) -> Iterable[EncodedPage]:
+        """Append rows; yields the pages that are full by now, in the order to write them."""
+
+    def flush(self) -> Iterable[EncodedPage]:
+        """Yield what is left. Call once, after the last `write`."""
+
+    def column_encodings(self) -> Sequence[bytes]:
+        """The serialised ``ColumnEncoding`` of each physical column; valid after `flush`."""
+
+
+def decode_field(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: Rows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """Decode some rows of a field, which may be pruned to a part of its children.
+
+    ``column_of`` maps field ids to physical columns. The arrays are of the field's storage type,
+    in row order, at most a few per page touched, and none has zero rows.
+    Raises `CorruptFileError` where the bytes contradict the format.
+    """
+    if context.version is FileVersion.V2_0:
+        from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
+
+        return decode_2_0(field, column_of, columns, rows, context)
+    raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
+
+
+def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
+    """An encoder for one top-level field.
+
+    Raises `UnsupportedFeatureError`, naming the field's path, if the version cannot store it.
+    """
+    if context.version is FileVersion.V2_0:
+        from lance_core.encodings.v2_0.field_encoder import field_encoder as encoder_2_0
+
+        return encoder_2_0(field, context)
+    raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
+
+
+def parse_page_encoding(
+    version: FileVersion, type_url: str, value: bytes
+) -> Message | ForeignEncoding:
+    """The encoding of a page, from the ``Any`` that the page holds.
+
+    Raises `CorruptFileError` if ``value`` is not the message that ``type_url`` names.
+    """
+    from lance_core.encodings.messages import parse_page
+
+    return parse_page(version, type_url, value)
+
+
+def parse_column_encoding(type_url: str, value: bytes) -> Message | ForeignEncoding:
+    """The ``ColumnEncoding`` of a column, from the ``Any`` that the column holds."""
+    from lance_core.encodings.messages import parse_column
+
+    return parse_column(type_url, value)
