@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,21 +19,6 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 
-def _max_page_bytes() -> int:
-    text = os.environ.get("LANCE_FILE_WRITER_MAX_PAGE_BYTES", "")
-    if not text:
-        return 32 << 20
-    try:
-        limit = int(text)
-    except ValueError:
-        limit = 0
-    if limit <= 0:
-        raise InvalidInputError(
-            f"LANCE_FILE_WRITER_MAX_PAGE_BYTES must be a positive number, not {text!r}"
-        )
-    return limit
-
-
 @dataclass(frozen=True, slots=True)
 class EncodeContext:
     """What an encoder may know of its surroundings.
@@ -43,13 +27,16 @@ class EncodeContext:
     the start of the file; it serves payloads that live outside of pages (blobs).
     ``flush_bytes``: a column is written as a page when its Arrow arrays exceed this many bytes.
     ``max_page_bytes``: arrays larger than this are split over several pages.
+    ``dictionary_threshold``: strings of at least this many rows and fewer distinct values are
+    written with a dictionary.
     """
 
     version: FileVersion
     registry: EncodingRegistry
     write_buffer: Callable[[pa.Buffer], int]
     flush_bytes: int = 8 << 20
-    max_page_bytes: int = field(default_factory=_max_page_bytes)
+    max_page_bytes: int = 32 << 20
+    dictionary_threshold: int = 100
 
 
 class FieldEncoder(Protocol):
