@@ -4,6 +4,8 @@
     python scripts/generate_protos.py            # rewrite the checked-in code
     python scripts/generate_protos.py --check    # compare, exit 1 on a difference
 
+The exit code is 2 if nothing could be generated, e.g. with other generator versions.
+
 The output depends on the `.proto` files and on the pinned generator only. The
 `.proto` files are compiled as `lance_core/_pb/<name>.proto`, so that in a process
 with other protobuf users no descriptor is registered as plain `file.proto`.
@@ -102,6 +104,7 @@ def write(files: dict[str, str]) -> None:
 
 
 def main() -> int:
+    """Do what the command line asks; return the exit code."""
     parser = argparse.ArgumentParser(description="Generate lance_core/_pb from protos/.")
     parser.add_argument("--check", action="store_true", help="only compare, exit 1 if different")
     check_only: bool = parser.parse_args().check
