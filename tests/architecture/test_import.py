@@ -1,0 +1,31 @@
+"""`import lance_core` is quick and brings nothing heavy along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "sqlglot", "torch"]
+BUDGET_SECONDS = 0.060
+RUNS = 9
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    ).stdout.strip()
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    loaded = run("import sys, lance_core; print(*sys.modules)").split()
+    assert set(loaded) & set(HEAVY) == set()
+    assert "lance_core" in loaded
+
+
+def test_importing_costs_little_more_than_pyarrow() -> None:
+    code = (
+        "import pyarrow, time; start = time.perf_counter()\n"
+        "import lance_core; print(time.perf_counter() - start)"
+    )
+    # The quickest of several runs is what the code costs; the rest is what else the machine does.
+    assert min(float(run(code)) for _ in range(RUNS)) <= BUDGET_SECONDS
