@@ -32,8 +32,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
         cwd=cwd,
         env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=False,
     )
