@@ -1,0 +1,74 @@
+"""Arrow extension types: how a schema remembers them and how they come back.
+
+A schema keeps the name and the serialized parameters of an extension type as field metadata, under
+the two keys that Arrow defines for it, and stores values as the type's storage.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+NAME_KEY = "ARROW:extension:name"
+PARAMETERS_KEY = "ARROW:extension:metadata"
+
+ARROW_JSON = "arrow.json"
+LANCE_JSON = "lance.json"
+
+
+def is_extension(arrow: pa.DataType) -> bool:
+    """Whether ``arrow`` is a registered extension type (and not merely marked by metadata)."""
+    return isinstance(arrow, pa.BaseExtensionType)
+
+
+def metadata_of(field: pa.Field) -> Mapping[bytes, bytes]:
+    """The metadata of ``field``, with both extension keys if its type is an extension type."""
+    own: Mapping[bytes, bytes] = field.metadata or {}
+    if not is_extension(field.type):
+        return own
+    return {**own, **_exported_metadata(field)}
+
+
+def resolved(field: pa.Field) -> pa.Field:
+    """``field`` with the extension type that its metadata names, if that type is registered.
+
+    A field whose extension is unknown to this process, or does not accept the parameters or the
+    storage type, stays as it is, metadata included: that is how Arrow treats unknown extensions.
+    """
+    try:
+        return pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
+    except Exception:  # a registered type runs its own code here, which may raise anything
+        return field
+
+
+class _ArrowSchema(ctypes.Structure):
+    """The beginning of ``struct ArrowSchema`` of the Arrow C data interface."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+    )
+
+
+def _exported_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
+    """Metadata as Arrow exports it; pyarrow shows an extension's parameters nowhere else."""
+    capsule = field.__arrow_c_schema__()  # owns what is read below
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype = ctypes.c_void_p
+    pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    address = _ArrowSchema.from_address(pointer_of(capsule, b"arrow_schema")).metadata
+    if address is None:
+        return {}
+    # int32 number of pairs, then for key and value of each: int32 length and bytes.
+    texts = []
+    (pairs,) = struct.unpack("=i", ctypes.string_at(address, 4))
+    address += 4
+    for _ in range(2 * pairs):
+        (length,) = struct.unpack("=i", ctypes.string_at(address, 4))
+        texts.append(ctypes.string_at(address + 4, length))
+        address += 4 + length
+    return dict(zip(texts[::2], texts[1::2], strict=True))

@@ -1,0 +1,48 @@
+"""Parts of a schema: by path and by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lance_core.schema.field import Field
+
+
+def keep_ids(field: Field, wanted: frozenset[int]) -> Field | None:
+    """The field with only those parts that are wanted, contain, or lie below a wanted one.
+
+    Parts keep their order. None if nothing is left.
+    """
+    if field.id in wanted:
+        return field
+    kept = tuple(part for child in field.children if (part := keep_ids(child, wanted)) is not None)
+    if not kept:
+        return None
+    return (
+        field
+        if len(kept) == len(field.children) and kept == field.children
+        else (field.with_children(kept))
+    )
+
+
+def project_lineages(lineages: Sequence[Sequence[Field]]) -> tuple[Field, ...]:
+    """Top-level fields pruned to what the lineages (outermost field first) lead to.
+
+    Top-level fields come in the order of their first mention, nested ones in the schema's order.
+    """
+    wanted = frozenset(lineage[-1].id for lineage in lineages)
+    tops = {lineage[0].id: lineage[0] for lineage in lineages}
+    pruned = (keep_ids(top, wanted) for top in tops.values())
+    return tuple(field for field in pruned if field is not None)
+
+
+def without_ids(fields: Sequence[Field], unwanted: frozenset[int]) -> tuple[Field, ...]:
+    """The fields without unwanted ones; a parent that loses its last child goes too."""
+    left = []
+    for field in fields:
+        if field.id in unwanted:
+            continue
+        children = without_ids(field.children, unwanted)
+        if field.children and not children:
+            continue
+        left.append(field if children == field.children else field.with_children(children))
+    return tuple(left)

@@ -1,0 +1,146 @@
+"""The schema of a table: a tree of fields, and metadata."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.schema.arrow import fields_from_arrow
+from lance_core.schema.field import UNASSIGNED, Field
+from lance_core.schema.path import format_path, parse_path
+from lance_core.schema.project import project_lineages, without_ids
+from lance_core.schema.proto import decode_metadata, fields_from_proto, fields_to_proto
+
+if TYPE_CHECKING:
+    from lance_core._pb import file_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Top-level fields in order, and the schema's own metadata (not UTF-8: as in `Field`)."""
+
+    fields: tuple[Field, ...] = ()
+    metadata: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema, first_id: int = 0) -> Schema:
+        """The schema of new data, ids counted depth first from ``first_id``.
+
+        Raises `UnsupportedFeatureError` for a type that the format does not have, and
+        `InvalidInputError` for names that are empty, duplicate or (top level) dotted.
+        """
+        try:
+            metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(f"the schema's metadata is not valid UTF-8: {error}") from error
+        return cls(fields_from_arrow(list(schema), itertools.count(first_id)), metadata)
+
+    @classmethod
+    def from_proto(
+        cls, fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes] | None = None
+    ) -> Schema:
+        """The schema that a file or manifest holds; raises `CorruptFileError` for a broken one."""
+        return cls(fields_from_proto(fields), decode_metadata(metadata or {}))
+
+    def to_proto(self) -> list[file_pb2.Field]:
+        """All fields, depth first; `metadata` is stored beside them by `encode_metadata`."""
+        return fields_to_proto(self.fields)
+
+    def to_arrow(self) -> pa.Schema:
+        """The schema as users see it."""
+        metadata = {
+            key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+            for key, value in self.metadata.items()
+        }
+        return pa.schema([field.to_arrow() for field in self.fields], metadata=metadata or None)
+
+    def storage_schema(self) -> pa.Schema:
+        """The schema of the arrays that files hold: no extension types, no metadata."""
+        return pa.schema([field.storage_field() for field in self.fields])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the top-level fields."""
+        return [field.name for field in self.fields]
+
+    def walk(self) -> Iterator[Field]:
+        """Every field of the tree, parents first."""
+        for field in self.fields:
+            yield from field.walk()
+
+    @property
+    def field_ids(self) -> list[int]:
+        """Ids of all fields in `walk` order."""
+        return [field.id for field in self.walk()]
+
+    @property
+    def max_field_id(self) -> int:
+        """The highest id, -1 if there are no fields."""
+        return max(self.field_ids, default=UNASSIGNED)
+
+    def field_by_id(self, id_: int) -> Field | None:
+        """The field with this id, at any depth."""
+        return next((field for field in self.walk() if field.id == id_), None)
+
+    def field_by_path(self, path: str) -> Field | None:
+        """The field at a dotted path, e.g. ``point.x``; None if there is none.
+
+        A top-level column is found by its bare name too, whatever characters that holds.
+        """
+        lineage = self.lineage(path)
+        return lineage[-1] if lineage else None
+
+    def lineage(self, path: str) -> tuple[Field, ...]:
+        """The fields from the top level down to ``path``; empty if there is no such field."""
+        for field in self.fields:
+            if field.name == path:
+                return (field,)
+        found: list[Field] = []
+        siblings = self.fields
+        for name in parse_path(path):
+            field_or_none = next((f for f in siblings if f.name == name), None)
+            if field_or_none is None:
+                return ()
+            found.append(field_or_none)
+            siblings = field_or_none.children
+        return tuple(found)
+
+    def path_of(self, id_: int) -> str:
+        """The dotted path of the field with this id; `InvalidInputError` if there is none."""
+
+        def names_to(fields: Sequence[Field]) -> tuple[str, ...] | None:
+            for field in fields:
+                if field.id == id_:
+                    return (field.name,)
+                below = names_to(field.children)
+                if below is not None:
+                    return (field.name, *below)
+            return None
+
+        names = names_to(self.fields)
+        if names is None:
+            raise InvalidInputError(f"no field has id {id_}")
+        return format_path(names)
+
+    def project(self, paths: Sequence[str]) -> Schema:
+        """Only the fields at ``paths`` and what is below them, in the order asked for.
+
+        Parts of the same column are merged at its first place and keep the schema's order there.
+        Raises `InvalidInputError` naming a path that does not exist.
+        """
+        lineages = [self.lineage(path) for path in paths]
+        for path, lineage in zip(paths, lineages, strict=True):
+            if not lineage:
+                there = ", ".join(map(repr, self.names[:20]))
+                raise InvalidInputError(f"there is no column {path!r}; columns: {there}")
+        return dataclasses.replace(self, fields=project_lineages(lineages))
+
+    def without_ids(self, ids: Iterable[int]) -> Schema:
+        """The schema without these fields; a parent that loses all its children goes too."""
+        return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))
