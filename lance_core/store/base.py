@@ -18,15 +18,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from lance_core.errors import UnsupportedFeatureError
 
-BytesLike = pa.Buffer | bytes | bytearray | memoryview
+BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
 
-Buffers = BytesLike | Sequence[pa.Buffer]
+Buffers: TypeAlias = BytesLike | Sequence[pa.Buffer]
 """What a write accepts: one buffer, or several that are written one after the other."""
 
 
@@ -77,16 +77,15 @@ class StoreCapabilities:
     link_if_absent: Guarantee = Guarantee.NO
     copy_if_absent: Guarantee = Guarantee.NO
     ordered_list: Guarantee = Guarantee.NO
-    """`ObjectStore.list` yields paths in ascending byte order and honours ``start_after`` cheaply."""
+    """`ObjectStore.list` yields paths in ascending byte order and starts after ``start_after``
+    without reading what comes before."""
     strong_reads: Guarantee = Guarantee.UNKNOWN
     """A read or listing that starts after a write returned sees that write."""
     range_reads: Guarantee = Guarantee.YES
 
     def guaranteed(self) -> frozenset[str]:
         """The names of all capabilities that are YES."""
-        return frozenset(
-            f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES
-        )
+        return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
 
 
 class ObjectWriter(ABC):

@@ -1,0 +1,1 @@
+"""Bytes at paths: the store contract, the built-in stores and what wraps any store."""

@@ -1,0 +1,50 @@
+"""What is needed to open a table's store again, here or in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.secret import Secret, are_secrets_carried, carrying_secrets, wrap_secrets
+from lance_core.store.uri import is_local_text, parse_uri, without_password
+
+__all__ = ["Secret", "StoreConfig", "carrying_secrets"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreConfig:
+    """A URI with options, never a client: this is what travels to other processes.
+
+    ``commit_handler``: name of the handler asked for, or None. Options whose names sound secret
+    are wrapped. Pickling makes a local path absolute and drops secrets and a password in the URI,
+    the last two unless inside `carrying_secrets`. The representation shows neither the values of
+    options nor a URI's secrets. Raises `InvalidInputError` for a malformed URI or option.
+    """
+
+    uri: str
+    options: Mapping[str, str | Secret] = field(default_factory=dict, hash=False)
+    commit_handler: str | None = None
+
+    def __post_init__(self) -> None:
+        parse_uri(self.uri)
+        for name, value in self.options.items():
+            if not isinstance(value, str | Secret):
+                raise InvalidInputError(
+                    f"storage option {name!r} is {type(value).__name__}, not text"
+                )
+        # A copy, so that nobody changes what is said to be frozen.
+        object.__setattr__(self, "options", wrap_secrets(self.options))
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}=***" for name in self.options)
+        handler = f", commit_handler={self.commit_handler!r}" if self.commit_handler else ""
+        return f"StoreConfig({str(parse_uri(self.uri))!r}, options=({options}){handler})"
+
+    def __reduce__(self) -> tuple[type[StoreConfig], tuple[object, ...]]:
+        return (StoreConfig, (self._uri_to_send(), self.options, self.commit_handler))
+
+    def _uri_to_send(self) -> str:
+        if is_local_text(self.uri):
+            return parse_uri(self.uri).path
+        return self.uri if are_secrets_carried() else without_password(self.uri)

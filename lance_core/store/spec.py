@@ -1,0 +1,80 @@
+"""How a store is made known: the descriptor that a plugin returns."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.store.base import ObjectStore, StoreCapabilities
+from lance_core.store.secret import Secret, wrap_secrets
+from lance_core.store.uri import StoreUrl
+
+StoreFactory: TypeAlias = Callable[[StoreUrl, Mapping[str, "str | Secret"]], ObjectStore]
+"""Makes a store rooted at a URL; options have canonical names, secret ones are wrapped."""
+
+
+_NOTHING_KNOWN = StoreCapabilities()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStoreSpec:
+    """Describes a store.
+
+    ``schemes``: URL schemes that it serves, in lower case.
+    ``factory``: a `StoreFactory`, or ``"module:attribute"`` of one, imported when first used.
+    ``capabilities``: what every instance guarantees, before any is opened.
+    ``option_aliases``: other names of options, in lower case, with the canonical name of each.
+    Names are found whatever their case; others are passed on as they are.
+    ``secret_options``: canonical names of options that must never be shown.
+    ``extra``: the extra of the core distribution that installs the plugin, or None.
+    """
+
+    name: str
+    schemes: tuple[str, ...]
+    factory: StoreFactory | str
+    capabilities: StoreCapabilities = _NOTHING_KNOWN
+    option_aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
+    secret_options: frozenset[str] = frozenset()
+    extra: str | None = None
+
+    def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+        """A store rooted at ``url``; ``options`` as the user gave them."""
+        store = self._callable()(url, self.canonical_options(options))
+        if not isinstance(store, ObjectStore):
+            raise PluginLoadError(
+                f"factory of store {self.name!r} returned {type(store).__name__}, no ObjectStore"
+            )
+        return store
+
+    def canonical_options(self, options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
+        """``options`` with aliases resolved, whatever their case, and secrets wrapped.
+
+        Raises `InvalidInputError` if one option is given two values under different names.
+        """
+        known = {name: name for name in self.option_aliases.values()} | dict(self.option_aliases)
+        canonical: dict[str, str | Secret] = {}
+        for given, value in options.items():
+            name = known.get(given.lower(), given)
+            if canonical.setdefault(name, value) != value:
+                raise InvalidInputError(
+                    f"storage option {name!r} is given two values, one of them as {given!r}"
+                )
+        return wrap_secrets(canonical, self.secret_options)
+
+    def _callable(self) -> StoreFactory:
+        if not isinstance(self.factory, str):
+            return self.factory
+        module_name, _, attribute = self.factory.partition(":")
+        try:
+            factory = getattr(importlib.import_module(module_name), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise PluginLoadError(
+                f"store {self.name!r} cannot be loaded from {self.factory!r}: {error}"
+            ) from error
+        if not callable(factory):
+            raise PluginLoadError(f"{self.factory!r} of store {self.name!r} is not callable")
+        made: StoreFactory = factory
+        return made

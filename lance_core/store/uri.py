@@ -1,0 +1,165 @@
+"""Where a table lives: parsing what users write.
+
+``s3+ddb://bucket/path?ddbTableName=T`` names a store scheme (``s3``), a commit scheme (``ddb``), a
+bucket, a path in it, and query parameters. Text without a scheme is a local path and taken
+literally; so is every `os.PathLike`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+from lance_core.errors import InvalidInputError
+
+# A scheme has two characters at least: one letter and a colon is a Windows drive.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.-]+)(?:\+([A-Za-z][A-Za-z0-9.-]*))?:")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreUrl:
+    """A parsed location.
+
+    ``path``: of scheme ``file``, an absolute path of the operating system; otherwise decoded,
+    without slashes at its ends, "" for the root. ``netloc``: bucket or host, as written.
+    ``text``: what the user wrote. Shown texts hide what may be secret: whatever stands before
+    an ``@``, and the values of ``query``.
+    """
+
+    scheme: str
+    path: str
+    netloc: str = ""
+    commit_scheme: str | None = None
+    query: Mapping[str, str] = field(default_factory=dict, hash=False)
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        scheme = f"{self.scheme}+{self.commit_scheme}" if self.commit_scheme else self.scheme
+        host = self.netloc.rpartition("@")
+        netloc = f"***@{host[2]}" if host[1] else host[2]
+        path = self.path if self.scheme == "file" or not self.path else f"/{self.path}"
+        query = "&".join(f"{name}=***" for name in self.query)
+        if (scheme, query) == ("file", ""):
+            return path
+        return f"{scheme}://{netloc}{path}{'?' if query else ''}{query}"
+
+    def __repr__(self) -> str:
+        return f"StoreUrl({str(self)!r})"
+
+
+def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
+    """Parse a URI or local path; `InvalidInputError` if it cannot be meant.
+
+    URLs are percent-decoded, and their ``.`` and ``..`` segments resolved; local paths are made
+    absolute, with ``~`` for the home directory, and none of their characters means anything else.
+    """
+    if isinstance(uri, os.PathLike):
+        path = os.fspath(uri)
+        if not isinstance(path, str):
+            raise InvalidInputError("a path must be text, not bytes")
+        return _local(path)
+    if not isinstance(uri, str):
+        raise InvalidInputError(f"a URI is text or a path, not {type(uri).__name__}")
+    if _CONTROL.search(uri):
+        raise InvalidInputError("a URI must not contain control characters")
+    found = _SCHEME.match(uri)
+    if found is None:
+        before, separator, _ = uri.partition("://")
+        if separator and "/" not in before and len(before) != 1:
+            raise InvalidInputError(f"{before!r} cannot be the scheme of a URI")
+        return _local(uri)
+    scheme, commit_scheme = found[1].lower(), found[2] and found[2].lower()
+    rest = uri[found.end() :]
+    if not rest.startswith("//") and not (scheme == "file" and rest.startswith("/")):
+        raise InvalidInputError(
+            f"{_start(uri)!r} starts like a URI but is none: write {scheme}://…, "
+            f"or ./{scheme}:… for a local path"
+        )
+    return _url(uri, scheme, commit_scheme, rest)
+
+
+def is_local_text(uri: str) -> bool:
+    """Whether ``uri`` is a local path without a scheme."""
+    return _SCHEME.match(uri) is None
+
+
+def without_password(uri: str) -> str:
+    """``uri`` without the password that may stand before an ``@``."""
+    return re.sub(r"\A([A-Za-z][A-Za-z0-9.+-]+://[^/?#@:]*):[^/?#]*@", r"\1@", uri)
+
+
+def _local(path: str) -> StoreUrl:
+    if not path:
+        raise InvalidInputError("the URI is empty")
+    if _CONTROL.search(path):
+        raise InvalidInputError("a path must not contain control characters")
+    absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
+    return StoreUrl("file", absolute, text=path)
+
+
+def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUrl:
+    rest, has_fragment, _ = rest.partition("#")
+    if has_fragment:
+        raise InvalidInputError(f"{_start(uri)!r}: a URI has no fragment here; write # as %23")
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("//"):  # file:/path
+        rest = f"//{rest}"
+    netloc, slash, raw_path = rest[2:].partition("/")
+    if scheme == "file":
+        raw_path = re.sub(r"/+", "/", raw_path).removeprefix("/")  # as in any local path
+    path = _decoded_path(raw_path, uri)
+    if scheme == "file":
+        if netloc not in {"", "localhost"}:
+            raise InvalidInputError(
+                f"{_start(uri)!r}: a file URI names no host; an absolute path follows file://"
+            )
+        if not slash:
+            raise InvalidInputError(f"{_start(uri)!r}: a file URI needs an absolute path")
+        return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri), uri)
+    return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri), uri)
+
+
+def _decoded_path(raw: str, uri: str) -> str:
+    parts = raw.removesuffix("/").split("/") if raw else []
+    segments: list[str] = []
+    for part in parts:
+        if part == "..":
+            if not segments:
+                raise InvalidInputError(f"{_start(uri)!r}: the path leaves its root")
+            segments.pop()
+        elif part != ".":
+            segments.append(_decoded_segment(part, uri))
+    return "/".join(segments)
+
+
+def _decoded_segment(part: str, uri: str) -> str:
+    try:
+        segment = unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{_start(uri)!r}: the path is not UTF-8") from None
+    if segment in {"", ".", ".."} or "/" in segment or _CONTROL.search(segment):
+        raise InvalidInputError(f"{_start(uri)!r}: {part!r} cannot be a segment of a path")
+    return segment
+
+
+def _query(query: str, uri: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
+        )
+    except ValueError:
+        raise InvalidInputError(f"{_start(uri)!r}: malformed query") from None
+    parameters = dict(pairs)
+    if len(parameters) < len(pairs):
+        raise InvalidInputError(f"{_start(uri)!r}: a query parameter is given twice")
+    return parameters
+
+
+def _start(uri: str) -> str:
+    """As much of ``uri`` as can be shown: nothing that may be a password or a query's value."""
+    shown = re.sub(r"\A([^/]*//)[^/?#]*@", r"\1***@", uri).partition("?")[0]
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"
