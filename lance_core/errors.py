@@ -23,7 +23,7 @@
     └── CommitError (OSError)
         ├── CommitConflictError                 definitely not applied, another commit is in the way
         │   └── RetryableCommitConflictError    repeating the operation on the new version may work
-        ├── CommitUnknownError                  whether the commit was applied could not be found out
+        ├── CommitUnknownError                  whether it was applied could not be found out
         └── NoSafeCommitHandlerError            the store guarantees too little to commit
 
 Every class can be pickled; keyword attributes survive.
