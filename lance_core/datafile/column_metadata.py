@@ -1,0 +1,139 @@
+"""The ``ColumnMetadata`` message: the pages of a column, where they lie and how they are encoded.
+
+Positions are bytes from the start of the file. Encodings are serialised ``google.protobuf.Any``
+messages, stored in place; the format also knows encodings stored elsewhere in the file, which
+nobody writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError, Message
+
+from lance_core._pb.file2_pb2 import ColumnMetadata, Encoding
+from lance_core.encodings.page import Column, ForeignEncoding, Page
+from lance_core.encodings.structural import parse_column_encoding, parse_page_encoding
+from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+MAX_PAGE_ROWS = 1 << 48
+"""More rows than any real page has; sums of so many fit into 64 bits."""
+
+_FORMAT_URL = "/lance.encodings"
+"""How the type URLs of the format's own encodings begin."""
+
+PageEncoding = Message | ForeignEncoding
+
+
+class ColumnParser:
+    """Turns ``ColumnMetadata`` messages of one file into columns. Thread-safe.
+
+    Buffers must end at or before ``data_end``, where the metadata begins. Equal encodings are
+    parsed once and shared, since most pages of a file are encoded alike.
+    """
+
+    __slots__ = ("_column_encodings", "_data_end", "_page_encodings", "_version")
+
+    def __init__(self, version: FileVersion, data_end: int) -> None:
+        self._version = version
+        self._data_end = data_end
+        self._page_encodings: dict[bytes, PageEncoding] = {}
+        self._column_encodings: dict[bytes, PageEncoding] = {}
+
+    def parse(self, raw: bytes) -> Column:
+        """The column that ``raw`` describes, or `CorruptFileError`."""
+        try:
+            message = ColumnMetadata.FromString(raw)
+        except DecodeError as error:
+            raise CorruptFileError("not a valid ColumnMetadata message") from error
+        pages = []
+        for number, page in enumerate(message.pages):
+            try:
+                pages.append(self._page(page))
+            except CorruptFileError as error:
+                raise error.at(field=f"pages[{number}]") from error
+        buffers = self._ranges(message.buffer_offsets, message.buffer_sizes)
+        return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
+
+    def _page(self, page: ColumnMetadata.Page) -> Page:
+        num_rows = page.length
+        if num_rows > MAX_PAGE_ROWS:
+            raise CorruptFileError(f"a page cannot have {num_rows} rows")
+        raw = page.encoding.direct.encoding
+        encoding = self._page_encodings.get(raw)
+        if encoding is None:
+            url, value = _direct(page.encoding)
+            if url != self._version.page_encoding_url and url.startswith(_FORMAT_URL):
+                raise CorruptFileError(f"a page of a {self._version} file is encoded as {url!r}")
+            encoding = parse_page_encoding(self._version, url, value)
+            self._page_encodings[raw] = encoding
+        return Page(self._ranges(page.buffer_offsets, page.buffer_sizes), num_rows, encoding)
+
+    def _column_encoding(self, encoding: Encoding) -> PageEncoding:
+        raw = encoding.direct.encoding
+        parsed = self._column_encodings.get(raw)
+        if parsed is None:
+            parsed = parse_column_encoding(*_direct(encoding))
+            self._column_encodings[raw] = parsed
+        return parsed
+
+    def _ranges(self, offsets: Sequence[int], sizes: Sequence[int]) -> tuple[ByteRange, ...]:
+        if len(offsets) != len(sizes):
+            raise CorruptFileError(f"{len(offsets)} buffer offsets but {len(sizes)} sizes")
+        ranges = []
+        for offset, size in zip(offsets, sizes, strict=True):
+            stop = offset + size
+            if stop > self._data_end:
+                raise CorruptFileError(
+                    f"a buffer at {offset} with {size} bytes reaches into the metadata or beyond "
+                    f"the file; data ends at {self._data_end}"
+                )
+            ranges.append(ByteRange(offset, stop))
+        return tuple(ranges)
+
+
+def _direct(encoding: Encoding) -> tuple[str, bytes]:
+    """Type URL and value of an encoding that is stored in place."""
+    location = encoding.WhichOneof("location")
+    if location == "indirect":
+        raise UnsupportedFeatureError("encodings stored outside of the metadata are not supported")
+    if location != "direct":
+        raise CorruptFileError("the encoding is missing")
+    try:
+        message = AnyMessage.FromString(encoding.direct.encoding)
+    except DecodeError as error:
+        raise CorruptFileError("the encoding is not a valid Any message") from error
+    if not message.type_url:
+        raise CorruptFileError("the encoding does not say of which type it is")
+    return message.type_url, message.value
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPage:
+    """A page whose buffers are in the file; ``encoding`` is a message of type ``type_url``."""
+
+    buffers: tuple[ByteRange, ...]
+    num_rows: int
+    type_url: str
+    encoding: bytes
+    priority: int
+
+
+def serialize_column(encoding: bytes, pages: Sequence[WrittenPage]) -> bytes:
+    """A ``ColumnMetadata`` message; ``encoding`` is a serialised ``ColumnEncoding``."""
+    message = ColumnMetadata()
+    message.encoding.direct.encoding = _any(COLUMN_ENCODING_URL, encoding)
+    for page in pages:
+        added = message.pages.add(length=page.num_rows, priority=page.priority)
+        added.buffer_offsets.extend(buffer.start for buffer in page.buffers)
+        added.buffer_sizes.extend(buffer.length for buffer in page.buffers)
+        added.encoding.direct.encoding = _any(page.type_url, page.encoding)
+    return message.SerializeToString()
+
+
+def _any(type_url: str, value: bytes) -> bytes:
+    return AnyMessage(type_url=type_url, value=value).SerializeToString()

@@ -1,0 +1,143 @@
+"""The last bytes of a data file: which version it is and where its metadata begins.
+
+A 2.x file ends with 40 bytes, little-endian::
+
+    u64 column metadata | u64 column offsets table | u64 global buffer offsets table
+    u32 number of global buffers | u32 number of columns | u16 major | u16 minor | "LANC"
+
+The three positions count from the start of the file. Each table has one (u64 position, u64 length)
+per entry. A 0.1 file ends differently but shares the last eight bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+MAGIC = b"LANC"
+FOOTER_LENGTH = 40
+TABLE_ENTRY = 16
+"""Bytes of an entry of the two offset tables."""
+
+_FOOTER = struct.Struct("<QQQIIHH4s")
+_ENDING = struct.Struct("<HH4s")
+_READABLE = frozenset({FileVersion.V2_0})
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A footer whose parts lie in the file, in order, without overlap.
+
+    Positions are bytes from the start of the file.
+    """
+
+    column_metadata: int
+    column_offsets: int
+    global_offsets: int
+    num_global_buffers: int
+    num_columns: int
+    version: FileVersion
+
+    @property
+    def column_table(self) -> ByteRange:
+        """Where the column offsets table is."""
+        return ByteRange(self.column_offsets, self.column_offsets + TABLE_ENTRY * self.num_columns)
+
+    @property
+    def global_table(self) -> ByteRange:
+        """Where the global buffer offsets table is."""
+        stop = self.global_offsets + TABLE_ENTRY * self.num_global_buffers
+        return ByteRange(self.global_offsets, stop)
+
+    def to_bytes(self) -> bytes:
+        """The 40 bytes to write."""
+        major, minor = self.version.footer
+        return _FOOTER.pack(
+            self.column_metadata,
+            self.column_offsets,
+            self.global_offsets,
+            self.num_global_buffers,
+            self.num_columns,
+            major,
+            minor,
+            MAGIC,
+        )
+
+
+def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
+    """The footer of a file of ``file_size`` bytes that ends with ``tail``.
+
+    ``tail`` holds at least the last 40 bytes, or the whole file if that is shorter. Raises
+    `CorruptFileError` if it is no data file or its parts do not fit into it, and
+    `UnsupportedFeatureError` for versions that cannot be read.
+    """
+    version = _version(tail, file_size)
+    if file_size < FOOTER_LENGTH:
+        raise CorruptFileError(
+            f"the file has {file_size} bytes, its footer alone has {FOOTER_LENGTH}",
+            offset=0,
+            field="footer",
+        )
+    metadata, columns, buffers, num_buffers, num_columns, _, _, _ = _FOOTER.unpack(
+        tail[-FOOTER_LENGTH:]
+    )
+    footer = Footer(metadata, columns, buffers, num_buffers, num_columns, version)
+    _check(footer, file_size - FOOTER_LENGTH)
+    return footer
+
+
+def _version(tail: bytes | memoryview, file_size: int) -> FileVersion:
+    if file_size < _ENDING.size:
+        raise CorruptFileError(
+            f"the file has {file_size} bytes, too few for a data file", offset=0, field="footer"
+        )
+    major, minor, magic = _ENDING.unpack(tail[-_ENDING.size :])
+    if magic != MAGIC:
+        raise CorruptFileError(
+            f"the file does not end with {MAGIC!r} but with {magic!r}",
+            offset=file_size - len(MAGIC),
+            field="footer.magic",
+        )
+    try:
+        version = FileVersion.from_footer(major, minor)
+    except CorruptFileError as error:
+        raise error.at(offset=file_size - _ENDING.size, field="footer.version") from None
+    if version not in _READABLE:
+        raise UnsupportedFeatureError(f"data files of version {version} are not supported yet")
+    return version
+
+
+def _check(footer: Footer, position: int) -> None:
+    """Raise `CorruptFileError` unless all parts lie in order before the footer's ``position``."""
+    if not footer.column_metadata <= footer.column_offsets <= footer.global_offsets <= position:
+        raise CorruptFileError(
+            f"column metadata at {footer.column_metadata}, column offsets at "
+            f"{footer.column_offsets} and global buffer offsets at {footer.global_offsets} are "
+            "not in this order before the footer",
+            offset=position,
+            field="footer",
+        )
+    if footer.column_table.stop != footer.global_offsets:
+        raise CorruptFileError(
+            f"{footer.num_columns} columns do not fill the column offsets table of "
+            f"{footer.global_offsets - footer.column_offsets} bytes",
+            offset=position + 28,
+            field="footer.num_columns",
+        )
+    if footer.num_global_buffers == 0:
+        raise CorruptFileError(
+            "there is no global buffer, but the first one describes the file",
+            offset=position + 24,
+            field="footer.num_global_buffers",
+        )
+    if footer.global_table.stop > position:
+        raise CorruptFileError(
+            f"the offsets of {footer.num_global_buffers} global buffers do not fit before the "
+            "footer",
+            offset=position + 24,
+            field="footer.num_global_buffers",
+        )

@@ -1,0 +1,199 @@
+"""What a data file says about itself: schema, columns, global buffers and sizes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import overload
+
+from google.protobuf.message import DecodeError
+
+from lance_core._pb.file_pb2 import FileDescriptor
+from lance_core.datafile.column_metadata import ColumnParser
+from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
+from lance_core.datafile.tail import Tail
+from lance_core.encodings.page import Column
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
+from lance_core.schema import Schema
+from lance_core.store.base import ByteRange
+
+MAX_DESCRIPTION = 32 << 20
+"""Bytes of a file's description (its schema); a longer one is taken for damage."""
+
+_ENTRY = struct.Struct("<QQ")
+_ALIGNMENT = 64
+
+
+class Columns(Sequence[Column]):
+    """The physical columns of a file. Each is parsed when it is first asked for, and kept.
+
+    Thread-safe. Asking raises `CorruptFileError` if the column's metadata is damaged.
+    """
+
+    __slots__ = ("_base", "_metadata", "_parsed", "_parser", "_table")
+
+    def __init__(self, footer: Footer, table: memoryview, metadata: memoryview) -> None:
+        """``table``: the column offsets table. ``metadata``: what it refers to."""
+        self._base = footer.column_metadata
+        self._table = bytes(table)
+        self._metadata = bytes(metadata)
+        self._parser = ColumnParser(footer.version, footer.column_metadata)
+        self._parsed: dict[int, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self._table) // TABLE_ENTRY
+
+    @overload
+    def __getitem__(self, index: int) -> Column: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Column]: ...
+
+    def __getitem__(self, index: int | slice) -> Column | list[Column]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        column = self._parsed.get(index)
+        return column if column is not None else self._parse(index)
+
+    def __iter__(self) -> Iterator[Column]:
+        return (self[index] for index in range(len(self)))
+
+    def _parse(self, index: int) -> Column:
+        if not 0 <= index < len(self):
+            raise IndexError(f"column {index} of {len(self)}")
+        position, length = _ENTRY.unpack_from(self._table, index * TABLE_ENTRY)
+        start = position - self._base
+        try:
+            if not 0 <= start <= start + length <= len(self._metadata):
+                raise CorruptFileError(f"its {length} bytes are outside of the column metadata")
+            column = self._parser.parse(self._metadata[start : start + length])
+        except CorruptFileError as error:
+            field = f"columns[{index}]" + (f".{error.field}" if error.field else "")
+            raise CorruptFileError(error.reason, error.path, position, field) from error
+        # Two threads may parse the same column; all callers get the one that was kept.
+        return self._parsed.setdefault(index, column)
+
+
+class FileMetadata:
+    """The metadata of one file; what is not needed to open it is parsed at first use.
+
+    ``size`` is in bytes. ``global_buffers`` are ranges of the file, the first one describes it.
+    """
+
+    def __init__(
+        self,
+        footer: Footer,
+        size: int,
+        global_buffers: tuple[ByteRange, ...],
+        descriptor: FileDescriptor,
+        columns: Columns,
+    ) -> None:
+        self.size = size
+        self.global_buffers = global_buffers
+        self.columns = columns
+        self._footer = footer
+        self._descriptor = descriptor
+
+    @property
+    def version(self) -> FileVersion:
+        """The version of the format."""
+        return self._footer.version
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Rows in the file."""
+        # A file may leave its length out; the pages of every top-level column add up to it.
+        length = self._descriptor.length
+        return length or (self.columns[0].num_rows if len(self.columns) else 0)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The fields of the file with their ids, and the metadata of the schema."""
+        stored = self._descriptor.schema
+        try:
+            return Schema.from_proto(stored.fields, stored.metadata)
+        except CorruptFileError as error:
+            raise error.at(offset=self.global_buffers[0].start) from error
+
+    @property
+    def num_column_metadata_bytes(self) -> int:
+        """Bytes of the column metadata and of its offsets table."""
+        return self._footer.global_offsets - self._footer.column_metadata
+
+    @property
+    def num_global_buffer_bytes(self) -> int:
+        """Bytes in all global buffers, without padding."""
+        return sum(buffer.length for buffer in self.global_buffers)
+
+    @property
+    def num_data_bytes(self) -> int:
+        """Bytes before the column metadata that are not in global buffers."""
+        return self._footer.column_metadata - self.num_global_buffer_bytes
+
+
+def read_metadata(tail: Tail) -> FileMetadata:
+    """The metadata of the file that ``tail`` is the end of.
+
+    Needs no further request if the tail holds all metadata, one if not, and two if not even the
+    tables of offsets fit. Raises `CorruptFileError` and `UnsupportedFeatureError`.
+    """
+    size = tail.size
+    (ending,) = tail.read([ByteRange(max(0, size - FOOTER_LENGTH), size)])
+    footer = parse_footer(ending, size)
+    columns_table, buffers_table = tail.read([footer.column_table, footer.global_table])
+    _check_packed(footer, columns_table)
+    global_buffers = _global_buffers(footer, buffers_table)
+    region = ByteRange(footer.column_metadata, footer.column_offsets)
+    description, metadata = tail.read([global_buffers[0], region])
+    return FileMetadata(
+        footer,
+        size,
+        global_buffers,
+        _descriptor(description, global_buffers[0].start),
+        Columns(footer, columns_table, metadata),
+    )
+
+
+def _check_packed(footer: Footer, table: memoryview) -> None:
+    """Raise `CorruptFileError` if the column metadata is larger than all columns together.
+
+    Otherwise a damaged position could make a reader take a whole file for metadata.
+    """
+    used = sum(length for _, length in _ENTRY.iter_unpack(table))
+    region = footer.column_offsets - footer.column_metadata
+    if region > used + footer.num_columns * _ALIGNMENT:
+        raise CorruptFileError(
+            f"{footer.num_columns} columns need {used} bytes of metadata, not {region}",
+            offset=footer.column_metadata,
+            field="footer.column_metadata",
+        )
+
+
+def _global_buffers(footer: Footer, table: memoryview) -> tuple[ByteRange, ...]:
+    ranges = []
+    for number, (start, length) in enumerate(_ENTRY.iter_unpack(table)):
+        if start + length > footer.column_metadata:
+            raise CorruptFileError(
+                f"{length} bytes at {start} reach into the column metadata",
+                offset=footer.global_offsets + number * TABLE_ENTRY,
+                field=f"global_buffers[{number}]",
+            )
+        ranges.append(ByteRange(start, start + length))
+    if ranges[0].length > MAX_DESCRIPTION:
+        raise CorruptFileError(
+            f"a description of {ranges[0].length} bytes is not credible",
+            offset=footer.global_offsets,
+            field="global_buffers[0]",
+        )
+    return tuple(ranges)
+
+
+def _descriptor(raw: memoryview, position: int) -> FileDescriptor:
+    try:
+        return FileDescriptor.FromString(bytes(raw))
+    except DecodeError as error:
+        raise CorruptFileError(
+            "not a valid FileDescriptor message", offset=position, field="global_buffers[0]"
+        ) from error

@@ -1,0 +1,158 @@
+"""Reading one data file: rows of fields, global buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from lance_core.datafile.metadata import FileMetadata, read_metadata
+from lance_core.datafile.tail import Tail
+from lance_core.encodings.decoding import DecodeContext, RowRange, Rows, together
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.structural import decode_field
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.schema import Field
+from lance_core.store.base import ByteRange, ObjectStore
+
+
+class FileReader:
+    """An open data file. It holds no system resource, may be kept and shared between threads.
+
+    What it learns about columns is kept, so reading consecutive ranges or single rows pays for
+    parsing once. Files must not change while a reader exists; data files never do.
+    """
+
+    __slots__ = ("_context", "_store", "_whole", "metadata", "path")
+
+    def __init__(
+        self, store: ObjectStore, path: str, metadata: FileMetadata, registry: EncodingRegistry
+    ) -> None:
+        self.path = path
+        self.metadata = metadata
+        self._store = store
+        self._whole: pa.Buffer | None = None
+        self._context = DecodeContext(store.coalesce_gap, metadata.size, metadata.version, registry)
+
+    @classmethod
+    def open(
+        cls, store: ObjectStore, path: str, *, registry: EncodingRegistry, size: int | None = None
+    ) -> FileReader:
+        """Open the file at ``path``; ``size`` in bytes, if known, saves asking the store for it.
+
+        Makes one request for the end of the file, which also is the whole of a small file, and one
+        more if there is much metadata. Raises `ObjectNotFoundError`, `CorruptFileError` and
+        `UnsupportedFeatureError`.
+        """
+        if size is None:
+            size = store.head(path).size
+        try:
+            tail = Tail(store, path, size)
+            reader = cls(store, path, read_metadata(tail), registry)
+        except CorruptFileError as error:
+            raise error.at(path=path) from error
+        if tail.is_whole_file:
+            reader._whole = tail.buffer
+        return reader
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in the file; raises `CorruptFileError`."""
+        try:
+            return self.metadata.num_rows
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+
+    def read(
+        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: Rows
+    ) -> list[pa.ChunkedArray]:
+        """Some rows of fields, one result for each field, in row order.
+
+        ``fields`` are top-level fields, each possibly with only some of its children. ``column_of``
+        maps their ids, and those of their children, to physical columns, as a manifest's
+        ``DataFile`` does. Results are of the fields' storage types; what the file holds in the form
+        that Arrow wants is not copied.
+
+        Raises `InvalidInputError` for rows that the file does not have, `CorruptFileError` if the
+        file contradicts itself, and `UnsupportedFeatureError`.
+        """
+        try:
+            self._check_rows(rows)
+            columns = self.metadata.columns
+            for field in fields:
+                self._check_column(field, column_of)
+            decodings = [
+                decode_field(field, column_of, columns, rows, self._context) for field in fields
+            ]
+            decoding = together(decodings)
+            try:
+                ranges = next(decoding)
+                while True:
+                    ranges = decoding.send(self._get(ranges))
+            except StopIteration as done:
+                arrays: list[list[pa.Array]] = done.value
+            return [
+                _chunked(field, chunks, len(rows))
+                for field, chunks in zip(fields, arrays, strict=True)
+            ]
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+
+    def read_global_buffer(self, index: int) -> pa.Buffer:
+        """The bytes of a global buffer; number 0 is the description of the file."""
+        buffers = self.metadata.global_buffers
+        if not 0 <= index < len(buffers):
+            raise InvalidInputError(
+                f"global buffer {index} was asked for, but {self.path!r} has {len(buffers)}"
+            )
+        (buffer,) = self._get([buffers[index]])
+        return buffer
+
+    def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        if not ranges:
+            return ()
+        whole = self._whole
+        if whole is None:
+            return self._store.get_ranges(self.path, ranges)
+        for _, stop in ranges:
+            if stop > whole.size:
+                raise CorruptFileError(f"bytes up to {stop} of {whole.size} are needed")
+        return [whole.slice(start, stop - start) for start, stop in ranges]
+
+    def _check_rows(self, rows: Rows) -> None:
+        num_rows = self.metadata.num_rows
+        if isinstance(rows, RowRange):
+            first, stop = rows.start, rows.stop
+        else:
+            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+        if not 0 <= first <= stop <= num_rows:
+            raise InvalidInputError(
+                f"rows {first} to {stop} were asked for, but {self.path!r} has {num_rows}"
+            )
+
+    def _check_column(self, field: Field, column_of: Mapping[int, int]) -> None:
+        """Raise unless the field's own column, if it has one, has as many rows as the file."""
+        index = column_of.get(field.id)
+        if index is None or index < 0:
+            return
+        columns = self.metadata.columns
+        if index >= len(columns):
+            raise CorruptFileError(
+                f"column {index} is missing, the file has {len(columns)}", field=field.name
+            )
+        rows = columns[index].num_rows
+        if rows != self.metadata.num_rows:
+            raise CorruptFileError(
+                f"the pages of column {index} have {rows} rows, the file has "
+                f"{self.metadata.num_rows}",
+                field=field.name,
+            )
+
+
+def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedArray:
+    result = pa.chunked_array(chunks, field.storage_type)
+    if len(result) != num_rows:
+        raise CorruptFileError(
+            f"{len(result)} rows were decoded instead of {num_rows}", field=field.name
+        )
+    return result

@@ -1,0 +1,55 @@
+"""Reading the end of a file, where its metadata is, in as few requests as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange, ObjectStore
+
+TAIL_LENGTH = 64 << 10
+"""Bytes that are read on speculation; they hold all metadata of most files."""
+
+
+class Tail:
+    """A file of ``size`` bytes of which the last ones were read at once.
+
+    Making one is one request, for the last `TAIL_LENGTH` bytes or for all of a shorter file.
+    """
+
+    __slots__ = ("_path", "_start", "_store", "buffer", "size")
+
+    def __init__(self, store: ObjectStore, path: str, size: int) -> None:
+        self._store = store
+        self._path = path
+        self._start = max(0, size - TAIL_LENGTH)
+        self.size = size
+        (self.buffer,) = self._get([ByteRange(self._start, size)])
+
+    @property
+    def is_whole_file(self) -> bool:
+        """Whether ``buffer`` is the whole file."""
+        return self._start == 0
+
+    def read(self, ranges: Sequence[ByteRange]) -> list[memoryview]:
+        """The bytes of each range; one request for all that the tail does not hold."""
+        missing = [wanted for wanted in ranges if wanted.start < self._start]
+        fetched = iter(self._get(missing) if missing else ())
+        view = memoryview(self.buffer)
+        return [
+            memoryview(next(fetched))
+            if wanted.start < self._start
+            else view[wanted.start - self._start : wanted.stop - self._start]
+            for wanted in ranges
+        ]
+
+    def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        buffers = self._store.get_ranges(self._path, ranges)
+        for wanted, buffer in zip(ranges, buffers, strict=True):
+            if buffer.size != wanted.length:
+                raise CorruptFileError(
+                    f"{buffer.size} of {wanted.length} bytes were read", offset=wanted.start
+                )
+        return buffers

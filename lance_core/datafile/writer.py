@@ -1,0 +1,271 @@
+"""Writing one data file: record batches in, pages out.
+
+From the start of the file: page buffers and other buffers, each padded to 64 bytes; the description
+of the file; the metadata of each column; two tables of offsets; the footer.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from lance_core._pb import file_pb2
+from lance_core.datafile.column_metadata import WrittenPage, serialize_column
+from lance_core.datafile.footer import Footer
+from lance_core.datafile.page_limits import page_limits
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.structural import EncodeContext, FieldEncoder, field_encoder
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema import Field, Schema, encode_metadata
+from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
+
+ALIGNMENT = 64
+"""Buffers begin at multiples of this many bytes."""
+
+_PADDING = b"H" * ALIGNMENT
+T = TypeVar("T")
+
+_ENTRY = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriteResult:
+    """A finished file, as a manifest's ``DataFile`` records it.
+
+    ``field_ids`` and ``column_indices`` are parallel: which field each physical column belongs to.
+    """
+
+    num_rows: int
+    size_bytes: int
+    field_ids: tuple[int, ...]
+    column_indices: tuple[int, ...]
+    version: FileVersion
+
+    @property
+    def major(self) -> int:
+        """Major version as a ``DataFile`` has it."""
+        return self.version.data_file[0]
+
+    @property
+    def minor(self) -> int:
+        """Minor version as a ``DataFile`` has it."""
+        return self.version.data_file[1]
+
+
+@dataclass(slots=True)
+class _FieldState:
+    """A top-level field being written; its columns start at ``first_column``."""
+
+    field: Field
+    encoder: FieldEncoder
+    first_column: int
+
+
+class FileWriter:
+    """Writes one file. Not thread-safe.
+
+    Rows are collected per field until they fill a page, so memory is bounded by the number of
+    fields times the size of a page; buffers go to the `ObjectWriter` without a copy. Nothing is
+    visible before `finish` returns; a writer that failed is aborted and cannot be used any more.
+    """
+
+    def __init__(
+        self,
+        writer: ObjectWriter,
+        schema: Schema,
+        *,
+        registry: EncodingRegistry,
+        version: FileVersion = FileVersion.V2_0,
+        data_cache_bytes: int | None = None,
+        max_page_bytes: int | None = None,
+    ) -> None:
+        """The two limits are explained at `page_limits`.
+
+        Raises `UnsupportedFeatureError`, naming the field, for what ``version`` cannot store.
+        """
+        limits = page_limits(len(schema.fields), data_cache_bytes, max_page_bytes)
+        self.version = version
+        self.schema = schema
+        self.num_rows = 0
+        self._writer = writer
+        self._position = writer.tell()
+        self._metadata = dict(schema.metadata)
+        self._global_buffers: list[ByteRange] = []
+        self._is_open = True
+        context = EncodeContext(
+            version=version,
+            registry=registry,
+            write_buffer=lambda buffer: self._write_aligned(buffer).start,
+            flush_bytes=limits.flush_bytes,
+            max_page_bytes=limits.max_page_bytes,
+            dictionary_threshold=limits.dictionary_threshold,
+        )
+        self._states: list[_FieldState] = []
+        self._pages: list[list[WrittenPage]] = []
+        for field in schema.fields:
+            encoder = field_encoder(field, context)
+            self._states.append(_FieldState(field, encoder, len(self._pages)))
+            self._pages += [[] for _ in range(encoder.num_columns)]
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of ``batch``, whose columns are those of `Schema.storage_schema`.
+
+        `lance_core.schema.align_batch` makes such batches. Raises `SchemaMismatchError`, and
+        nothing was written, if the columns' number or types are different.
+        """
+        self._check_open()
+        arrays = batch.columns
+        self._check_types(arrays)
+        if batch.num_rows == 0:
+            return
+        by_state = list(zip(self._states, arrays, strict=True))
+
+        def pages_of(number: int) -> Iterable[EncodedPage]:
+            state, array = by_state[number]
+            return state.encoder.write(array)
+
+        self._guarded(lambda: self._write_pages(pages_of))
+        self.num_rows += batch.num_rows
+
+    def add_global_buffer(self, data: BytesLike) -> int:
+        """Write bytes that belong to the file as a whole; returns their number, from 1 on."""
+        self._check_open()
+        self._guarded(lambda: self._global_buffers.append(self._write_aligned(data)))
+        return len(self._global_buffers)
+
+    def add_schema_metadata(self, key: str, value: str) -> None:
+        """Add a pair to the metadata of the schema that the file stores."""
+        self._check_open()
+        self._metadata[key] = value
+
+    def tell(self) -> int:
+        """Bytes written so far; more rows may be waiting to fill a page."""
+        return self._position
+
+    def finish(self) -> FileWriteResult:
+        """Write what is left and the metadata, and make the file visible.
+
+        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
+        """
+        self._check_open()
+        return self._guarded(self._finish)
+
+    def abort(self) -> None:
+        """Drop what was written. Does nothing after `finish`."""
+        if self._is_open:
+            self._is_open = False
+            self._writer.abort()
+
+    def _finish(self) -> FileWriteResult:
+        self._write_pages(lambda number: self._states[number].encoder.flush())
+        footer = self._write_metadata()
+        self._write(footer.to_bytes())
+        self._is_open = False
+        self._writer.close()
+        field_ids = [f.id for state in self._states for f in _column_fields(state.field)]
+        return FileWriteResult(
+            self.num_rows,
+            self._position,
+            tuple(field_ids),
+            tuple(range(len(field_ids))),
+            self.version,
+        )
+
+    def _write_metadata(self) -> Footer:
+        fields = self.schema.to_proto()
+        descriptor = file_pb2.FileDescriptor(
+            schema=file_pb2.Schema(fields=fields, metadata=encode_metadata(self._metadata)),
+            length=self.num_rows,
+        )
+        description = self._write(descriptor.SerializeToString(deterministic=True))
+        encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
+        column_metadata = self._position
+        columns = [
+            self._write(serialize_column(encoding, pages))
+            for encoding, pages in zip(encodings, self._pages, strict=True)
+        ]
+        column_table = self._write_table(columns)
+        buffer_table = self._write_table([description, *self._global_buffers])
+        return Footer(
+            column_metadata,
+            column_table,
+            buffer_table,
+            1 + len(self._global_buffers),
+            len(columns),
+            self.version,
+        )
+
+    def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]]) -> None:
+        """Write the pages that each field, by number, has ready.
+
+        Fields with payloads outside of pages go first, so that their payloads come before all
+        pages; the pages themselves are in the order of the fields.
+        """
+        ready = {
+            number: list(pages_of(number))
+            for number, state in enumerate(self._states)
+            if any(field.is_blob for field in state.field.walk())
+        }
+        for number, state in enumerate(self._states):
+            pages = ready[number] if number in ready else pages_of(number)
+            for page in pages:
+                self._write_page(state.first_column + page.column, page)
+
+    def _write_page(self, column: int, page: EncodedPage) -> None:
+        buffers = tuple(self._write_aligned(buffer) for buffer in page.buffers)
+        url = page.type_url or self.version.page_encoding_url
+        written = WrittenPage(buffers, page.num_rows, url, page.encoding, page.priority)
+        self._pages[column].append(written)
+
+    def _write_aligned(self, data: BytesLike) -> ByteRange:
+        written = self._write(data)
+        padding = -self._position % ALIGNMENT
+        if padding:
+            self._write(_PADDING[:padding])
+        return written
+
+    def _write_table(self, ranges: Sequence[ByteRange]) -> int:
+        """Write a table of positions and lengths; returns where it starts."""
+        entries = b"".join(_ENTRY.pack(one.start, one.length) for one in ranges)
+        return self._write(entries).start
+
+    def _write(self, data: BytesLike) -> ByteRange:
+        start = self._position
+        self._writer.write(data)
+        self._position = start + memoryview(data).nbytes
+        return ByteRange(start, self._position)
+
+    def _guarded(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except BaseException:
+            self.abort()
+            raise
+
+    def _check_types(self, arrays: Sequence[pa.Array]) -> None:
+        fields = self.schema.fields
+        if len(arrays) != len(fields):
+            raise SchemaMismatchError(f"{len(arrays)} columns were given, not {len(fields)}")
+        for array, field in zip(arrays, fields, strict=True):
+            if array.type != field.storage_type:
+                raise SchemaMismatchError(
+                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
+                )
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("this file was finished, aborted or failed before")
+
+
+def _column_fields(field: Field) -> Iterable[Field]:
+    """The fields that have a physical column, in the columns' order."""
+    yield field
+    if not field.is_packed_struct and not field.is_blob:
+        for child in field.children:
+            yield from _column_fields(child)
