@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import extension
 from lance_core.schema.arrow import MAX_DEPTH
 from lance_core.schema.field import UNASSIGNED, DictionaryValues, Field
+from lance_core.schema.path import format_path
 
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
@@ -47,7 +48,7 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
         depths[message.id] = depths[message.parent_id] + 1
         children[message.id] = []
         children[message.parent_id].append(message.id)
-    return tuple(_built(id_, known, children) for id_ in children[UNASSIGNED])
+    return tuple(_built(id_, known, children, ()) for id_ in children[UNASSIGNED])
 
 
 def _check_place(message: file_pb2.Field, depths: Mapping[int, int]) -> None:
@@ -65,10 +66,21 @@ def _check_place(message: file_pb2.Field, depths: Mapping[int, int]) -> None:
 
 
 def _built(
-    id_: int, known: Mapping[int, file_pb2.Field], children: Mapping[int, Sequence[int]]
+    id_: int,
+    known: Mapping[int, file_pb2.Field],
+    children: Mapping[int, Sequence[int]],
+    parents: tuple[str, ...],
 ) -> Field:
-    members = tuple(_built(child, known, children) for child in children[id_])
-    return _field_from_proto(known[id_], members)
+    path = (*parents, known[id_].name)
+    members = tuple(_built(child, known, children, path) for child in children[id_])
+    field = _field_from_proto(known[id_], members)
+    try:
+        _ = field.storage_type
+    except CorruptFileError as error:
+        raise CorruptFileError(error.reason, field=format_path(path)) from error
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(f"field {format_path(path)}: {error}") from error
+    return field
 
 
 def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> Field:
@@ -76,7 +88,7 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
     if message.extension_name:
         metadata[extension.NAME_KEY] = message.extension_name
     place = message.dictionary
-    field = Field(
+    return Field(
         name=message.name,
         logical_type=message.logical_type,
         nullable=message.nullable,
@@ -93,11 +105,6 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
         unenforced_clustering_key_position=message.unenforced_clustering_key_position,
         unknown=_unknown_of(message),
     )
-    try:
-        _ = field.storage_type
-    except CorruptFileError as error:
-        raise error.at(field=message.name) from None
-    return field
 
 
 def _unknown_of(message: file_pb2.Field) -> bytes:

@@ -1,0 +1,138 @@
+"""Data made to fit a schema before it is written: order, storage types, nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema.field import Field
+from lance_core.schema.json_binary import encode_json
+from lance_core.schema.path import format_path
+from lance_core.schema.rebuild import visible_children, with_children
+from lance_core.schema.tree import Schema
+
+
+def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """The columns of ``batch`` that ``schema`` has, in its order, as `Schema.storage_schema`.
+
+    Columns and members of structs are matched by name, the items of lists by position. Values are
+    shared, except for string and binary views and JSON. Raises `SchemaMismatchError` for a missing
+    column or a different type, and `InvalidInputError` for nulls where the schema allows none.
+    """
+    columns = []
+    for field in schema.fields:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
+            raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
+        column = to_storage(batch.column(index), field)
+        check_nulls(column, field)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema.storage_schema())
+
+
+def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa.Array:
+    """``array`` as `Field.storage_type`; raises as `align_batch` does, but looks at no nulls."""
+    path = (*parents, field.name)
+    wanted = field.storage_type
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if field.is_json and not pa.types.is_large_binary(array.type):
+        return encode_json(array, format_path(path))
+    if array.type == wanted:
+        return array
+    if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(array.type):
+        return _dictionary(array, wanted, path)
+    if field.children:
+        return _nested(array, field, path)
+    if pa.types.is_fixed_size_list(wanted):
+        return _fixed_size_list(array, wanted, path)
+    views = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+    if wanted in views and array.type == views[wanted]:
+        return array.cast(wanted)
+    raise _mismatch(array.type, wanted, path)
+
+
+def _nested(array: pa.Array, field: Field, path: Sequence[str]) -> pa.Array:
+    wanted = field.storage_type
+    if array.type.id != wanted.id:
+        raise _mismatch(array.type, wanted, path)
+    if pa.types.is_fixed_size_list(wanted) and wanted.list_size != array.type.list_size:
+        raise _mismatch(array.type, wanted, path)
+    children = visible_children(array)
+    if pa.types.is_struct(wanted):
+        positions = [array.type.get_field_index(child.name) for child in field.children]
+        if -1 in positions:
+            raise _mismatch(array.type, wanted, path)
+        children = [children[position] for position in positions]
+    elif field.is_map:
+        # Keys and values are matched by position: other writers name them differently.
+        entries = field.children[0]
+        members = visible_children(children[0])
+        pairs = zip(members, entries.children, strict=True)
+        parts = [to_storage(part, child, (*path, entries.name)) for part, child in pairs]
+        children = [with_children(children[0], entries.storage_type, parts)]
+        return with_children(array, wanted, children)
+    pairs = zip(children, field.children, strict=True)
+    return with_children(array, wanted, [to_storage(part, child, path) for part, child in pairs])
+
+
+def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
+    """Items lose what a schema does not remember of them: name, nullability, extension."""
+    found = array.type
+    if not pa.types.is_fixed_size_list(found) or found.list_size != wanted.list_size:
+        raise _mismatch(found, wanted, path)
+    items = array.values
+    if isinstance(items, pa.ExtensionArray):
+        items = items.storage
+    if pa.types.is_fixed_size_list(wanted.value_type):
+        items = _fixed_size_list(items, wanted.value_type, path)
+    elif items.type != wanted.value_type:
+        raise _mismatch(found, wanted, path)
+    return with_children(array, wanted, [items])
+
+
+def _dictionary(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
+    values = array.dictionary
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(wanted.value_type)
+    if array.indices.type != wanted.index_type or values.type != wanted.value_type:
+        raise _mismatch(array.type, wanted, path)
+    return pa.DictionaryArray.from_arrays(array.indices, values, ordered=False)
+
+
+def check_nulls(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> None:
+    """Raise `InvalidInputError` naming the field if a null is visible where none is allowed.
+
+    ``array`` has type `Field.storage_type`. What lies below a null parent is not visible.
+    """
+    path = (*parents, field.name)
+    if not field.nullable and array.null_count:
+        raise InvalidInputError(
+            f"field {format_path(path)} is not nullable, but the data has "
+            f"{array.null_count} null value(s) in it"
+        )
+    if all(below.nullable for child in field.children for below in child.walk()):
+        return
+    for part, child in zip(_below_valid_rows(array, field), field.children, strict=True):
+        check_nulls(part, child, path)
+
+
+def _below_valid_rows(array: pa.Array, field: Field) -> list[pa.Array]:
+    """The child arrays, without what belongs to null rows."""
+    if field.is_struct:
+        valid = array.filter(array.is_valid()) if array.null_count else array
+        return visible_children(valid)
+    if field.is_map:
+        as_list = pa.list_(field.children[0].storage_field())
+        array = with_children(array, as_list, [array.values])
+    return [array.flatten()]
+
+
+def _mismatch(found: pa.DataType, wanted: pa.DataType, path: Sequence[str]) -> SchemaMismatchError:
+    return SchemaMismatchError(
+        f"field {format_path(path)}: expected {str(wanted)[:200]}, got {str(found)[:200]}"
+    )

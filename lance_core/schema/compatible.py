@@ -1,0 +1,92 @@
+"""Whether data may be appended to a table, and which part of its schema it then has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import SchemaMismatchError
+from lance_core.schema import extension
+from lance_core.schema.field import Field
+from lance_core.schema.path import format_path
+from lance_core.schema.tree import Schema
+
+_MOST_SHOWN = 10
+
+
+def check_append_compatible(
+    table: Schema, data: pa.Schema, *, allow_subschema: bool = True
+) -> Schema:
+    """The part of the table's schema that ``data`` has, with the table's ids, in its order.
+
+    Fields are matched by name, the items of lists and maps by position. Types and extension types
+    must be the same; metadata and nullability may differ (values are checked when they are written,
+    by `align_batch`). Nullable fields may be missing if ``allow_subschema``; they are then read as
+    null. Raises `SchemaMismatchError` listing every difference, and as `Schema.from_arrow` does.
+    """
+    differences: list[str] = []
+    incoming = Schema.from_arrow(data)
+    kept = _match(table.fields, incoming.fields, (), allow_subschema, differences)
+    if differences:
+        more = len(differences) - _MOST_SHOWN
+        shown = "; ".join(differences[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        raise SchemaMismatchError(f"the data does not fit the table's schema: {shown}")
+    return Schema(kept, table.metadata)
+
+
+def _match(
+    table: Sequence[Field],
+    data: Sequence[Field],
+    parents: tuple[str, ...],
+    allow_subschema: bool,
+    differences: list[str],
+) -> tuple[Field, ...]:
+    """The table's fields as far as the data has them; what does not fit goes to differences."""
+    offered = {field.name: field for field in data}
+    kept = []
+    for field in table:
+        given = offered.pop(field.name, None)
+        path = format_path((*parents, field.name))
+        if given is not None:
+            kept.append(_match_field(field, given, parents, allow_subschema, differences))
+        elif not field.nullable:
+            differences.append(f"field {path} is missing and not nullable")
+        elif not allow_subschema:
+            differences.append(f"field {path} is missing")
+    differences += [
+        f"field {format_path((*parents, name))} is not in the table" for name in offered
+    ]
+    return tuple(kept)
+
+
+def _match_field(
+    field: Field,
+    given: Field,
+    parents: tuple[str, ...],
+    allow_subschema: bool,
+    differences: list[str],
+) -> Field:
+    path = (*parents, field.name)
+    if _described(field) != _described(given):
+        differences.append(
+            f"field {format_path(path)}: expected {_described(field)}, got {_described(given)}"
+        )
+        return field
+    if field.is_struct:
+        members = _match(field.children, given.children, path, allow_subschema, differences)
+    else:
+        pairs = zip(field.children, given.children, strict=True)
+        members = tuple(
+            _match_field(child, other, path, allow_subschema, differences) for child, other in pairs
+        )
+    return field if members == field.children else field.with_children(members)
+
+
+def _described(field: Field) -> str:
+    """Everything of a field's own type that data must share."""
+    name = field.extension_name
+    if not name:
+        return field.logical_type
+    parameters = field.metadata.get(extension.PARAMETERS_KEY, "")
+    return f"{field.logical_type} (extension {name}{' ' if parameters else ''}{parameters})"

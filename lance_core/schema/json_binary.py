@@ -1,0 +1,202 @@
+"""JSON columns: text for users, binary JSON in files.
+
+The layout, found in files: a value is a container: a big-endian uint32 header (kind in the top
+three bits, number of members in the others), one big-endian uint32 entry for each member (kind in
+bits 28 to 30, length of its data in bytes below), then the data of the members one after the other.
+A scalar at the top is a container with one member. An object has its keys first, sorted by their
+bytes, then as many values. Numbers are one tag byte and big-endian bytes of the least width.
+
+Values are converted one by one: JSON has no columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Union
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+
+Json = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]  # noqa: UP007  # recursive
+
+_MAX_DEPTH = 200
+_SCALAR, _OBJECT, _ARRAY = 0x20000000, 0x40000000, 0x80000000
+_HEADER_KINDS, _COUNT = 0xE0000000, 0x1FFFFFFF
+_NULL, _STRING, _NUMBER, _FALSE, _TRUE, _CONTAINER = (kind << 28 for kind in range(6))
+_ENTRY_KINDS, _LENGTH = 0xF0000000, 0x0FFFFFFF
+_ZERO, _INFINITY, _MINUS_INFINITY, _SIGNED, _UNSIGNED, _FLOAT = 0x00, 0x20, 0x30, 0x40, 0x50, 0x60
+_NOT_NUMBERS = frozenset({0x10, _INFINITY, _MINUS_INFINITY})
+_WIDTHS = (1, 2, 4, 8)
+
+
+def encode_json(texts: pa.Array, where: str) -> pa.Array:
+    """Binary JSON (``large_binary``) of an array of JSON text.
+
+    Integers of more than 64 bits become floats. Raises `InvalidInputError` naming the field
+    ``where`` for what is not JSON, repeats a key of an object, or nests deeper than 200 levels.
+    """
+    try:
+        values = [None if text is None else encode(text) for text in texts.to_pylist()]
+    except InvalidInputError as error:
+        raise InvalidInputError(f"field {where}: {error}") from error
+    return pa.array(values, pa.large_binary())
+
+
+def decode_json(values: pa.Array, where: str) -> pa.Array:
+    """JSON text of an array of binary JSON; `CorruptFileError` naming the field ``where``."""
+    try:
+        texts = [None if value is None else decode(value) for value in values.to_pylist()]
+    except CorruptFileError as error:
+        raise error.at(field=where) from error
+    return pa.array(texts, pa.string())
+
+
+def encode(text: str) -> bytes:
+    """Binary JSON of one text."""
+    try:
+        value: Json = json.loads(
+            text, parse_int=_number, parse_constant=_refused, object_pairs_hook=_unique
+        )
+        kind, data = _encoded(value, _MAX_DEPTH)
+    except InvalidInputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"not valid JSON: {error}: {text[:80]!r}") from error
+    return data if kind == _CONTAINER else struct.pack(">II", _SCALAR | 1, kind | len(data)) + data
+
+
+def decode(data: bytes) -> str:
+    """The text of one binary JSON value."""
+    value = _container(data, _MAX_DEPTH, at_top=True)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _number(digits: str) -> int | float:
+    number = int(digits) if len(digits) <= 20 else None
+    return number if number is not None and -(1 << 63) <= number < 1 << 64 else float(digits)
+
+
+def _refused(name: str) -> Json:
+    raise InvalidInputError(f"not valid JSON: {name}")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise InvalidInputError("a JSON object has the same key twice")
+    return members
+
+
+def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
+    """Kind and data of one member."""
+    if value is None:
+        return _NULL, b""
+    if isinstance(value, bool):
+        return (_TRUE if value else _FALSE), b""
+    if isinstance(value, str):
+        return _STRING, value.encode()
+    if isinstance(value, int):
+        return _NUMBER, _encoded_integer(value)
+    if isinstance(value, float):
+        return _NUMBER, _encoded_float(value)
+    if depth == 0:
+        raise InvalidInputError(f"JSON is nested deeper than {_MAX_DEPTH} levels")
+    if isinstance(value, list):
+        kind, members = _ARRAY, [_encoded(member, depth - 1) for member in value]
+    else:
+        kind = _OBJECT
+        sorted_members = sorted((key.encode(), member) for key, member in value.items())
+        members = [(_STRING, key) for key, _ in sorted_members]
+        members += [_encoded(member, depth - 1) for _, member in sorted_members]
+    if any(len(data) > _LENGTH for _, data in members):
+        raise InvalidInputError("a JSON value is larger than 256 MiB")
+    header = struct.pack(">I", kind | len(value))
+    entries = struct.pack(f">{len(members)}I", *(kind | len(data) for kind, data in members))
+    return _CONTAINER, b"".join([header, entries, *(data for _, data in members)])
+
+
+def _encoded_integer(number: int) -> bytes:
+    if number == 0:
+        return bytes([_ZERO])
+    signed = number < 0
+    bits = number.bit_length() if not signed else (number + 1).bit_length() + 1
+    width = next(width for width in _WIDTHS if 8 * width >= bits)
+    tag = (_SIGNED if signed else _UNSIGNED) | width
+    return bytes([tag]) + number.to_bytes(width, "big", signed=signed)
+
+
+def _encoded_float(number: float) -> bytes:
+    if math.isinf(number):
+        return bytes([_INFINITY if number > 0 else _MINUS_INFINITY])
+    return struct.pack(">Bd", _FLOAT, number)
+
+
+def _container(data: bytes, depth: int, at_top: bool = False) -> Json:
+    if depth == 0:
+        raise CorruptFileError(f"binary JSON is nested deeper than {_MAX_DEPTH} levels")
+    if len(data) < 4:
+        raise CorruptFileError("binary JSON ends within a header")
+    (header,) = struct.unpack_from(">I", data)
+    kind, count = header & _HEADER_KINDS, header & _COUNT
+    entries = 2 * count if kind == _OBJECT else count
+    if 4 + 4 * entries > len(data):
+        raise CorruptFileError(f"binary JSON of {len(data)} bytes cannot have {entries} members")
+    members: list[Json] = []
+    start = 4 + 4 * entries
+    for entry in struct.unpack_from(f">{entries}I", data, 4):
+        end = start + (entry & _LENGTH)
+        if end > len(data):
+            raise CorruptFileError("binary JSON ends within a value")
+        members.append(_member(entry & _ENTRY_KINDS, data[start:end], depth))
+        start = end
+    if kind == _ARRAY:
+        return members
+    if kind == _OBJECT:
+        return _object(members[:count], members[count:])
+    if kind == _SCALAR and count == 1 and at_top:
+        return members[0]
+    raise CorruptFileError(f"binary JSON with header {header:#010x}")
+
+
+def _object(keys: list[Json], values: list[Json]) -> Json:
+    members: dict[str, Json] = {}
+    for key, value in zip(keys, values, strict=True):
+        if not isinstance(key, str):
+            raise CorruptFileError("an object in binary JSON has a key that is not a string")
+        members[key] = value
+    return members
+
+
+def _member(kind: int, data: bytes, depth: int) -> Json:
+    if kind == _STRING:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise CorruptFileError(f"a string in binary JSON is not UTF-8: {error}") from error
+    if kind == _NUMBER:
+        return _decoded_number(data)
+    if kind == _CONTAINER:
+        return _container(data, depth - 1)
+    constants: dict[int, Json] = {_NULL: None, _FALSE: False, _TRUE: True}
+    if kind not in constants:
+        raise UnsupportedFeatureError(f"binary JSON with a value of kind {kind >> 28}")
+    return constants[kind]
+
+
+def _decoded_number(data: bytes) -> Json:
+    tag, digits = (data[0] & 0xF0, data[1:]) if data else (-1, b"")
+    if tag in {_SIGNED, _UNSIGNED} and len(digits) in _WIDTHS:
+        return int.from_bytes(digits, "big", signed=tag == _SIGNED)
+    if tag == _FLOAT and len(digits) == 8:
+        (number,) = struct.unpack(">d", digits)
+        return float(number) if math.isfinite(number) else None
+    if tag == _ZERO:
+        return 0
+    if tag in _NOT_NUMBERS:
+        return None
+    if tag == 0x70:
+        raise UnsupportedFeatureError("binary JSON with a decimal number")
+    raise CorruptFileError(f"a number in binary JSON is {data[:10].hex()!r}")

@@ -1,0 +1,108 @@
+"""Which schemas a version of the file format can store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema.field import Field
+from lance_core.schema.path import format_path
+from lance_core.schema.tree import Schema
+
+RESERVED_NAMES = frozenset(
+    {
+        "_rowid",
+        "_rowaddr",
+        "_rowoffset",
+        "_row_created_at_version",
+        "_row_last_updated_at_version",
+    }
+)
+"""Names that scans give to columns of their own."""
+
+_VERSIONS = ("2.0", "2.1", "2.2")
+
+
+def check_storable(schema: Schema, version: str) -> None:
+    """Raise if data of this schema cannot be written to files of ``version`` ("2.0" to "2.2").
+
+    `InvalidInputError` for a reserved column name, `UnsupportedFeatureError` naming the path of the
+    field for a type that the version has no encoding for, and for an unknown version.
+    """
+    if version not in _VERSIONS:
+        raise UnsupportedFeatureError(f"writing schemas to files of version {version!r}")
+    for field in schema.fields:
+        if field.name in RESERVED_NAMES:
+            raise InvalidInputError(f"column name {field.name!r} is reserved")
+        _check(field, version, ())
+
+
+def _check(field: Field, version: str, parents: tuple[str, ...]) -> None:
+    path = (*parents, field.name)
+    for problem in _CHECKS:
+        reason = problem(field, version)
+        if reason:
+            raise UnsupportedFeatureError(
+                f"field {format_path(path)}: files of version {version} cannot store {reason}"
+            )
+    for child in field.children:
+        _check(child, version, path)
+
+
+def _map(field: Field, version: str) -> str:
+    return "maps (version 2.2 can)" if field.is_map and version < "2.2" else ""
+
+
+def _fixed_size_list(field: Field, version: str) -> str:
+    arrow = field.storage_type
+    if not pa.types.is_fixed_size_list(arrow):
+        return ""
+    item = arrow.value_type
+    while pa.types.is_fixed_size_list(item):
+        item = item.value_type
+    if pa.types.is_struct(item):
+        if version < "2.2":
+            return "fixed size lists of structs (version 2.2 can)"
+        nested = any(below.is_list or below.is_map for below in field.walk())
+        return "lists or maps inside a fixed size list of structs" if nested else ""
+    return "" if _has_fixed_width(item) or pa.types.is_null(item) else f"fixed size lists of {item}"
+
+
+def _fixed_size_binary(field: Field, version: str) -> str:
+    empty = field.logical_type == "fixed_size_binary:0" and version < "2.2"
+    return "binary values of size 0 (version 2.2 can)" if empty else ""
+
+
+def _blob(field: Field, version: str) -> str:
+    if field.extension_name == "lance.blob.v2" and version < "2.2":
+        return "blobs of version 2 (version 2.2 can)"
+    wrong = field.is_blob and version < "2.2" and not pa.types.is_large_binary(field.storage_type)
+    return f"blobs of type {field.storage_type}; only large_binary" if wrong else ""
+
+
+def _packed(field: Field, version: str) -> str:
+    if not field.is_packed_struct or version != "2.0":
+        return ""
+    for child in field.children:
+        arrow = child.storage_type
+        while pa.types.is_fixed_size_list(arrow):
+            arrow = arrow.value_type
+        if not _has_fixed_width(arrow) or pa.types.is_boolean(arrow):
+            return f"packed structs with a member of type {child.storage_type}"
+    return ""
+
+
+def _has_fixed_width(arrow: pa.DataType) -> bool:
+    tests = (pa.types.is_primitive, pa.types.is_fixed_size_binary, pa.types.is_decimal)
+    return any(test(arrow) for test in tests)
+
+
+_CHECKS: tuple[Callable[[Field, str], str], ...] = (
+    _map,
+    _fixed_size_list,
+    _fixed_size_binary,
+    _blob,
+    _packed,
+)

@@ -1,0 +1,55 @@
+"""Arrays as files hold them to arrays as users see them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lance_core.schema import extension
+from lance_core.schema.field import Field
+from lance_core.schema.json_binary import decode_json
+from lance_core.schema.rebuild import visible_children, with_children
+
+
+def wrap(array: pa.Array, field: Field) -> pa.Array:
+    """``array`` of type `Field.storage_type` as `Field.arrow_type`.
+
+    Values are shared, except for JSON, which becomes text. Raises `CorruptFileError` naming the
+    field for bytes that are not binary JSON.
+    """
+    wanted = field.arrow_type
+    if array.type == wanted and not extension.is_extension(wanted):
+        return array
+    plain = wanted.storage_type if extension.is_extension(wanted) else wanted
+    if field.is_json:
+        array = decode_json(array, field.name)
+    elif field.children:
+        array = _nested(array, field, plain)
+    elif pa.types.is_fixed_size_list(plain):
+        array = _fixed_size_list(array, plain)
+    if extension.is_extension(wanted):
+        return pa.ExtensionArray.from_storage(wanted, array)
+    return array
+
+
+def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+    """`wrap` for every chunk."""
+    return pa.chunked_array([wrap(chunk, field) for chunk in array.chunks], type=field.arrow_type)
+
+
+def _nested(array: pa.Array, field: Field, wanted: pa.DataType) -> pa.Array:
+    children = visible_children(array)
+    pairs = zip(children, field.children, strict=True)
+    return with_children(array, wanted, [wrap(part, child) for part, child in pairs])
+
+
+def _fixed_size_list(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Items are marked only inside fixed size lists of bfloat16."""
+    item = wanted.value_type
+    if array.type.value_type == item:
+        return array
+    items = array.values
+    if extension.is_extension(item):
+        items = pa.ExtensionArray.from_storage(item, items)
+    else:
+        items = _fixed_size_list(items, item)
+    return with_children(array, wanted, [items])
