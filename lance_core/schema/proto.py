@@ -5,13 +5,13 @@ A file lists the fields of the whole tree depth first; each names its parent by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import extension
 from lance_core.schema.arrow import MAX_DEPTH
-from lance_core.schema.field import UNASSIGNED, DictionaryValues, Field
+from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
 
 if TYPE_CHECKING:
@@ -39,41 +39,48 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
     Raises `CorruptFileError` naming the field for ids that are negative or used twice, parents that
     do not come earlier, and trees deeper than 100; raises as `Field.storage_type` does for types.
     """
-    known: dict[int, file_pb2.Field] = {}
-    depths: dict[int, int] = {UNASSIGNED: 0}
-    children: dict[int, list[int]] = {UNASSIGNED: []}
+    top = _Node(None, 0, [])
+    nodes = {UNASSIGNED: top}
+    last = top
     for message in messages:
-        _check_place(message, depths)
-        known[message.id] = message
-        depths[message.id] = depths[message.parent_id] + 1
-        children[message.id] = []
-        children[message.parent_id].append(message.id)
-    return tuple(_built(id_, known, children, ()) for id_ in children[UNASSIGNED])
+        parent = _parent_of(message, nodes, last)
+        if parent.depth >= MAX_DEPTH:
+            raise CorruptFileError(f"nested deeper than {MAX_DEPTH} levels", field=message.name)
+        node = _Node(message, parent.depth + 1, [])
+        parent.children.append(node)
+        if message.id != UNASSIGNED:
+            last = nodes[message.id] = node
+    return tuple(_built(node, ()) for node in top.children)
 
 
-def _check_place(message: file_pb2.Field, depths: Mapping[int, int]) -> None:
+class _Node(NamedTuple):
+    message: file_pb2.Field | None
+    depth: int
+    children: list[_Node]
+
+
+def _parent_of(message: file_pb2.Field, nodes: Mapping[int, _Node], last: _Node) -> _Node:
+    owner = last.message
+    if message.id == UNASSIGNED and owner is not None and BLOB_KEY in owner.metadata:
+        # The parts of a blob's description have neither an id nor a parent in files of version 2.2.
+        return last
     if message.id < 0:
         raise CorruptFileError(f"negative field id {message.id}", field=message.name)
-    if message.id in depths:
+    if message.id in nodes:
         raise CorruptFileError(f"field id {message.id} is used twice", field=message.name)
-    if message.parent_id not in depths:
+    if message.parent_id not in nodes:
         raise CorruptFileError(
             f"parent {message.parent_id} of field id {message.id} does not come before it",
             field=message.name,
         )
-    if depths[message.parent_id] >= MAX_DEPTH:
-        raise CorruptFileError(f"nested deeper than {MAX_DEPTH} levels", field=message.name)
+    return nodes[message.parent_id]
 
 
-def _built(
-    id_: int,
-    known: Mapping[int, file_pb2.Field],
-    children: Mapping[int, Sequence[int]],
-    parents: tuple[str, ...],
-) -> Field:
-    path = (*parents, known[id_].name)
-    members = tuple(_built(child, known, children, path) for child in children[id_])
-    field = _field_from_proto(known[id_], members)
+def _built(node: _Node, parents: tuple[str, ...]) -> Field:
+    assert node.message is not None
+    path = (*parents, node.message.name)
+    members = tuple(_built(child, path) for child in node.children)
+    field = _field_from_proto(node.message, members)
     try:
         _ = field.storage_type
     except CorruptFileError as error:
