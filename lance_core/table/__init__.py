@@ -1,0 +1,1 @@
+"""One version of a table as plain values: manifest, fragments, transactions. No I/O."""

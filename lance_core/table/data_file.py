@@ -1,0 +1,141 @@
+"""``DataFile`` and ``ExternalFile`` of a fragment (``table.proto``): where columns are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import table_pb2
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.table.paths import check_relative, data_file_path
+from lance_core.table.storage_version import LEGACY, name_of_pair
+from lance_core.table.unknown_fields import unknown_fields
+
+TOMBSTONE = -2
+"""Field id of a column that is stored but no longer used."""
+NO_COLUMN = -1
+"""Column index of a field that is stored within another column."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that holds some columns of all rows of a fragment.
+
+    ``path`` is relative to the data folder and unchecked: open `store_path` instead.
+    ``file_size_bytes`` is None if unknown. ``base_id`` names a ``BasePath``, None the table itself.
+    ``unknown`` holds fields of the message that this library does not know.
+    """
+
+    path: str
+    fields: tuple[int, ...]
+    column_indices: tuple[int, ...]
+    file_major_version: int
+    file_minor_version: int
+    file_size_bytes: int | None = None
+    base_id: int | None = None
+    unknown: bytes = b""
+
+    @property
+    def file_version(self) -> str:
+        """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
+        return name_of_pair(self.file_major_version, self.file_minor_version)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the file holds any column that is still in use."""
+        return any(field != TOMBSTONE for field in self.fields)
+
+    def store_path(self) -> str:
+        """Path relative to the table's root.
+
+        Raises `CorruptFileError` for a path that would leave the data folder and
+        `UnsupportedFeatureError` for a file outside of the table.
+        """
+        refuse_base(self.base_id, self.path)
+        return data_file_path(self.path)
+
+    def columns(self) -> dict[int, int]:
+        """Column of each field id that has one. 0.1 files store no such mapping: empty.
+
+        Raises `CorruptFileError` if the two lists do not fit together.
+        """
+        if self.file_version == LEGACY and not self.column_indices:
+            return {}
+        if len(self.fields) != len(self.column_indices):
+            raise CorruptFileError(
+                f"data file {self.path!r} has {len(self.fields)} fields and "
+                f"{len(self.column_indices)} column indices",
+                field="DataFile.column_indices",
+            )
+        pairs = [
+            (field, column)
+            for field, column in zip(self.fields, self.column_indices, strict=True)
+            if field != TOMBSTONE and column != NO_COLUMN
+        ]
+        columns = dict(pairs)
+        twice = len(columns) < len(pairs) or len(set(columns.values())) < len(columns)
+        if twice or any(column < 0 for column in columns.values()):
+            raise CorruptFileError(
+                f"data file {self.path!r} names a field or a column twice, or a negative column",
+                field="DataFile.column_indices",
+            )
+        return columns
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.DataFile, keep_unknown: bool = True) -> DataFile:
+        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        return cls(
+            message.path,
+            tuple(message.fields),
+            tuple(message.column_indices),
+            message.file_major_version,
+            message.file_minor_version,
+            message.file_size_bytes or None,
+            message.base_id if message.HasField("base_id") else None,
+            unknown_fields(message) if keep_unknown else b"",
+        )
+
+    def to_proto(self) -> table_pb2.DataFile:
+        message = table_pb2.DataFile(
+            path=self.path,
+            fields=self.fields,
+            column_indices=self.column_indices,
+            file_major_version=self.file_major_version,
+            file_minor_version=self.file_minor_version,
+            file_size_bytes=self.file_size_bytes or 0,
+        )
+        if self.base_id is not None:
+            message.base_id = self.base_id
+        message.MergeFromString(self.unknown)
+        return message
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalFile:
+    """``size`` bytes from ``offset`` of a file; ``path`` is relative to the table's root."""
+
+    path: str
+    offset: int
+    size: int
+    unknown: bytes = b""
+
+    def store_path(self) -> str:
+        """``path``, checked as `check_relative` does."""
+        return check_relative(self.path, "ExternalFile.path")
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.ExternalFile) -> ExternalFile:
+        return cls(message.path, message.offset, message.size, unknown_fields(message))
+
+    def to_proto(self) -> table_pb2.ExternalFile:
+        message = table_pb2.ExternalFile(path=self.path, offset=self.offset, size=self.size)
+        message.MergeFromString(self.unknown)
+        return message
+
+
+def refuse_base(base_id: int | None, what: str) -> None:
+    """Raise `UnsupportedFeatureError` if something is stored outside of the table's root."""
+    if base_id is not None:
+        raise UnsupportedFeatureError(
+            f"{what!r} is stored under base path {base_id}, outside of the table; "
+            "files of base paths are not supported"
+        )

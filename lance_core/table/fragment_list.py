@@ -1,0 +1,178 @@
+"""The fragments of a version, undecoded until they are looked at.
+
+A version of a large table mostly has the fragments of the version before it. Their bytes are kept
+as they were read, so that a successor is built by copying bytes, unknown fields included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from lance_core._pb import frames_pb2, table_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.fragment import Fragment
+from lance_core.table.unknown_fields import parse
+
+_ROW_LIMIT = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentCounts:
+    """Ids and row counts of all fragments, in their order; None where the manifest has no count."""
+
+    ids: tuple[int, ...]
+    physical_rows: tuple[int | None, ...]
+    deleted_rows: tuple[int | None, ...]
+    has_deletion_files: bool
+
+    @property
+    def num_rows(self) -> int | None:
+        """Rows that are not deleted, None if some fragment's count is unknown."""
+        physical, deleted = self.num_physical_rows, self.num_deleted_rows
+        return None if physical is None or deleted is None else physical - deleted
+
+    @property
+    def num_physical_rows(self) -> int | None:
+        """Rows including deleted ones, None if some fragment's count is unknown."""
+        return _sum(self.physical_rows)
+
+    @property
+    def num_deleted_rows(self) -> int | None:
+        """Deleted rows, None if some fragment's count is unknown."""
+        return _sum(self.deleted_rows)
+
+
+def _sum(counts: Collection[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+class FragmentList(Sequence[Fragment]):
+    """Immutable sequence of fragments over serialized ``DataFragment`` messages.
+
+    Reading an item raises `CorruptFileError` if its bytes are not a fragment.
+    """
+
+    __slots__ = ("_counts", "_decoded", "_raw")
+
+    def __init__(self, raw: Iterable[bytes] = ()) -> None:
+        self._raw = tuple(raw)
+        self._decoded: dict[int, Fragment] = {}
+        self._counts: FragmentCounts | None = None
+
+    @classmethod
+    def of(cls, fragments: Iterable[Fragment]) -> FragmentList:
+        """A list of fragments that are already decoded."""
+        if isinstance(fragments, FragmentList):
+            return fragments
+        decoded = list(fragments)
+        made = cls(fragment.to_bytes() for fragment in decoded)
+        made._decoded.update(enumerate(decoded))
+        return made
+
+    @property
+    def raw(self) -> tuple[bytes, ...]:
+        """The serialized fragments."""
+        return self._raw
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    @overload
+    def __getitem__(self, index: int) -> Fragment: ...
+    @overload
+    def __getitem__(self, index: slice) -> FragmentList: ...
+    def __getitem__(self, index: int | slice) -> Fragment | FragmentList:
+        if isinstance(index, slice):
+            return FragmentList(self._raw[index])
+        position = range(len(self._raw))[index]
+        fragment = self._decoded.get(position)
+        if fragment is None:
+            fragment = self._decoded[position] = Fragment.from_bytes(self._raw[position])
+        return fragment
+
+    def __iter__(self) -> Iterator[Fragment]:
+        return (self[position] for position in range(len(self._raw)))
+
+    def __add__(self, other: FragmentList) -> FragmentList:
+        if not other:
+            return self
+        joined = FragmentList(self._raw + other._raw)
+        joined._decoded.update(self._decoded)
+        size = len(self)
+        joined._decoded.update((size + i, fragment) for i, fragment in other._decoded.items())
+        return joined
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FragmentList) and self._raw == other._raw
+
+    def __hash__(self) -> int:
+        return hash(self._raw)
+
+    def __repr__(self) -> str:
+        return f"<FragmentList of {len(self._raw)} fragments>"
+
+    def __reduce__(self) -> tuple[type[FragmentList], tuple[tuple[bytes, ...]]]:
+        return FragmentList, (self._raw,)
+
+    @property
+    def counts(self) -> FragmentCounts:
+        """Ids and row counts, read once and without decoding the rest of the fragments."""
+        if self._counts is None:
+            self._counts = _counts(self._raw)
+        return self._counts
+
+    def position_of(self, fragment_id: int) -> int | None:
+        """Index of the first fragment with this id."""
+        ids = self.counts.ids
+        return ids.index(fragment_id) if fragment_id in ids else None
+
+    def by_id(self, fragment_id: int) -> Fragment | None:
+        """The first fragment with this id."""
+        position = self.position_of(fragment_id)
+        return None if position is None else self[position]
+
+    def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:
+        """This list with some fragments replaced or left out, by id; others keep their bytes."""
+        kept = [
+            (position, updated.get(id_))
+            for position, id_ in enumerate(self.counts.ids)
+            if id_ not in removed
+        ]
+        made = FragmentList(
+            self._raw[position] if new is None else new.to_bytes() for position, new in kept
+        )
+        for place, (position, new) in enumerate(kept):
+            decoded = self._decoded.get(position) if new is None else new
+            if decoded is not None:
+                made._decoded[place] = decoded
+        return made
+
+
+def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
+    """Decode all fragments in one call of the protobuf library."""
+    joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
+    try:
+        messages = list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)
+    except CorruptFileError:
+        for number, data in enumerate(raw):
+            parse(table_pb2.DataFragment, data, f"Manifest.fragments[{number}]")
+        raise
+    physical: list[int | None] = [message.physical_rows or None for message in messages]
+    deleted: list[int | None] = [
+        (message.deletion_file.num_deleted_rows or None) if message.HasField("deletion_file") else 0
+        for message in messages
+    ]
+    for number, (rows, gone) in enumerate(zip(physical, deleted, strict=True)):
+        if rows is not None and (rows >= _ROW_LIMIT or (gone or 0) > rows):
+            raise CorruptFileError(
+                f"{rows} physical and {gone} deleted rows", field=f"Manifest.fragments[{number}]"
+            )
+    return FragmentCounts(
+        ids=tuple(message.id for message in messages),
+        physical_rows=tuple(physical),
+        deleted_rows=tuple(deleted),
+        has_deletion_files=any(count != 0 for count in deleted),
+    )

@@ -1,0 +1,173 @@
+"""Names of a table's files, and the check of paths that a table's own metadata brings along.
+
+All paths are relative to the table's root. Names that a reader does not recognise (staging and
+temporary files, files of other tools) parse to None and are to be left alone.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import uuid as uuids
+from dataclasses import dataclass
+
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+DATA = "data"
+VERSIONS = "_versions"
+TRANSACTIONS = "_transactions"
+DELETIONS = "_deletions"
+INDICES = "_indices"
+VERSION_HINT = "_versions/latest_version_hint.json"
+"""A hint only: it may be missing, stale or wrong."""
+
+DETACHED = 1 << 63
+"""Versions with this bit are detached commits: readable by number, never the latest."""
+
+_U64_MAX = (1 << 64) - 1
+_MANIFEST_NAME = re.compile(r"(d?)([0-9]{1,20})\.manifest", re.ASCII)
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class NamingScheme(enum.Enum):
+    """How a version becomes the name of its manifest. A table uses one of them throughout."""
+
+    V1 = "V1"
+    """The version in decimal."""
+    V2 = "V2"
+    """The distance to the largest u64, 20 digits: the newest version sorts first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestName:
+    """What a manifest's name says. ``scheme`` is None for a detached version."""
+
+    version: int
+    scheme: NamingScheme | None
+
+    @property
+    def is_detached(self) -> bool:
+        return self.scheme is None
+
+
+def manifest_path(version: int, scheme: NamingScheme = NamingScheme.V2) -> str:
+    """Where the manifest of ``version`` is; detached versions have one name in both schemes."""
+    if not 0 <= version <= _U64_MAX:
+        raise InvalidInputError(f"version {version} is not an unsigned 64-bit number")
+    if version & DETACHED:
+        return f"{VERSIONS}/d{version}.manifest"
+    if scheme is NamingScheme.V1:
+        return f"{VERSIONS}/{version}.manifest"
+    return f"{VERSIONS}/{_U64_MAX - version:020}.manifest"
+
+
+def parse_manifest_name(name: str) -> ManifestName | None:
+    """The version that a file of `VERSIONS` holds; None if ``name`` is not a manifest's.
+
+    Only names that `manifest_path` gives are recognised: each version has one name per scheme.
+    """
+    match = _MANIFEST_NAME.fullmatch(name)
+    if match is None:
+        return None
+    prefix, digits = match.groups()
+    number = int(digits)
+    scheme = None
+    if prefix:
+        version = number
+    elif len(digits) == 20:
+        version, scheme = _U64_MAX - number, NamingScheme.V2
+    else:
+        version, scheme = number, NamingScheme.V1
+    if not 0 <= version <= _U64_MAX or (version & DETACHED != 0) != (scheme is None):
+        return None
+    canonical = manifest_path(version, scheme or NamingScheme.V2)
+    return ManifestName(version, scheme) if canonical.endswith(f"/{name}") else None
+
+
+def version_hint(version: int) -> bytes:
+    """Content of `VERSION_HINT`."""
+    return json.dumps({"version": version}, separators=(",", ":")).encode()
+
+
+def parse_version_hint(data: bytes) -> int | None:
+    """The hinted version, None if ``data`` (of any size or content) does not name one."""
+    if len(data) > 1024:
+        return None
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    version = value.get("version") if isinstance(value, dict) else None
+    plausible = type(version) is int and 0 < version < DETACHED
+    return version if plausible else None
+
+
+def transaction_file_name(read_version: int, uuid: str) -> str:
+    """Name of a transaction file; it is in `TRANSACTIONS`."""
+    return f"{read_version}-{uuid}.txn"
+
+
+def transaction_path(name: str) -> str:
+    """Where the file is that ``Manifest.transaction_file`` names, after checking the name."""
+    return f"{TRANSACTIONS}/{check_name(name, 'transaction_file')}"
+
+
+def data_file_name(uuid: uuids.UUID) -> str:
+    """Name of a new data file: the first 3 bytes in binary, which spreads keys, the rest in hex."""
+    head, rest = uuid.bytes[:3], uuid.bytes[3:]
+    return f"{int.from_bytes(head, 'big'):024b}{rest.hex()}.lance"
+
+
+def data_file_path(name: str) -> str:
+    """Where a data file is; ``name`` is a ``DataFile.path``, checked."""
+    return f"{DATA}/{check_relative(name, 'DataFile.path')}"
+
+
+def index_path(uuid: str) -> str:
+    """The folder of an index."""
+    return f"{INDICES}/{check_name(uuid, 'IndexMetadata.uuid')}"
+
+
+def check_relative(path: str, field: str) -> str:
+    """``path`` itself, if joining it to a folder cannot leave that folder on any store.
+
+    For paths found in stored metadata: raises `CorruptFileError` naming ``field``. Refused are
+    empty paths and segments, ``.`` and ``..`` (also percent-encoded), absolute paths, URLs,
+    drive letters, backslashes and control characters.
+    """
+    reason = _objection(path)
+    if reason is not None:
+        raise CorruptFileError(f"path {path[:200]!r} {reason}", field=field)
+    return path
+
+
+def check_name(name: str, field: str) -> str:
+    """``name`` itself, if it is a relative path of a single segment; errors as `check_relative`."""
+    if "/" in name:
+        raise CorruptFileError(f"{name[:200]!r} is not a file name", field=field)
+    return check_relative(name, field)
+
+
+def _objection(path: str) -> str | None:
+    if not path:
+        return "is empty"
+    if len(path) > 4096:
+        return "is longer than 4096 characters"
+    if not path.isprintable():
+        return "contains unprintable characters"
+    if "\\" in path:
+        return "contains a backslash"
+    if path.startswith("/") or _DRIVE.match(path):
+        return "is absolute"
+    objections = (_segment_objection(segment) for segment in path.split("/"))
+    return next(filter(None, objections), None)
+
+
+def _segment_objection(segment: str) -> str | None:
+    if not segment:
+        return "has an empty segment"
+    plain = segment.lower().replace("%2e", ".")
+    if plain in {".", ".."}:
+        return "has a '.' or '..' segment"
+    return "has an encoded separator" if "%2f" in plain or "%5c" in plain else None

@@ -1,0 +1,50 @@
+"""File versions as the table metadata writes them: pairs in ``DataFile``, names in ``data_format``.
+
+Only names and pairs; what a version can do is known where files are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+LEGACY = "0.1"
+
+_OLD_PAIRS = {(0, 0): "0.1", (0, 1): "0.1", (0, 2): "0.1", (0, 3): "2.0"}
+_NAMES = {"0.1": "0.1", "legacy": "0.1", "0.3": "2.0"}
+WRITABLE_PAIRS = {"0.1": (0, 2), "2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
+
+
+def name_of_pair(major: int, minor: int) -> str:
+    """Canonical name of the version that a ``DataFile`` gives, such as "2.0"; "0.1" for 0.0."""
+    return _OLD_PAIRS.get((major, minor)) or f"{major}.{minor}"
+
+
+def canonical_name(name: str) -> str:
+    """Canonical form of the name in ``data_format.version``; unknown names stay as they are."""
+    return _NAMES.get(name, name)
+
+
+def common_version(names: Iterable[str]) -> str | None:
+    """The one version of all files, None without files.
+
+    Raises `UnsupportedFeatureError` for a mixture: some early release wrote such tables; they can
+    be read, but nothing may be added before an earlier version is restored.
+    """
+    distinct = sorted(set(names))
+    if len(distinct) > 1:
+        raise UnsupportedFeatureError(
+            f"unsupported mixture of data file versions {', '.join(distinct)}; "
+            "restore a version of the table from before the mixture"
+        )
+    return distinct[0] if distinct else None
+
+
+def check_requested(name: str) -> str:
+    """``name`` in canonical form if it is a version that tables can have."""
+    canonical = canonical_name(name)
+    if canonical not in WRITABLE_PAIRS:
+        known = ", ".join(WRITABLE_PAIRS)
+        raise InvalidInputError(f"unknown data storage version {name!r}; known are {known}")
+    return canonical

@@ -1,0 +1,240 @@
+"""``U64Segment`` (``rowids.proto``): u64 values in order, stored as ranges, bitmaps or arrays.
+
+A range may stand for more values than fit into memory, so nothing is expanded before it is asked
+for, and only the part asked for. Offsets count values from the start of the segment; the caller
+guarantees ``0 <= offset < count``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core._pb import rowids_pb2
+from lance_core.errors import CorruptFileError
+
+Uint64s = npt.NDArray[np.uint64]
+Offsets = npt.NDArray[np.int64]
+
+_FIELD = "U64Segment"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Consecutive ranges: ``starts[i]``, ``starts[i] + 1``, ... up to ``stops[i]``, exclusive."""
+
+    starts: Uint64s
+    stops: Uint64s
+    ends: Offsets
+    """For each range, the number of values up to its end."""
+
+    @classmethod
+    def of(cls, bounds: list[tuple[int, int]]) -> Ranges:
+        """Raises `CorruptFileError` for a range that ends before it starts."""
+        starts, stops = np.array(bounds, dtype=np.uint64).reshape(-1, 2).T
+        if (stops < starts).any():
+            raise CorruptFileError("a range ends before it starts", field=_FIELD)
+        if sum(stop - start for start, stop in bounds) >= 1 << 63:
+            raise CorruptFileError("ranges of 2**63 values or more", field=_FIELD)
+        return cls(starts, stops, np.cumsum((stops - starts).astype(np.int64)))
+
+    @property
+    def count(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        which = np.searchsorted(self.ends, offsets, side="right")
+        before = self.ends[which] - (self.stops - self.starts)[which].astype(np.int64)
+        return self.starts[which] + (offsets - before).astype(np.uint64)
+
+    def to_proto(self) -> list[rowids_pb2.U64Segment]:
+        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        return [
+            rowids_pb2.U64Segment(range=rowids_pb2.U64Segment.Range(start=start, end=stop))
+            for start, stop in pairs
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeWithHoles:
+    """A range without the sorted values ``holes``."""
+
+    start: int
+    stop: int
+    holes: Uint64s
+
+    @property
+    def count(self) -> int:
+        return self.stop - self.start - len(self.holes)
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        # A hole moves every value from its rank among the values that are there onwards.
+        ranks = (self.holes - np.uint64(self.start)).astype(np.int64) - np.arange(len(self.holes))
+        skipped = np.searchsorted(ranks, offsets, side="right")
+        return np.uint64(self.start) + (offsets + skipped).astype(np.uint64)
+
+    def to_proto(self) -> list[rowids_pb2.U64Segment]:
+        body = rowids_pb2.U64Segment.RangeWithHoles(
+            start=self.start, end=self.stop, holes=_encoded(self.holes)
+        )
+        return [rowids_pb2.U64Segment(range_with_holes=body)]
+
+
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+_ONES: Offsets = _BITS.sum(axis=1, dtype=np.int64)
+"""Number of set bits of each byte."""
+_PLACES: Uint64s = np.argsort(1 - _BITS, axis=1, kind="stable").astype(np.uint64)
+"""For each byte, the places of its set bits in ascending order, then the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeWithBitmap:
+    """Those values from ``start`` on whose bit is set, least significant bit of byte 0 first."""
+
+    start: int
+    stop: int
+    bitmap: bytes
+    ends: Offsets
+    """For each byte of the bitmap, the number of bits set up to its end."""
+
+    @classmethod
+    def of(cls, start: int, stop: int, bitmap: bytes) -> RangeWithBitmap:
+        """Bits past ``stop`` do not count. Raises `CorruptFileError` for a bitmap of wrong size."""
+        size = stop - start
+        if size < 0 or len(bitmap) != (size + 7) // 8:
+            reason = f"a bitmap of {len(bitmap)} bytes for {size} values"
+            raise CorruptFileError(reason, field=_FIELD)
+        if size % 8:
+            bitmap = bitmap[:-1] + bytes([bitmap[-1] & ((1 << size % 8) - 1)])
+        return cls(start, stop, bitmap, np.cumsum(_ONES[np.frombuffer(bitmap, np.uint8)]))
+
+    @property
+    def count(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        which = np.searchsorted(self.ends, offsets, side="right")
+        byte = np.frombuffer(self.bitmap, np.uint8)[which]
+        rank = offsets - (self.ends[which] - _ONES[byte])
+        return np.uint64(self.start) + which.astype(np.uint64) * np.uint64(8) + _PLACES[byte, rank]
+
+    def to_proto(self) -> list[rowids_pb2.U64Segment]:
+        body = rowids_pb2.U64Segment.RangeWithBitmap(
+            start=self.start, end=self.stop, bitmap=self.bitmap
+        )
+        return [rowids_pb2.U64Segment(range_with_bitmap=body)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """Values one by one; ``is_sorted`` only says under which field they are stored."""
+
+    values: Uint64s
+    is_sorted: bool
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        return self.values[offsets]
+
+    def to_proto(self) -> list[rowids_pb2.U64Segment]:
+        body = _encoded(self.values)
+        if self.is_sorted:
+            return [rowids_pb2.U64Segment(sorted_array=body)]
+        return [rowids_pb2.U64Segment(array=body)]
+
+
+Segment = Ranges | RangeWithHoles | RangeWithBitmap | Array
+
+
+def segments_from_proto(messages: list[rowids_pb2.U64Segment]) -> list[Segment]:
+    """The segments; neighbouring ranges, of which there can be one per row, become one `Ranges`.
+
+    Raises `CorruptFileError` for contents that contradict themselves.
+    """
+    segments: list[Segment] = []
+    bounds: list[tuple[int, int]] = []
+    for message in messages:
+        if message.HasField("range"):
+            bounds.append((message.range.start, message.range.end))
+            continue
+        if bounds:
+            segments.append(Ranges.of(bounds))
+            bounds = []
+        segments.append(_segment(message))
+    if bounds:
+        segments.append(Ranges.of(bounds))
+    return segments
+
+
+def _segment(message: rowids_pb2.U64Segment) -> Segment:
+    kind = message.WhichOneof("segment")
+    if kind == "range_with_holes":
+        return _range_with_holes(message.range_with_holes)
+    if kind == "range_with_bitmap":
+        body = message.range_with_bitmap
+        return RangeWithBitmap.of(body.start, body.end, body.bitmap)
+    if kind == "sorted_array":
+        values = _decoded(message.sorted_array)
+        if (values[1:] <= values[:-1]).any():
+            raise CorruptFileError("a sorted array is not sorted", field=_FIELD)
+        return Array(values, True)
+    if kind == "array":
+        return Array(_decoded(message.array), False)
+    raise CorruptFileError("a segment of unknown kind", field=_FIELD)
+
+
+def _range_with_holes(body: rowids_pb2.U64Segment.RangeWithHoles) -> RangeWithHoles:
+    holes = _decoded(body.holes)
+    if body.end < body.start:
+        raise CorruptFileError("a range ends before it starts", field=_FIELD)
+    inside = not len(holes) or (holes[0] >= body.start and holes[-1] < body.end)
+    if not inside or (holes[1:] <= holes[:-1]).any():
+        raise CorruptFileError("holes are not sorted values of their range", field=_FIELD)
+    return RangeWithHoles(body.start, body.end, holes)
+
+
+_WIDTHS: dict[str, np.dtype[Any]] = {
+    "u16_array": np.dtype("<u2"),
+    "u32_array": np.dtype("<u4"),
+    "u64_array": np.dtype("<u8"),
+}
+
+
+def _decoded(message: rowids_pb2.EncodedU64Array) -> Uint64s:
+    kind = message.WhichOneof("array")
+    if kind is None:
+        raise CorruptFileError("an array of unknown width", field="EncodedU64Array")
+    body = getattr(message, kind)
+    data = body.values if kind == "u64_array" else body.offsets
+    base = 0 if kind == "u64_array" else body.base
+    width = _WIDTHS[kind]
+    if len(data) % width.itemsize:
+        raise CorruptFileError(
+            f"{len(data)} bytes are no array of {width.itemsize}-byte values",
+            field="EncodedU64Array",
+        )
+    values = np.frombuffer(data, width).astype(np.uint64)
+    if len(values) and base + int(values.max()) >= 1 << 64:
+        raise CorruptFileError("values of 2**64 or more", field="EncodedU64Array")
+    return values + np.uint64(base)
+
+
+def _encoded(values: Uint64s) -> rowids_pb2.EncodedU64Array:
+    """The narrowest of the three forms that holds ``values``."""
+    base = int(values.min()) if len(values) else 0
+    spread = int(values.max()) - base if len(values) else 0
+    array = rowids_pb2.EncodedU64Array
+    offsets = values - np.uint64(base)
+    if spread < 1 << 16:
+        data = offsets.astype("<u2").tobytes()
+        return array(u16_array=array.U16Array(base=base, offsets=data))
+    if spread < 1 << 32:
+        data = offsets.astype("<u4").tobytes()
+        return array(u32_array=array.U32Array(base=base, offsets=data))
+    return array(u64_array=array.U64Array(values=values.astype("<u8").tobytes()))
