@@ -12,8 +12,9 @@ from lance_core.encodings.decoding import DecodeContext, RowRange, Rows, togethe
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.structural import decode_field
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.schema import Field
+from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.ranges import slice_ranges
 
 
 class FileReader:
@@ -60,6 +61,14 @@ class FileReader:
         """Rows in the file; raises `CorruptFileError`."""
         try:
             return self.metadata.num_rows
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that the file holds; raises as `num_rows` does."""
+        try:
+            return self.metadata.schema
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
@@ -111,13 +120,9 @@ class FileReader:
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         if not ranges:
             return ()
-        whole = self._whole
-        if whole is None:
+        if self._whole is None:
             return self._store.get_ranges(self.path, ranges)
-        for _, stop in ranges:
-            if stop > whole.size:
-                raise CorruptFileError(f"bytes up to {stop} of {whole.size} are needed")
-        return [whole.slice(start, stop - start) for start, stop in ranges]
+        return slice_ranges(self._whole, ranges, self.path)
 
     def _check_rows(self, rows: Rows) -> None:
         num_rows = self.metadata.num_rows

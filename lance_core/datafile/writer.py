@@ -14,6 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from lance_core._pb import file_pb2
+from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
 from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
@@ -168,12 +169,12 @@ class FileWriter:
         self._write(footer.to_bytes())
         self._is_open = False
         self._writer.close()
-        field_ids = [f.id for state in self._states for f in _column_fields(state.field)]
+        field_ids = column_of(self.schema.fields)
         return FileWriteResult(
             self.num_rows,
             self._position,
             tuple(field_ids),
-            tuple(range(len(field_ids))),
+            tuple(field_ids.values()),
             self.version,
         )
 
@@ -261,11 +262,3 @@ class FileWriter:
     def _check_open(self) -> None:
         if not self._is_open:
             raise InvalidInputError("this file was finished, aborted or failed before")
-
-
-def _column_fields(field: Field) -> Iterable[Field]:
-    """The fields that have a physical column, in the columns' order."""
-    yield field
-    if not field.is_packed_struct and not field.is_blob:
-        for child in field.children:
-            yield from _column_fields(child)

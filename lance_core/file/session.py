@@ -1,0 +1,126 @@
+"""`LanceFileSession`: many files below one folder through one store."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from lance_core.datafile import FileReader
+from lance_core.errors import InvalidInputError, ObjectNotFoundError
+from lance_core.file.place import StorageOptions, refuse_namespace
+from lance_core.file.reader import LanceFileReader
+from lance_core.file.writer import LanceFileWriter
+from lance_core.plugins import get_manager, open_store
+from lance_core.store.base import ByteRange
+
+_COPY_BYTES = 8 << 20
+
+
+@dataclass
+class ListResult:
+    """What lies directly in a folder: names of folders and of files, from the session's base."""
+
+    common_prefixes: list[str]
+    objects: list[str]
+
+
+class LanceFileSession:
+    """Reads and writes files below one folder, ``base_path``: a local path or a URI.
+
+    All paths of methods are relative to it.
+    """
+
+    def __init__(
+        self,
+        base_path: str | os.PathLike[str],
+        storage_options: StorageOptions | None = None,
+        namespace_client: object = None,
+        table_id: list[str] | None = None,
+    ) -> None:
+        refuse_namespace(namespace_client, table_id)
+        self._store = open_store(base_path, storage_options)
+
+    def open_reader(self, path: str, columns: list[str] | None = None) -> LanceFileReader:
+        """A reader for a data file."""
+        inner = FileReader.open(self._store, path, registry=get_manager().encodings)
+        return LanceFileReader("", columns=columns, _inner_reader=inner)
+
+    def open_writer(
+        self,
+        path: str,
+        *,
+        schema: pa.Schema | None = None,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        keep_original_array: bool | None = None,
+        max_page_bytes: int | None = None,
+    ) -> LanceFileWriter:
+        """A writer for a new data file; arguments as of `LanceFileWriter`."""
+        return LanceFileWriter(
+            path,
+            schema,
+            data_cache_bytes=data_cache_bytes,
+            version=version,
+            max_page_bytes=max_page_bytes,
+            _store=self._store,
+        )
+
+    def contains(self, path: str) -> bool:
+        """Whether there is a file at ``path``."""
+        try:
+            self._store.head(path)
+        except ObjectNotFoundError:
+            return False
+        return True
+
+    def list(self, path: str | None = None) -> list[str]:
+        """Every file below the folder ``path``, at any depth."""
+        return [found.path for found in self._store.list(_folder(path))]
+
+    def list_with_delimiter(self, path: str | None = None) -> ListResult:
+        """The folders and files directly in the folder ``path``."""
+        folder = _folder(path)
+        start = len(folder) + 1 if folder else 0
+        prefixes: dict[str, None] = {}
+        objects = []
+        for file in self.list(folder):
+            name, slash, _ = file[start:].partition("/")
+            if slash:
+                prefixes[file[:start] + name] = None
+            else:
+                objects.append(file)
+        return ListResult(list(prefixes), objects)
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """``length`` bytes of a file from byte ``offset`` on."""
+        if offset < 0 or length < 0:
+            raise InvalidInputError(f"cannot read {length} bytes from byte {offset}")
+        (buffer,) = self._store.get_ranges(path, [ByteRange(offset, offset + length)])
+        return bytes(buffer)
+
+    def delete_file(self, path: str) -> None:
+        """Remove a file, or `ObjectNotFoundError`."""
+        self._store.head(path)
+        self._store.delete(path)
+
+    def upload_file(self, local_path: str | Path, remote_path: str) -> None:
+        """Copy a local file to ``remote_path``."""
+        with Path(local_path).open("rb") as source, self._store.open_writer(remote_path) as target:
+            while part := source.read(_COPY_BYTES):
+                target.write(part)
+
+    def download_file(self, remote_path: str, local_path: str | Path) -> None:
+        """Copy the file at ``remote_path`` to a local one."""
+        size = self._store.head(remote_path).size
+        with Path(local_path).open("wb") as target:
+            for start in range(0, size, _COPY_BYTES):
+                wanted = ByteRange(start, min(start + _COPY_BYTES, size))
+                (part,) = self._store.get_ranges(remote_path, [wanted])
+                target.write(part)
+
+
+def _folder(path: str | None) -> str:
+    return (path or "").strip("/")

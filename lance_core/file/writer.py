@@ -1,0 +1,140 @@
+"""`LanceFileWriter`: record batches into one data file."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+import pyarrow as pa
+
+from lance_core.datafile import FileWriter
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError
+from lance_core.file.place import StorageOptions, located, refuse_namespace
+from lance_core.plugins import get_manager
+from lance_core.schema import Schema, align_batch
+from lance_core.store.base import ObjectStore
+
+_DEFAULT_VERSION = FileVersion.V2_0
+
+
+def stable_version() -> str:
+    """The file version that is written unless another one is asked for."""
+    return str(_DEFAULT_VERSION)
+
+
+class LanceFileWriter:
+    """Writes a data file. As a context manager it closes, or aborts if there was an exception.
+
+    ``path``: a local path or a URI. ``schema``: that of the first batch if None.
+    ``data_cache_bytes``: memory for rows that do not fill a page yet, shared evenly among the
+    top-level columns (8 MiB each if None). ``max_page_bytes``: where larger pages are split.
+    ``keep_original_array`` has no effect: rows that wait for a page are never copied.
+    ``size_bytes`` is the size of the file once it is closed, None before.
+    """
+
+    def __init__(  # noqa: PLR0913 (the arguments are those of pylance)
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema | None = None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        storage_options: StorageOptions | None = None,
+        namespace_client: object = None,
+        table_id: list[str] | None = None,
+        max_page_bytes: int | None = None,
+        keep_original_array: bool | None = None,
+        _store: ObjectStore | None = None,
+    ) -> None:
+        refuse_namespace(namespace_client, table_id)
+        self._version = FileVersion.from_selector(version) if version else _DEFAULT_VERSION
+        self._limits = (data_cache_bytes, max_page_bytes)
+        self._target = (_store, os.fspath(path)) if _store else located(path, storage_options)
+        self._writer: FileWriter | None = None
+        self._metadata: dict[str, str] = {}
+        self._buffers: list[bytes] = []
+        self.closed = False
+        self.size_bytes: int | None = None
+        if schema is not None:
+            self._start(schema)
+
+    def write_batch(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Append rows. Columns are matched by name; those that the schema lacks are left out.
+
+        Raises `SchemaMismatchError` or `InvalidInputError` if the rows do not fit the schema.
+        """
+        writer = self._writer if self._writer is not None else self._start(batch.schema)
+        batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+        for part in batches:
+            writer.write_batch(align_batch(part, writer.schema))
+
+    def close(self) -> int | None:
+        """Write what is left; returns the number of rows, or None if this was closed before."""
+        if self.closed:
+            return None
+        self.closed = True
+        if self._writer is None:
+            raise InvalidInputError("no schema was given and no data: the file cannot be written")
+        result = self._writer.finish()
+        self.size_bytes = result.size_bytes
+        return result.num_rows
+
+    def abort(self) -> None:
+        """Drop what was written; there will be no file. Does nothing after `close`."""
+        self.closed = True
+        if self._writer is not None:
+            self._writer.abort()
+
+    def add_schema_metadata(self, key: str, value: str) -> None:
+        """Add a pair to the metadata of the schema."""
+        if self._writer is None:
+            self._metadata[key] = value
+        else:
+            self._writer.add_schema_metadata(key, value)
+
+    def add_global_buffer(self, data: bytes) -> int:
+        """Store bytes beside the rows; returns the number to read them by, from 1 on."""
+        if self._writer is not None:
+            return self._writer.add_global_buffer(data)
+        self._buffers.append(data)
+        return len(self._buffers)
+
+    def __enter__(self) -> LanceFileWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def _start(self, schema: pa.Schema) -> FileWriter:
+        if self.closed:
+            raise InvalidInputError("this file was closed before")
+        stored = Schema.from_arrow(schema)
+        store, name = self._target
+        target = store.open_writer(name)
+        try:
+            writer = FileWriter(
+                target,
+                stored,
+                registry=get_manager().encodings,
+                version=self._version,
+                data_cache_bytes=self._limits[0],
+                max_page_bytes=self._limits[1],
+            )
+        except BaseException:
+            target.abort()
+            raise
+        for key, value in self._metadata.items():
+            writer.add_schema_metadata(key, value)
+        for data in self._buffers:
+            writer.add_global_buffer(data)
+        self._writer = writer
+        return writer
