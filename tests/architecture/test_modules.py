@@ -43,6 +43,12 @@ def test_there_are_modules_to_check() -> None:
     assert len(MODULES) > 40
 
 
+def test_every_folder_is_a_package() -> None:
+    """The import rules see packages only."""
+    folders = {path.parent for path in MODULES}
+    assert {name_of(path) for path in folders if not (path / "__init__.py").exists()} == set()
+
+
 @each_module
 def test_a_module_is_short(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES
