@@ -1,4 +1,4 @@
-"""Tables of every kind that a 2.0 file holds; old environments, with nothing but pyarrow, run it."""
+"""Tables of every kind that a 2.0 file holds. Needs pyarrow only: old environments run it."""
 
 from __future__ import annotations
 
