@@ -141,7 +141,9 @@ class ObjectStore(ABC):
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """The bytes of each range, in the order given; the store may fetch them in parallel.
 
-        Raises `ObjectNotFoundError`, and `CorruptFileError` if a range ends past the object.
+        A buffer stays valid and unchanged for as long as it is held, even if the object is
+        replaced or deleted. Raises `ObjectNotFoundError`, and `CorruptFileError` with path and
+        offset if a range ends past the object.
         """
 
     @abstractmethod
@@ -158,15 +160,30 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def open_writer(self, path: str) -> ObjectWriter:
-        """A streaming writer that replaces what is at ``path`` when it is closed."""
+        """A streaming writer that replaces what is at ``path`` when it is closed.
+
+        It takes a bounded amount of memory, however much is written.
+        """
 
     @abstractmethod
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         """Every object below the folder ``prefix`` ("" is the root), at any depth.
 
         ``start_after``: only paths that sort after it (full paths, compared as UTF-8 bytes).
-        A folder that does not exist is empty.
+        A folder that does not exist is empty. What appears or vanishes meanwhile may or may not
+        be listed.
         """
+
+    def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
+        """Names (last segments) of the objects directly in ``folder``, in the order of `list`.
+
+        ``start_after`` is a full path, as in `list`. To be overridden where names come cheaper than
+        sizes and dates, or one folder cheaper than all below it.
+        """
+        start = len(folder) + 1 if folder else 0
+        for found in self.list(folder, start_after):
+            if "/" not in found.path[start:]:
+                yield found.path[start:]
 
     @abstractmethod
     def delete(self, path: str) -> None:

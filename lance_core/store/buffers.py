@@ -1,0 +1,38 @@
+"""What may be written, as flat views of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.base import Buffers
+
+
+def byte_views(data: Buffers) -> list[memoryview]:
+    """The bytes of ``data`` in order, without copying them.
+
+    Raises `InvalidInputError` for what has no contiguous bytes, text for one.
+    """
+    if isinstance(data, Sequence) and not isinstance(data, bytes | bytearray | memoryview | str):
+        return [byte_view(item) for item in data]
+    return [byte_view(data)]
+
+
+def byte_view(data: object) -> memoryview:
+    """The bytes of one buffer, without a copy; errors as `byte_views`."""
+    try:
+        view = memoryview(data)  # type: ignore[arg-type]  # whatever is no buffer is refused here
+    except TypeError:
+        raise InvalidInputError(f"{type(data).__name__} has no bytes to write") from None
+    if not view.c_contiguous:
+        raise InvalidInputError("the bytes to write are not contiguous")
+    if view.nbytes == 0:
+        return memoryview(b"")
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def joined(data: Buffers) -> pa.Buffer:
+    """A copy of all bytes of ``data`` in one buffer, which nobody else can change."""
+    return pa.py_buffer(b"".join(byte_views(data)))

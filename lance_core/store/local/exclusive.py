@@ -1,0 +1,124 @@
+"""Giving a file a name that nothing has, atomically, by whatever the file system can do.
+
+Hard links are tried first: of all clients of a network file system, too, only one gets the name.
+FUSE and exFAT know no hard links, NFS refuses renameat2 (``RENAME_NOREPLACE``); what is left is a
+lock file. Which of them works is tried out once per device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.local.disk import Disk
+from lance_core.store.local.lock_file import move_under_lock
+from lance_core.store.local.temporary import temporary_path
+
+Move: TypeAlias = Callable[[Disk, str, str], None]
+"""Moves a file from one full path to another; `FileExistsError` if something is there."""
+
+_CANNOT = {
+    errno.EACCES,
+    errno.EINVAL,
+    errno.EMLINK,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+    errno.EPERM,
+    errno.EXDEV,
+}
+"""What a file system answers that lacks an operation."""
+
+_known: dict[int, Move] = {}
+
+
+def move_by_link(disk: Disk, source: str, target: str) -> None:
+    """By a second name, then removing the first."""
+    disk.link(source, target)
+    with contextlib.suppress(FileNotFoundError):
+        disk.remove(source)
+
+
+def move_by_rename(disk: Disk, source: str, target: str) -> None:
+    """By a rename that replaces nothing."""
+    disk.rename_exclusive(source, target)
+
+
+_PREFERRED: tuple[Move, ...] = (move_by_link, move_by_rename, move_under_lock)
+
+
+def move(disk: Disk, source: str, target: str) -> None:
+    """Move ``source`` to ``target``, where nothing is, or raise `FileExistsError`.
+
+    Both are full paths on one device. Raises `UnsupportedFeatureError` if the file system has no
+    means at all, and `OSError` for everything else that goes wrong.
+    """
+    folder = os.path.dirname(target)
+    device = os.stat(folder).st_dev
+    chosen = _known.get(device)
+    if chosen is None:
+        chosen = _known[device] = _first_that_works(folder)
+    try:
+        chosen(disk, source, target)
+    except OSError as error:
+        if error.errno in _CANNOT:
+            _known.pop(device, None)  # another file system may have got its number
+        raise
+
+
+def is_same_file(source: str, target: str) -> bool:
+    """Whether ``target`` is what ``source`` was moved to, after the move failed.
+
+    Network file systems send a request again if the answer is lost, and report that the name is
+    taken: by the first sending. Only for a ``source`` that nobody else moves.
+    """
+    try:
+        return os.path.samestat(os.lstat(source), os.lstat(target))
+    except FileNotFoundError:
+        return not os.path.lexists(source) and os.path.lexists(target)
+    except OSError:
+        return False
+
+
+def _first_that_works(folder: str) -> Move:
+    for candidate in _PREFERRED:
+        if works(candidate, folder):
+            return candidate
+    raise UnsupportedFeatureError(
+        f"the file system of {folder!r} has no way to create a file only if its name is free: "
+        "neither hard links, nor renameat2, nor file locks"
+    )
+
+
+def works(candidate: Move, folder: str) -> bool:
+    """Try ``candidate`` in ``folder``: the second of two files must not get the name."""
+    disk = Disk()
+    first, second, name = (temporary_path(folder) for _ in range(3))
+    try:
+        for path, content in ((first, b"1"), (second, b"2")):
+            descriptor = disk.create(path)
+            try:
+                disk.write(descriptor, [memoryview(content)])
+            finally:
+                os.close(descriptor)
+        return _gives_name_once(candidate, first, second, name)
+    finally:
+        for path in (first, second, name):
+            with contextlib.suppress(FileNotFoundError):
+                disk.remove(path)
+
+
+def _gives_name_once(candidate: Move, first: str, second: str, name: str) -> bool:
+    try:
+        candidate(Disk(), first, name)
+        candidate(Disk(), second, name)
+    except FileExistsError:
+        with open(name, "rb") as file:
+            return file.read() == b"1"
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+    return False

@@ -1,0 +1,92 @@
+"""Two calls of the C library that Python does not offer in the form needed here."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Callable
+
+import pyarrow as pa
+
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_PROT_READ = 1
+_MAP_SHARED = 1
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def _function(name: str, *signature: object) -> Callable[..., int | None] | None:
+    """A function of the C library, or None where there is none of that name."""
+    if os.name != "posix":
+        return None
+    try:
+        make = ctypes.CFUNCTYPE(*signature, use_errno=True)  # type: ignore[arg-type]  # C types
+        return make((name, ctypes.CDLL(None)))
+    except (AttributeError, OSError):
+        return None
+
+
+_renameat2 = _function(
+    "renameat2",
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_uint,
+)
+_mmap = _function(
+    "mmap",
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_ssize_t,
+)
+_munmap = _function("munmap", ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def rename_exclusive(source: str, target: str) -> None:
+    """Move a file to a name that nothing has, atomically.
+
+    `FileExistsError` if something has it; `OSError` with ``ENOSYS`` or ``EINVAL`` where the system
+    or the file system cannot do this.
+    """
+    if _renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), target)
+    if _renameat2(
+        _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE
+    ):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), source, None, target)
+
+
+class _Mapping:
+    """Mapped memory, unmapped when the last buffer over it is gone."""
+
+    __slots__ = ("address", "length")
+
+    def __init__(self, address: int, length: int) -> None:
+        self.address = address
+        self.length = length
+
+    def __del__(self, unmap: Callable[..., int | None] | None = _munmap) -> None:
+        if unmap is not None:
+            unmap(self.address, self.length)
+
+
+def map_file(descriptor: int, size: int) -> pa.Buffer | None:
+    """The first ``size`` bytes of a file as memory, or None if it cannot be mapped.
+
+    Unlike with `mmap.mmap`, the mapping does not hold a descriptor: a process may have thousands of
+    files mapped and still open others.
+    """
+    if _mmap is None or _munmap is None:
+        return None
+    address = _mmap(None, size, _PROT_READ, _MAP_SHARED, descriptor, 0)
+    if address is None or address == _MAP_FAILED:
+        return None
+    return pa.foreign_buffer(address, size, _Mapping(address, size))

@@ -1,0 +1,154 @@
+"""The contents of local files as buffers, and which of them stay at hand."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidPathError, StoreError
+from lance_core.store.local.libc import map_file
+from lance_core.store.local.root import Root
+
+MAP_FROM = 64 << 10
+"""Files of at least this many bytes are mapped; reading shorter ones costs less than mapping."""
+
+MAX_OPEN_FILES = 512
+"""How many files a store keeps at hand: at most 32 MiB of short ones, the rest mapped."""
+
+SETTLED_NS = 2_000_000_000
+"""A file changed less than these nanoseconds ago may change again within one tick of its clock."""
+
+# Neither follow a link out of the root, nor wait for the other end of a pipe.
+_READ = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)
+
+_Identity: TypeAlias = tuple[int, int, int, int]
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return (status.st_ino, status.st_mtime_ns, status.st_size, status.st_dev)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    full_path: str
+    identity: _Identity
+    buffer: pa.Buffer
+
+
+def open_for_reading(root: Root, full_path: str) -> int:
+    """A descriptor of a file that is inside ``root``, links resolved. Raises `OSError`."""
+    try:
+        return os.open(full_path, _READ)
+    except OSError:
+        if not os.path.islink(full_path):
+            raise
+    if not root.holds_target(full_path):
+        raise InvalidPathError(f"{full_path!r} is a link that leads out of {root.path!r}")
+    return os.open(os.path.realpath(full_path), _READ)
+
+
+def regular_file_size(descriptor: int, full_path: str) -> int:
+    """Size of an open file in bytes; `StoreError` if it is a folder, a pipe or a device."""
+    return _regular(os.fstat(descriptor), full_path).st_size
+
+
+def _regular(status: os.stat_result, full_path: str) -> os.stat_result:
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(f"{full_path!r} is not a regular file")
+    return status
+
+
+class OpenFiles:
+    """Whole files as buffers: mapped from `MAP_FROM` bytes on, else read.
+
+    Recently used ones are kept and used again as long as the file at the path is the same: tables
+    can be dropped and made again. Objects are never changed in place by this library; if another
+    program cuts a mapped file short, touching what is gone kills the process, as with any mapping.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._contents: OrderedDict[str, _Content] = OrderedDict()
+        self.renew_lock()
+        _instances.add(self)
+
+    def renew_lock(self) -> None:
+        """Forget who holds the lock: in a forked child, nobody does."""
+        self._lock = threading.Lock()
+
+    def buffer(self, path: str) -> pa.Buffer:
+        """The whole file at ``path``; raises `OSError`, or `StoreError` for what is no file."""
+        with self._lock:
+            kept = self._contents.get(path)
+            if kept is not None:
+                self._contents.move_to_end(path)
+        if kept is not None:
+            # A mapping keeps its inode from being given to another file.
+            if _identity(os.stat(kept.full_path)) == kept.identity:
+                return kept.buffer
+            self.forget(path)
+        return self._open(path)
+
+    def forget(self, path: str) -> None:
+        """Let go of what is kept of the file at ``path``."""
+        with self._lock:
+            self._contents.pop(path, None)
+
+    def _open(self, path: str) -> pa.Buffer:
+        full_path = self._root.file(path)
+        descriptor = open_for_reading(self._root, full_path)
+        try:
+            status = _regular(os.fstat(descriptor), full_path)
+            size = status.st_size
+            mapped = map_file(descriptor, size) if size >= MAP_FROM else None
+            buffer = _read(descriptor, size) if mapped is None else mapped
+        finally:
+            os.close(descriptor)
+        is_settled = time.time_ns() - status.st_mtime_ns > SETTLED_NS
+        if mapped is not None or (size < MAP_FROM and is_settled):
+            self._keep(path, _Content(full_path, _identity(status), buffer))
+        return buffer
+
+    def _keep(self, path: str, content: _Content) -> None:
+        with self._lock:
+            self._contents[path] = content
+            while len(self._contents) > MAX_OPEN_FILES:
+                self._contents.popitem(last=False)
+
+
+def _read(descriptor: int, size: int) -> pa.Buffer:
+    """The first ``size`` bytes, or less if the file became shorter meanwhile."""
+    content = os.pread(descriptor, size, 0)
+    if len(content) == size or not content:
+        return pa.py_buffer(content)
+    parts = [content]
+    position = len(content)
+    while position < size and (part := os.pread(descriptor, size - position, position)):
+        parts.append(part)
+        position += len(part)
+    return pa.py_buffer(b"".join(parts))
+
+
+_instances: weakref.WeakSet[OpenFiles] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for instance in list(_instances):
+        instance.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

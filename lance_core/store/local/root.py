@@ -1,0 +1,55 @@
+"""The folder that a local store never leaves."""
+
+from __future__ import annotations
+
+import os
+
+from lance_core.errors import InvalidPathError
+from lance_core.store.paths import check_folder, check_path
+
+_MAX_KNOWN = 4096
+
+
+class Root:
+    """A folder, and the full paths below it.
+
+    The folder itself may be a symbolic link that the user chose; below it, links that lead
+    outside are refused. Folders that were found to be inside are not looked at again.
+    """
+
+    __slots__ = ("_inside", "_prefix", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.realpath(path)
+        self._prefix = self.path.rstrip("/") + "/"
+        self._inside: set[str] = set()
+
+    def file(self, path: str) -> str:
+        """The full path of an object; `InvalidPathError` if its folder is outside."""
+        check_path(path)
+        folder = path.rpartition("/")[0]
+        if folder and folder not in self._inside:
+            self._check(folder)
+        return self._prefix + path
+
+    def folder(self, folder: str) -> str:
+        """The full path of a folder; `InvalidPathError` if it is outside."""
+        if not check_folder(folder):
+            return self.path
+        if folder not in self._inside:
+            self._check(folder)
+        return self._prefix + folder
+
+    def holds_target(self, full_path: str) -> bool:
+        """Whether what a symbolic link leads to is inside."""
+        return os.path.realpath(full_path).startswith(self._prefix)
+
+    def _check(self, folder: str) -> None:
+        full_path = self._prefix + folder
+        if not self.holds_target(full_path):
+            raise InvalidPathError(f"path {folder!r} is a link that leads out of its root")
+        # One that does not exist may still become a link to somewhere else.
+        if os.path.isdir(full_path):
+            if len(self._inside) >= _MAX_KNOWN:
+                self._inside.clear()
+            self._inside.add(folder)

@@ -1,0 +1,173 @@
+"""The store of local files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, InvalidPathError, LanceError, StoreError
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import byte_views
+from lance_core.store.local.disk import Disk, Durability, chosen_durability
+from lance_core.store.local.failures import preparing, read_error, reading
+from lance_core.store.local.open_files import OpenFiles, open_for_reading, regular_file_size
+from lance_core.store.local.publish import Publisher
+from lance_core.store.local.root import Root
+from lance_core.store.local.walk import meta_of, names, walk
+from lance_core.store.local.writer import LocalWriter
+from lance_core.store.ranges import slice_ranges
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
+
+CAPABILITIES = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    rename_if_absent=Guarantee.YES,
+    copy_if_absent=Guarantee.YES,
+    # Listings are sorted, but only once a whole folder was read: looking for the newest of many
+    # versions by name costs less.
+    ordered_list=Guarantee.NO,
+    strong_reads=Guarantee.YES,
+)
+"""What every local store guarantees; a file system without the means refuses with an error."""
+
+
+class LocalStore(ObjectStore):
+    """Objects are the regular files below a folder, which need not exist yet.
+
+    Reads of files of 64 KiB and more are views of mapped memory. Writes go to a temporary file in
+    the same folder first. What they wait for is their `Durability`: of ``durability`` or, if it is
+    None, of the environment variable ``LANCE_CORE_DURABILITY``, by default ``durable``.
+    """
+
+    coalesce_gap = 1 << 40
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        durability: Durability | str | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        if not isinstance(durability, Durability):
+            durability = chosen_durability({} if durability is None else {"durability": durability})
+        self._root = Root(os.fspath(root))
+        self._files = OpenFiles(self._root)
+        self._publisher = Publisher(self._root, durability, disk or Disk())
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self._root.path!r}, {self.durability.value!r})"
+
+    def __reduce__(self) -> tuple[type[LocalStore], tuple[str, Durability]]:
+        return (LocalStore, (self._root.path, self.durability))
+
+    @property
+    def root(self) -> str:
+        """The folder, absolute and with links resolved."""
+        return self._root.path
+
+    @property
+    def durability(self) -> Durability:
+        """What holds of writes that returned."""
+        return self._publisher.durability
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return CAPABILITIES
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return slice_ranges(self.get(path), ranges, path)
+
+    def get(self, path: str) -> pa.Buffer:
+        try:
+            return self._files.buffer(path)
+        except LanceError:
+            raise
+        except OSError as error:
+            self._files.forget(path)
+            raise read_error(error, path, self._root.path) from error
+
+    def head(self, path: str) -> ObjectMeta:
+        with reading(path, self._root.path):
+            full_path = self._root.file(path)
+            status = os.lstat(full_path)
+            if stat.S_ISLNK(status.st_mode):
+                if not self._root.holds_target(full_path):
+                    raise InvalidPathError(f"{path!r} is a link that leads out of its root")
+                status = os.stat(full_path)
+            if not stat.S_ISREG(status.st_mode):
+                raise StoreError(f"{path!r} in {self._root.path} is not a regular file")
+            return meta_of(path, status)
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        views = byte_views(data)
+        self._write_whole(path, mode, lambda target: self._publisher.disk.write(target, views))
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        self._files.forget(path)
+        return LocalWriter(self._publisher, path)
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        with reading(prefix, self._root.path):
+            yield from walk(self._root, prefix, start_after)
+
+    def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
+        with reading(folder, self._root.path):
+            return iter(names(self._root, folder, start_after))
+
+    def delete(self, path: str) -> None:
+        self._publisher.remove(path)
+        self._files.forget(path)
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        with reading(source, self._root.path):
+            full_path = self._root.file(source)
+            opened = open_for_reading(self._root, full_path)
+        try:
+            with reading(source, self._root.path):
+                size = regular_file_size(opened, full_path)
+            self._write_whole(
+                target, mode, lambda made: self._publisher.disk.copy_bytes(opened, made, size)
+            )
+        finally:
+            os.close(opened)
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        self._publisher.move_if_absent(source, target)
+        self._files.forget(source)
+
+    def _write_whole(self, path: str, mode: PutMode, write: Callable[[int], None]) -> None:
+        """Make the object that ``write`` writes to the descriptor that it is given."""
+        if not isinstance(mode, PutMode):
+            raise InvalidInputError(f"{mode!r} is no PutMode")
+        temporary, descriptor = self._publisher.create_temporary(path)
+        try:
+            try:
+                with preparing(path, self._root.path):
+                    write(descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            self._publisher.finish(path, descriptor)
+            self._publisher.publish(temporary, path, mode)
+        except BaseException:
+            self._publisher.discard(temporary)
+            raise
+        self._files.forget(path)
+
+
+def open_local(url: StoreUrl, options: Mapping[str, str | Secret]) -> LocalStore:
+    """A store rooted at a ``file`` URL. Its option is ``durability``; others are ignored."""
+    if url.scheme != "file":
+        raise InvalidInputError(f"{url} is no local path")
+    return LocalStore(url.path, chosen_durability(options))
