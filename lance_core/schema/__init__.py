@@ -2,7 +2,7 @@
 
 from lance_core.schema.align import align_batch, check_nulls, to_storage
 from lance_core.schema.as_json import json_to_schema, schema_to_json
-from lance_core.schema.compatible import check_append_compatible
+from lance_core.schema.compatible import append_schema
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path, parse_path
 from lance_core.schema.proto import decode_metadata, encode_metadata
@@ -18,7 +18,7 @@ __all__ = [
     "Field",
     "Schema",
     "align_batch",
-    "check_append_compatible",
+    "append_schema",
     "check_nulls",
     "check_storable",
     "decode_metadata",

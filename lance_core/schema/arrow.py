@@ -20,16 +20,17 @@ _CLUSTERING_KEY_POSITION = "lance-schema:unenforced-clustering-key:position"
 _MAX_UINT32 = (1 << 32) - 1
 
 
-def fields_from_arrow(
-    fields: Sequence[pa.Field], ids: Iterator[int], parents: tuple[str, ...] = ()
-) -> tuple[Field, ...]:
-    """Schema fields for sibling Arrow fields, ids drawn from ``ids`` depth first.
+def fields_from_arrow(fields: Sequence[pa.Field], ids: Iterator[int]) -> tuple[Field, ...]:
+    """Top-level schema fields for Arrow fields, ids drawn from ``ids`` depth first.
 
     Raises `UnsupportedFeatureError` for types that the format does not have and `InvalidInputError`
     for unusable names, metadata or keys; both name the path of the field.
     """
-    _check_names([field.name for field in fields], parents)
-    return tuple(_field(field, ids, UNASSIGNED, parents) for field in fields)
+    _check_names([field.name for field in fields], ())
+    made = tuple(_field(field, ids, UNASSIGNED, ()) for field in fields)
+    for field in made:
+        _check_primary_key(field, ())
+    return made
 
 
 def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[str, ...]) -> Field:
@@ -137,6 +138,21 @@ def _check_names(names: Sequence[str], parents: tuple[str, ...]) -> None:
                 f"top-level column name {name!r} contains a dot; dots separate nested fields"
             )
         seen.add(name)
+
+
+def _check_primary_key(field: Field, ancestors: tuple[Field, ...]) -> None:
+    """A key column is a leaf in structs at most, and nothing on the way to it is nullable."""
+    lineage = (*ancestors, field)
+    if field.unenforced_primary_key:
+        where = f"primary key column {format_path([part.name for part in lineage])}"
+        if field.children:
+            raise InvalidInputError(f"{where} cannot be nested")
+        if any(part.is_list or part.is_map for part in ancestors):
+            raise InvalidInputError(f"{where} must not be in a list or map")
+        if any(part.nullable for part in lineage):
+            raise InvalidInputError(f"{where} and what it is in must not be nullable")
+    for child in field.children:
+        _check_primary_key(child, lineage)
 
 
 def _decoded(field: pa.Field, path: tuple[str, ...]) -> dict[str, str]:

@@ -15,9 +15,7 @@ from lance_core.schema.tree import Schema
 _MOST_SHOWN = 10
 
 
-def check_append_compatible(
-    table: Schema, data: pa.Schema, *, allow_subschema: bool = True
-) -> Schema:
+def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = True) -> Schema:
     """The part of the table's schema that ``data`` has, with the table's ids, in its order.
 
     Fields are matched by name, the items of lists and maps by position. Types and extension types

@@ -10,6 +10,14 @@ from lance_core.schema.json_binary import decode_json
 from lance_core.schema.rebuild import visible_children, with_children
 
 
+def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+    """`wrap` for every chunk."""
+    wanted = field.arrow_type
+    if array.type == wanted:
+        return array
+    return pa.chunked_array([wrap(chunk, field) for chunk in array.chunks], type=wanted)
+
+
 def wrap(array: pa.Array, field: Field) -> pa.Array:
     """``array`` of type `Field.storage_type` as `Field.arrow_type`.
 
@@ -17,7 +25,7 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
     field for bytes that are not binary JSON.
     """
     wanted = field.arrow_type
-    if array.type == wanted and not extension.is_extension(wanted):
+    if array.type == wanted:
         return array
     plain = wanted.storage_type if extension.is_extension(wanted) else wanted
     if field.is_json:
@@ -29,11 +37,6 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
     if extension.is_extension(wanted):
         return pa.ExtensionArray.from_storage(wanted, array)
     return array
-
-
-def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-    """`wrap` for every chunk."""
-    return pa.chunked_array([wrap(chunk, field) for chunk in array.chunks], type=field.arrow_type)
 
 
 def _nested(array: pa.Array, field: Field, wanted: pa.DataType) -> pa.Array:
