@@ -94,3 +94,13 @@ def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
                 results[number] = done.value
         waiting = still
     return [results[number] for number in range(len(decodings))]
+
+
+def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
+    """Run a decoder whose ranges all lie in ``data``; offsets count from its start."""
+    try:
+        ranges = next(decoding)
+        while True:
+            ranges = decoding.send([data.slice(r.start, r.stop - r.start) for r in ranges])
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic

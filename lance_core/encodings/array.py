@@ -1,0 +1,143 @@
+"""The contract of the array encodings of 2.0 files (message ``lance.encodings.ArrayEncoding``).
+
+Decoding has two steps. An `ArrayDecoder` looks once at the encoding message of a page and checks
+it against the buffers that are there; what it returns, an `ArrayPlan`, is kept with the page and
+decodes any rows of it. Encodings that contain others find them through the registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
+from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.registry import EncodingFamily
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.registry import EncodingRegistry
+
+
+class ArrayPlan(ABC):
+    """How the rows of one encoded array are decoded. Immutable as far as callers can see."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """Decode ``rows``, at least one and all within the array.
+
+        One array, or several where one cannot hold the result; together they hold the rows in
+        order. Raises `CorruptFileError` without a path; offset and field are filled in above.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PlanScope:
+    """What an `ArrayDecoder` may know of its surroundings.
+
+    ``buffers`` are those of the page, ``column_buffers`` those of its column. ``type`` is the
+    storage type to produce, ``num_values`` the length of the array. Every buffer must lie within
+    ``file_size`` bytes.
+    """
+
+    registry: EncodingRegistry
+    buffers: tuple[ByteRange, ...]
+    column_buffers: tuple[ByteRange, ...]
+    type: pa.DataType
+    num_values: int
+    file_size: int
+
+    def inner(self, type_: pa.DataType, num_values: int | None = None) -> PlanScope:
+        """The scope of an array inside this one."""
+        count = self.num_values if num_values is None else num_values
+        return replace(self, type=type_, num_values=count)
+
+    def buffer(self, reference: Buffer) -> ByteRange:
+        """The bytes that ``reference`` stands for."""
+        if reference.buffer_type == Buffer.page:
+            buffers = self.buffers
+        elif reference.buffer_type == Buffer.column:
+            buffers = self.column_buffers
+        else:
+            raise UnsupportedFeatureError("page data in a buffer of the file is not supported")
+        if reference.buffer_index >= len(buffers):
+            raise CorruptFileError(
+                f"buffer {reference.buffer_index} is used where there are {len(buffers)}"
+            )
+        found = buffers[reference.buffer_index]
+        if not 0 <= found.start <= found.stop <= self.file_size:
+            raise CorruptFileError(
+                f"a buffer ends at byte {found.stop} of a file of {self.file_size} bytes",
+                offset=found.start,
+            )
+        return found
+
+
+ArrayDecoder = Callable[[Any, PlanScope], ArrayPlan]
+"""From an encoding (the message of the alternative, or bytes for a type URL) to a plan.
+
+Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
+"""
+
+
+def plan_array(encoding: ArrayEncoding | ForeignEncoding, scope: PlanScope) -> ArrayPlan:
+    """The plan for an encoding, made by the decoder that is registered for it."""
+    message: Any
+    key: str | None
+    if isinstance(encoding, ForeignEncoding):
+        key, message = encoding.type_url, encoding.value
+    else:
+        key = encoding.WhichOneof("array_encoding")
+        if key is None:
+            raise CorruptFileError("an array has no encoding", field="ArrayEncoding")
+        message = getattr(encoding, key)
+    plan: ArrayPlan = scope.registry.find(key, EncodingFamily.ARRAY).decoder(message, scope)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A general compression that was asked for: scheme and, if given, level."""
+
+    scheme: str
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeScope:
+    """Where an `ArrayEncoder` puts its buffers, and what was asked of it.
+
+    An encoder appends its buffers to ``buffers`` and refers to them by their position there.
+    """
+
+    registry: EncodingRegistry
+    buffers: list[pa.Buffer] = field(default_factory=list)
+    compression: Compression | None = None
+
+    def add(self, buffer: pa.Buffer) -> Buffer:
+        """Append a buffer of the page and return the reference to it."""
+        self.buffers.append(buffer)
+        return Buffer(buffer_index=len(self.buffers) - 1)
+
+    def encode(self, key: str, array: pa.Array) -> ArrayEncoding:
+        """Encode ``array`` with the encoding that is registered as ``key``."""
+        encoder = self.registry.find(key, EncodingFamily.ARRAY).encoder
+        if encoder is None:
+            raise UnsupportedFeatureError(f"encoding {key!r} can only be read")
+        encoded: ArrayEncoding = encoder(array, self)
+        return encoded
+
+
+ArrayEncoder = Callable[["pa.Array", EncodeScope], ArrayEncoding]
+"""Encode an array, which may be sliced but is never of an extension type.
+
+Raises `UnsupportedFeatureError` for an array that the encoding cannot hold.
+"""

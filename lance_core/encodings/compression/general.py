@@ -1,0 +1,136 @@
+"""Whole buffers compressed with zstd or lz4, and the framing around them.
+
+zstd: u64 uncompressed size, then a frame; files of older writers have a bare frame. lz4: u32
+uncompressed size, then a block. An empty zstd buffer is empty.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+SCHEMES = ("zstd", "lz4")
+
+_ALWAYS_PLAUSIBLE = 64 << 20
+_LARGEST_RATIO = 1000
+_LZ4_RATIO = 255
+_ZSTD_LEVEL = 3
+_ZSTD_HIGHEST = 22
+_ZSTD_MAGIC = 0xFD2FB528
+_RESERVED_BIT = 0x10
+_CHUNK = 1 << 20
+
+
+def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | None:
+    """``data`` compressed and framed.
+
+    None if it shrinks so much that `decompress` would take it for a bomb; store it as it is then.
+    Raises `UnsupportedFeatureError` for another scheme.
+    """
+    if scheme == "zstd":
+        codec = pa.Codec("zstd", compression_level=_zstd_level(level))
+        prefix = struct.pack("<Q", data.size)
+    elif scheme == "lz4":
+        if data.size >= 1 << 31:
+            raise UnsupportedFeatureError("lz4 cannot compress a page of 2 GiB or more")
+        codec = pa.Codec("lz4_raw")
+        prefix = struct.pack("<I", data.size)
+    else:
+        raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
+    body = codec.compress(data, asbytes=True)
+    if not _plausible(data.size, len(body)):
+        return None
+    return pa.py_buffer(prefix + body)
+
+
+def decompress(scheme: str, data: pa.Buffer) -> pa.Buffer:
+    """What `compress` was given, also for bare zstd frames.
+
+    Raises `CorruptFileError` if the bytes are not what they claim to be, before memory is used
+    for claims that ``data`` is too short for.
+    """
+    if scheme == "zstd":
+        return _decompress_zstd(data)
+    if scheme == "lz4":
+        return _decompress_lz4(data)
+    raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
+
+
+def _zstd_level(level: int | None) -> int:
+    if not level:
+        return _ZSTD_LEVEL
+    lowest = int(pa.Codec.minimum_compression_level("zstd"))
+    return max(lowest, min(_ZSTD_HIGHEST, level))
+
+
+def _plausible(size: int, compressed: int) -> bool:
+    return size <= max(_ALWAYS_PLAUSIBLE, compressed * _LARGEST_RATIO)
+
+
+def _is_bare_frame(data: pa.Buffer) -> bool:
+    if data.size < 8:
+        return True
+    head = data.slice(0, 5).to_pybytes()
+    return int.from_bytes(head[:4], "little") == _ZSTD_MAGIC and not head[4] & _RESERVED_BIT
+
+
+def _decompress_zstd(data: pa.Buffer) -> pa.Buffer:
+    if data.size == 0:
+        return data
+    if _is_bare_frame(data):
+        return _read_frame(data)
+    (size,) = struct.unpack("<Q", data.slice(0, 8).to_pybytes())
+    body = data.slice(8)
+    if not _plausible(size, body.size):
+        raise CorruptFileError(f"a zstd buffer of {body.size} bytes claims to hold {size}")
+    return _one_shot("zstd", body, size)
+
+
+def _read_frame(data: pa.Buffer) -> pa.Buffer:
+    """A frame that may not say how long its content is, read piece by piece."""
+    pieces, size = [], 0
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            while piece := stream.read(_CHUNK):
+                pieces.append(piece)
+                size += len(piece)
+                if not _plausible(size, data.size):
+                    raise CorruptFileError(
+                        f"a zstd frame of {data.size} bytes holds more than {size} bytes"
+                    )
+    except CorruptFileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise CorruptFileError(f"a zstd frame cannot be decompressed: {error}") from error
+    return pa.py_buffer(b"".join(pieces))
+
+
+def _decompress_lz4(data: pa.Buffer) -> pa.Buffer:
+    if data.size < 4:
+        raise CorruptFileError(f"an lz4 buffer has only {data.size} bytes")
+    (size,) = struct.unpack("<I", data.slice(0, 4).to_pybytes())
+    body = data.slice(4)
+    if size > body.size * _LZ4_RATIO or not _plausible(size, body.size):
+        raise CorruptFileError(f"an lz4 block of {body.size} bytes claims to hold {size}")
+    plain = _one_shot("lz4_raw", body, size)
+    # Arrow does not tell when a block holds less than it was asked for and leaves the rest of its
+    # fresh memory as it is. A block that does not fit into one byte less has the right size.
+    try:
+        pa.Codec("lz4_raw").decompress(body, max(size - 1, 0))
+    except OSError:
+        return plain
+    if size:
+        raise CorruptFileError(f"an lz4 block holds less than the {size} bytes that it claims")
+    return plain
+
+
+def _one_shot(codec: str, body: pa.Buffer, size: int) -> pa.Buffer:
+    if size == 0:
+        return pa.py_buffer(b"")
+    try:
+        return pa.Codec(codec).decompress(body, size)
+    except (OSError, ValueError) as error:
+        raise CorruptFileError(f"a {codec} buffer cannot be decompressed: {error}") from error

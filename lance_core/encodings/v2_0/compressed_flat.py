@@ -1,0 +1,38 @@
+"""Fixed-width values (message ``Flat``) in a compressed buffer, which is read as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lance_core.encodings.array import ArrayPlan
+from lance_core.encodings.compression import general
+from lance_core.encodings.decoding import decode_in_memory
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedPlan(ArrayPlan):
+    """``plain`` decodes from the decompressed bytes, of which there must be ``size``."""
+
+    place: ByteRange
+    scheme: str
+    size: int
+    plain: ArrayPlan
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        (data,) = yield [self.place]
+        plain = general.decompress(self.scheme, data)
+        if plain.size < self.size:
+            raise CorruptFileError(
+                f"a compressed buffer holds {plain.size} bytes where {self.size} are needed",
+                offset=self.place.start,
+            )
+        return decode_in_memory(self.plain.decode(rows, context), plain)

@@ -1,0 +1,201 @@
+"""Fixed-width values back to back (message ``Flat``), with or without a bitmap of valid ones.
+
+Rows that follow each other are handed out as views of the buffers that came; an array's validity
+and its values share Arrow's offset, so a range that starts inside a byte of the bitmap starts at
+that byte and skips up to seven rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.gather import bit_ranges, bit_take, fixed_ranges, fixed_take
+from lance_core.encodings.v2_0.compressed_flat import CompressedPlan
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, RowIndices, Rows
+
+Build = Callable[[int, int, "pa.Buffer | None", pa.Buffer], pa.Array]
+"""From (rows, rows to skip before them, validity, values) to an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWidthPlan(ArrayPlan):
+    """Values of ``width`` bytes each, from byte ``start`` of the file.
+
+    ``validity`` is the first byte of the bitmap, None where all values are valid. Values must lie
+    on multiples of ``alignment`` bytes in memory; where a file does not, they are copied.
+    """
+
+    type: pa.DataType
+    width: int
+    start: int
+    build: Build
+    alignment: int
+    validity: int | None = None
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        if not isinstance(rows, RowRange):
+            return (yield from self._take(rows, context))
+        start, count, width = rows.start, rows.stop - rows.start, self.width
+        if self.validity is None:
+            (values,) = yield [
+                ByteRange(self.start + start * width, self.start + rows.stop * width)
+            ]
+            return [self.build(count, 0, None, self._aligned(values))]
+        skip = start & 7
+        validity, values = yield [
+            ByteRange(self.validity + (start >> 3), self.validity + (rows.stop + 7 >> 3)),
+            ByteRange(self.start + (start - skip) * width, self.start + rows.stop * width),
+        ]
+        return [self.build(count, skip, validity, self._aligned(values))]
+
+    def _take(self, rows: RowIndices, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        positions, gap = rows.values, context.coalesce_gap
+        ranges, cuts = fixed_ranges(self.start, self.width, positions, gap)
+        if self.validity is None:
+            buffers, validity = (yield ranges), None
+        else:
+            bit, bit_cuts = bit_ranges(self.validity, positions, gap)
+            both = yield ranges + bit
+            buffers = both[: len(ranges)]
+            validity = bit_take(both[len(ranges) :], bit_cuts, positions)
+        values = pa.py_buffer(fixed_take(buffers, cuts, positions, self.width))
+        return [self.build(len(positions), 0, validity, values)]
+
+    def _aligned(self, values: pa.Buffer) -> pa.Buffer:
+        if values.address % self.alignment == 0:
+            return values
+        return pa.py_buffer(np.frombuffer(values, np.uint8).copy())
+
+
+@dataclass(frozen=True, slots=True)
+class BitmapPlan(ArrayPlan):
+    """Booleans as a bitmap from byte ``start`` of the file; ``validity`` as in `FixedWidthPlan`."""
+
+    start: int
+    validity: int | None = None
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        starts = [self.start] if self.validity is None else [self.start, self.validity]
+        if isinstance(rows, RowRange):
+            first, last = rows.start >> 3, rows.stop + 7 >> 3
+            buffers = list((yield [ByteRange(at + first, at + last) for at in starts]))
+            skip = rows.start & 7
+        else:
+            buffers = yield from self._take(starts, rows, context)
+            skip = 0
+        validity = buffers[1] if len(buffers) > 1 else None
+        return [pa.Array.from_buffers(pa.bool_(), len(rows), [validity, buffers[0]], -1, skip)]
+
+    @staticmethod
+    def _take(
+        starts: list[int], rows: RowIndices, context: DecodeContext
+    ) -> Decoding[list[pa.Buffer]]:
+        ranges, cuts = bit_ranges(starts[0], rows.values, context.coalesce_gap)
+        offsets = [at - starts[0] for at in starts]
+        buffers = yield [ByteRange(r.start + by, r.stop + by) for by in offsets for r in ranges]
+        groups = [buffers[i : i + len(ranges)] for i in range(0, len(buffers), len(ranges))]
+        return [bit_take(group, cuts, rows.values) for group in groups]
+
+
+def with_validity(plan: ArrayPlan, validity: int) -> ArrayPlan | None:
+    """``plan`` with a bitmap of valid values, or None if it cannot carry one itself."""
+    if isinstance(plan, FixedWidthPlan | BitmapPlan) and plan.validity is None:
+        return replace(plan, validity=validity)
+    return None
+
+
+def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``flat``."""
+    bits = encoding.bits_per_value
+    if bits != bit_width(scope.type):
+        raise CorruptFileError(f"values of type {scope.type} in {bits} bits", field="Flat")
+    place = scope.buffer(encoding.buffer)
+    scheme = encoding.compression.scheme if encoding.HasField("compression") else "none"
+    if scheme != "none":
+        size = (scope.num_values * bits + 7) // 8
+        return CompressedPlan(place, scheme, size, _plan(scope.type, bits, 0))
+    if scope.num_values * bits > place.length * 8:
+        raise CorruptFileError(
+            f"{scope.num_values} values of {bits} bits in a buffer of {place.length} bytes",
+            offset=place.start,
+        )
+    return _plan(scope.type, bits, place.start)
+
+
+def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:
+    if bits == 1:
+        return BitmapPlan(start)
+    return FixedWidthPlan(type_, bits // 8, start, primitive_builder(type_), alignment(type_))
+
+
+def bit_width(type_: pa.DataType) -> int:
+    """Bits of one value of a fixed-width type that is a single buffer in Arrow."""
+    try:
+        bits = int(type_.bit_width)
+    except ValueError:
+        bits = 0
+    if bits == 0 or pa.types.is_nested(type_) or pa.types.is_dictionary(type_):
+        raise CorruptFileError(f"{type_} is not a type of fixed width", field="Flat")
+    return bits
+
+
+def alignment(type_: pa.DataType) -> int:
+    """Bytes that values of a fixed-width type are aligned to in memory."""
+    if pa.types.is_fixed_size_binary(type_):
+        return 1
+    return min(8, max(1, int(type_.bit_width) // 8))
+
+
+def primitive_builder(type_: pa.DataType) -> Build:
+    """Builds arrays of a type whose buffers are validity and values."""
+
+    def build(count: int, skip: int, validity: pa.Buffer | None, values: pa.Buffer) -> pa.Array:
+        nulls = 0 if validity is None else -1
+        return pa.Array.from_buffers(type_, count, [validity, values], nulls, skip)
+
+    return build
+
+
+def encode_flat(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    """`ArrayEncoder` of ``flat``: the values of an array, whatever is valid."""
+    bits = bit_width(array.type)
+    _, values = array.buffers()
+    if values is None:
+        values = pa.py_buffer(b"")
+    if bits == 1:
+        data = bits_from(values, array.offset, len(array))
+    elif bits % 8:
+        raise UnsupportedFeatureError(f"values of {bits} bits cannot be stored")
+    else:
+        width = bits // 8
+        data = values.slice(array.offset * width, len(array) * width)
+    return ArrayEncoding(flat=Flat(bits_per_value=bits, buffer=scope.add(data)))
+
+
+def bits_from(bitmap: pa.Buffer, start: int, count: int) -> pa.Buffer:
+    """Bits ``start`` to ``start + count`` of a bitmap, from bit 0 on, the rest of the byte zero."""
+    size = (count + 7) // 8
+    if start % 8 == 0:
+        part = bitmap.slice(start // 8, size)
+        if count % 8 == 0:
+            return part
+        octets = np.frombuffer(part, np.uint8).copy()
+        octets[-1] &= (1 << count % 8) - 1
+        return pa.py_buffer(octets)
+    octets = np.frombuffer(bitmap, np.uint8, (start % 8 + count + 7) // 8, start // 8)
+    bits = np.unpackbits(octets, bitorder="little")[start % 8 : start % 8 + count]
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))

@@ -1,0 +1,138 @@
+"""Which values are null (message ``Nullable``): none, those a bitmap says, or all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.v2_0.flat import BitmapPlan, bits_from, encode_flat, with_validity
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_TOUCHED_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class AllNullPlan(ArrayPlan):
+    """Nothing but nulls, for which nothing is stored."""
+
+    type: pa.DataType
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        yield from ()
+        return [all_null(self.type, len(rows))]
+
+
+@dataclass(frozen=True, slots=True)
+class NullablePlan(ArrayPlan):
+    """Values and a separate array of booleans that says which of them are valid."""
+
+    values: ArrayPlan
+    validity: ArrayPlan
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        skip = 0
+        if isinstance(rows, RowRange):  # from a byte boundary on the bitmap needs no copy
+            skip = rows.start & 7
+            rows = RowRange(rows.start - skip, rows.stop)
+        values, (valid,) = yield from together(
+            [self.values.decode(rows, context), self.validity.decode(rows, context)]
+        )
+        position, arrays = 0, []
+        for array in values:
+            arrays.append(_masked(array, valid.slice(position, len(array))))
+            position += len(array)
+        if skip:
+            arrays[0] = arrays[0].slice(skip)
+        return arrays
+
+
+def decode_nullable(encoding: Nullable, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``nullable``."""
+    form = encoding.WhichOneof("nullability")
+    if form == "no_nulls":
+        return plan_array(encoding.no_nulls.values, scope)
+    if form == "all_nulls":
+        return AllNullPlan(scope.type)
+    if form != "some_nulls":
+        raise CorruptFileError("it is not said which values are null", field="Nullable")
+    values = plan_array(encoding.some_nulls.values, scope)
+    validity = plan_array(encoding.some_nulls.validity, scope.inner(pa.bool_()))
+    if isinstance(validity, BitmapPlan) and validity.validity is None:
+        combined = with_validity(values, validity.start)
+        if combined is not None:
+            return combined
+    return NullablePlan(values, validity)
+
+
+def _masked(array: pa.Array, valid: pa.BooleanArray) -> pa.Array:
+    """``array`` with nulls where ``valid`` is false."""
+    if array.null_count or array.offset or not _rebuildable(array.type):
+        return pc.if_else(valid, array, pa.scalar(None, array.type))
+    bitmap = bits_from(valid.buffers()[1], valid.offset, len(valid))
+    if pa.types.is_fixed_size_list(array.type):
+        return pa.Array.from_buffers(
+            array.type, len(array), [bitmap], -1, 0, children=[array.values]
+        )
+    return pa.Array.from_buffers(array.type, len(array), [bitmap, *array.buffers()[1:]])
+
+
+def _rebuildable(type_: pa.DataType) -> bool:
+    if pa.types.is_fixed_size_list(type_):
+        return True
+    return not (pa.types.is_nested(type_) or pa.types.is_dictionary(type_))
+
+
+def all_null(type_: pa.DataType, count: int) -> pa.Array:
+    """``count`` nulls. A file can claim any number of them: large zeros use no memory until read.
+
+    Raises `CorruptFileError` if not even addresses suffice.
+    """
+    try:
+        if pa.types.is_fixed_size_list(type_):
+            items = all_null(type_.value_type, count * type_.list_size)
+            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
+        if pa.types.is_null(type_):
+            return pa.nulls(count)
+        bits = type_.bit_width if pa.types.is_primitive(type_) else 0
+        bits = bits or (type_.bit_width if pa.types.is_fixed_size_binary(type_) else 0)
+        if bits == 0 or count * bits <= 8 * _TOUCHED_BYTES:
+            return pa.nulls(count, type_)
+        return pa.Array.from_buffers(type_, count, [_zeros(count, 1), _zeros(count, bits)], count)
+    except (MemoryError, OverflowError, ValueError, pa.ArrowException) as error:
+        raise CorruptFileError(f"an array claims to hold {count} nulls") from error
+
+
+def _zeros(count: int, bits: int) -> pa.Buffer:
+    return pa.py_buffer(np.zeros((count * bits + 7) // 8, np.uint8))
+
+
+def encode_nullable(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    """`ArrayEncoder` of ``nullable``, for types of fixed width and lists of fixed size of them."""
+    nulls = array.null_count
+    if pa.types.is_null(array.type) or (nulls and nulls == len(array)):
+        return ArrayEncoding(nullable=Nullable(all_nulls=Nullable.AllNull()))
+    if not nulls:
+        values = _encode_values(array, scope)
+        return ArrayEncoding(nullable=Nullable(no_nulls=Nullable.NoNull(values=values)))
+    bitmap = bits_from(array.buffers()[0], array.offset, len(array))
+    validity = ArrayEncoding(flat=Flat(bits_per_value=1, buffer=scope.add(bitmap)))
+    some = Nullable.SomeNull(validity=validity, values=_encode_values(array, scope))
+    return ArrayEncoding(nullable=Nullable(some_nulls=some))
+
+
+def _encode_values(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    if pa.types.is_fixed_size_list(array.type):
+        return scope.encode("fixed_size_list", array)
+    return encode_flat(array, scope)
