@@ -50,28 +50,29 @@ class ColumnParser:
             message = ColumnMetadata.FromString(raw)
         except DecodeError as error:
             raise CorruptFileError("not a valid ColumnMetadata message") from error
-        pages = []
-        for number, page in enumerate(message.pages):
-            try:
-                pages.append(self._page(page))
-            except CorruptFileError as error:
-                raise error.at(field=f"pages[{number}]") from error
-        buffers = self._ranges(message.buffer_offsets, message.buffer_sizes)
+        pages: list[Page] = []
+        try:
+            for page in message.pages[:]:  # a slice is quicker to walk
+                encoding = self._page_encodings.get(page.encoding.direct.encoding)
+                if encoding is None:
+                    encoding = self._page_encoding(page.encoding)
+                num_rows = page.length
+                if num_rows > MAX_PAGE_ROWS:
+                    raise CorruptFileError(f"a page cannot have {num_rows} rows")
+                buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
+                pages.append(Page(buffers, num_rows, encoding))
+        except CorruptFileError as error:
+            raise error.at(field=f"pages[{len(pages)}]") from error
+        buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
         return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
 
-    def _page(self, page: ColumnMetadata.Page) -> Page:
-        num_rows = page.length
-        if num_rows > MAX_PAGE_ROWS:
-            raise CorruptFileError(f"a page cannot have {num_rows} rows")
-        raw = page.encoding.direct.encoding
-        encoding = self._page_encodings.get(raw)
-        if encoding is None:
-            url, value = _direct(page.encoding)
-            if url != self._version.page_encoding_url and url.startswith(_FORMAT_URL):
-                raise CorruptFileError(f"a page of a {self._version} file is encoded as {url!r}")
-            encoding = parse_page_encoding(self._version, url, value)
-            self._page_encodings[raw] = encoding
-        return Page(self._ranges(page.buffer_offsets, page.buffer_sizes), num_rows, encoding)
+    def _page_encoding(self, encoding: Encoding) -> PageEncoding:
+        url, value = _direct(encoding)
+        if url != self._version.page_encoding_url and url.startswith(_FORMAT_URL):
+            raise CorruptFileError(f"a page of a {self._version} file is encoded as {url!r}")
+        parsed = parse_page_encoding(self._version, url, value)
+        self._page_encodings[encoding.direct.encoding] = parsed
+        return parsed
 
     def _column_encoding(self, encoding: Encoding) -> PageEncoding:
         raw = encoding.direct.encoding
@@ -85,12 +86,13 @@ class ColumnParser:
         if len(offsets) != len(sizes):
             raise CorruptFileError(f"{len(offsets)} buffer offsets but {len(sizes)} sizes")
         ranges = []
+        data_end = self._data_end
         for offset, size in zip(offsets, sizes, strict=True):
             stop = offset + size
-            if stop > self._data_end:
+            if stop > data_end:
                 raise CorruptFileError(
                     f"a buffer at {offset} with {size} bytes reaches into the metadata or beyond "
-                    f"the file; data ends at {self._data_end}"
+                    f"the file; data ends at {data_end}"
                 )
             ranges.append(ByteRange(offset, stop))
         return tuple(ranges)
