@@ -55,12 +55,13 @@ class FragmentList(Sequence[Fragment]):
     Reading an item raises `CorruptFileError` if its bytes are not a fragment.
     """
 
-    __slots__ = ("_counts", "_decoded", "_raw")
+    __slots__ = ("_counts", "_decoded", "_positions", "_raw")
 
     def __init__(self, raw: Iterable[bytes] = ()) -> None:
         self._raw = tuple(raw)
         self._decoded: dict[int, Fragment] = {}
         self._counts: FragmentCounts | None = None
+        self._positions: dict[int, int] | None = None
 
     @classmethod
     def of(cls, fragments: Iterable[Fragment]) -> FragmentList:
@@ -126,8 +127,10 @@ class FragmentList(Sequence[Fragment]):
 
     def position_of(self, fragment_id: int) -> int | None:
         """Index of the first fragment with this id."""
-        ids = self.counts.ids
-        return ids.index(fragment_id) if fragment_id in ids else None
+        if self._positions is None:
+            ids = self.counts.ids
+            self._positions = dict(zip(reversed(ids), reversed(range(len(ids))), strict=True))
+        return self._positions.get(fragment_id)
 
     def by_id(self, fragment_id: int) -> Fragment | None:
         """The first fragment with this id."""

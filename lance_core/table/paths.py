@@ -124,11 +124,6 @@ def data_file_path(name: str) -> str:
     return f"{DATA}/{check_relative(name, 'DataFile.path')}"
 
 
-def index_path(uuid: str) -> str:
-    """The folder of an index."""
-    return f"{INDICES}/{check_name(uuid, 'IndexMetadata.uuid')}"
-
-
 def check_relative(path: str, field: str) -> str:
     """``path`` itself, if joining it to a folder cannot leave that folder on any store.
 

@@ -41,6 +41,18 @@ def common_version(names: Iterable[str]) -> str | None:
     return distinct[0] if distinct else None
 
 
+def check_supported(name: str) -> str:
+    """``name``, if it is the canonical name of a version that tables can have today.
+
+    Raises `UnsupportedFeatureError` otherwise.
+    """
+    if name not in WRITABLE_PAIRS:
+        raise UnsupportedFeatureError(
+            f"unsupported data storage version {name!r}: this library cannot commit to the table"
+        )
+    return name
+
+
 def check_requested(name: str) -> str:
     """``name`` in canonical form if it is a version that tables can have."""
     canonical = canonical_name(name)

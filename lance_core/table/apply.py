@@ -1,0 +1,141 @@
+"""From a version and a transaction to the next version."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from lance_core.errors import InvalidInputError
+from lance_core.schema.tree import Schema
+from lance_core.table.draft import Draft
+from lance_core.table.feature_flags import (
+    NO_FLAGS,
+    TRANSACTION_FILE_DISABLED,
+    FeatureFlags,
+    FlagFacts,
+    check_writable,
+    recompute,
+)
+from lance_core.table.manifest import NOTHING_CARRIED, Manifest
+from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.manifest_parts import THIS_LIBRARY, DataFormat, WriterVersion
+from lance_core.table.operations.overwrite import Overwrite
+from lance_core.table.paths import DETACHED
+from lance_core.table.storage_version import (
+    LEGACY,
+    check_requested,
+    check_supported,
+    common_version,
+)
+from lance_core.table.transaction import Transaction
+
+DEFAULT_STORAGE_VERSION = "2.0"
+"""Of a new table without any file, if none is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """What the committer adds to a transaction.
+
+    ``timestamp_ns``: nanoseconds since the epoch, UTC. ``storage_version``: file version that a
+    new or overwritten table shall have, None to take it from the table or the files.
+    ``stable_row_ids``: whether a new table has them; an existing table stays as it is.
+    """
+
+    timestamp_ns: int
+    storage_version: str | None = None
+    stable_row_ids: bool = False
+    writer_version: WriterVersion = THIS_LIBRARY
+
+
+def writes_transaction_file(base: ManifestFile | None) -> bool:
+    """Whether a commit on ``base`` (None: of a new table) writes a transaction file as well."""
+    return base is None or not base.manifest.flags.writer & TRANSACTION_FILE_DISABLED
+
+
+def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFacts) -> ManifestFile:
+    """The version that ``transaction`` makes of ``base``, or of nothing if ``base`` is None.
+
+    The caller has made sure that the transaction is compatible with everything between its
+    ``read_version`` and ``base``. Raises `UnsupportedFeatureError` if this library must not commit
+    to the table, and `InvalidInputError` if the transaction does not fit it.
+    """
+    previous = NO_FLAGS if base is None else base.manifest.flags
+    draft = transaction.operation.apply(_draft(base, transaction, facts))
+    name = transaction.file_name if writes_transaction_file(base) else ""
+    manifest = Manifest(
+        version=draft.version,
+        schema=draft.schema,
+        fragments=draft.fragments,
+        timestamp_ns=facts.timestamp_ns,
+        flags=_flags(previous, draft),
+        max_fragment_id=draft.max_fragment_id,
+        transaction_file=name,
+        writer_version=facts.writer_version,
+        data_format=_data_format(base, draft),
+        next_row_id=draft.next_row_id,
+        config=draft.config,
+        table_metadata=draft.table_metadata,
+        base_paths=draft.base_paths,
+        branch=None if base is None else base.manifest.branch,
+        tag=transaction.tag,
+        carried=NOTHING_CARRIED if base is None else base.manifest.carried,
+    )
+    return ManifestFile(manifest, draft.index_section, transaction.to_bytes())
+
+
+def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFacts) -> Draft:
+    overwrites = isinstance(transaction.operation, Overwrite)
+    requested = facts.storage_version
+    if requested is not None:
+        requested = check_requested(requested)
+    if base is None:
+        return Draft(
+            version=1,
+            schema=Schema(),
+            storage_version=requested,
+            stable_row_ids=facts.stable_row_ids,
+            is_new_table=True,
+        )
+    check_writable(base.manifest.flags)
+    if base.manifest.version + 1 >= DETACHED:
+        raise InvalidInputError(
+            f"version {base.manifest.version} is detached: nothing can follow it"
+        )
+    draft = Draft.following(base.manifest, base.index_section)
+    if overwrites and requested is not None:
+        return dataclasses.replace(draft, storage_version=requested)
+    doubtful = base.manifest.data_format is None or draft.storage_version == LEGACY
+    if doubtful and not overwrites:
+        return dataclasses.replace(draft, storage_version=_real_version(base.manifest))
+    return draft
+
+
+def _real_version(manifest: Manifest) -> str:
+    """The version of a table that calls itself 0.1: release 0.16 said so of 2.0 tables, too."""
+    files = (file for fragment in manifest.fragments for file in fragment.files)
+    return common_version(file.file_version for file in files) or manifest.storage_version
+
+
+def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
+    version = check_supported(draft.storage_version or DEFAULT_STORAGE_VERSION)
+    known = None if base is None else base.manifest.data_format
+    if known is not None and known.version == version:
+        return known
+    return DataFormat(version)
+
+
+def _flags(previous: FeatureFlags, draft: Draft) -> FeatureFlags:
+    has_deletion_files = draft.has_deletion_files
+    if has_deletion_files is None:
+        has_deletion_files = draft.fragments.counts.has_deletion_files
+    return recompute(
+        previous,
+        FlagFacts(
+            deletion_files=has_deletion_files,
+            stable_row_ids=draft.stable_row_ids,
+            config=bool(draft.config),
+            base_paths=bool(draft.base_paths),
+            indices=draft.index_section is not None,
+        ),
+    )

@@ -1,0 +1,140 @@
+"""Every file that a version names, in one function, for all who read, copy, check or clean up.
+
+Whoever adds a message field that names a file adds it here: `PATH_FIELDS` lists them all, and a
+test compares it with the message definitions.
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lance_core._pb import table_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.data_file import DataFile, ExternalFile
+from lance_core.table.deletion_file import DeletionFile
+from lance_core.table.fragment import Fragment, Sequence
+from lance_core.table.manifest import Manifest
+from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.paths import (
+    DATA,
+    DELETIONS,
+    INDICES,
+    check_relative,
+    transaction_path,
+)
+from lance_core.table.unknown_fields import parse
+
+PATH_FIELDS = {
+    "lance.table.DataFile.path": "data file, and a folder for its blobs",
+    "lance.table.DeletionFile.id": "deletion file, together with the fragment's id",
+    "lance.table.ExternalFile.path": "row ids and row versions outside of the manifest",
+    "lance.table.Manifest.transaction_file": "transaction file",
+    "lance.table.IndexMetadata.uuid": "folder of an index",
+    "lance.table.IndexFile.path": "inside the folder of the index",
+}
+"""Fields reachable from ``Manifest`` and ``IndexSection`` that decide the path of a file."""
+
+
+class ReferenceKind(enum.Enum):
+    """What a reference is to the table."""
+
+    DATA = "data"
+    BLOBS = "blobs"
+    OVERLAY = "overlay"
+    DELETION = "deletion"
+    ROW_LINEAGE = "row lineage"
+    TRANSACTION = "transaction"
+    INDEX = "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A file or, if ``is_folder``, everything in a folder.
+
+    ``path`` is checked; it is relative to the table's root, or to the base path ``base_id`` if
+    there is one. A folder need not exist.
+    """
+
+    kind: ReferenceKind
+    path: str
+    is_folder: bool = False
+    base_id: int | None = None
+
+
+def references(file: ManifestFile) -> Iterator[Reference]:
+    """All files that a version needs, once per mention.
+
+    Raises `CorruptFileError` for paths that would leave the table and for base paths that the
+    manifest does not list.
+    """
+    manifest = file.manifest
+    if manifest.transaction_file:
+        path = transaction_path(manifest.transaction_file)
+        yield Reference(ReferenceKind.TRANSACTION, path)
+    for fragment in manifest.fragments:
+        yield from fragment_references(manifest, fragment)
+    if file.index_section is not None:
+        section = parse(table_pb2.IndexSection, file.index_section, "IndexSection")
+        for index in section.indices:
+            yield _index(manifest, index)
+
+
+def fragment_references(manifest: Manifest, fragment: Fragment) -> Iterator[Reference]:
+    """The files of one fragment; errors as `references`."""
+    for file in fragment.files:
+        yield from _data_file(manifest, file, ReferenceKind.DATA)
+    for overlay in fragment.overlays:
+        message = parse(table_pb2.DataOverlayFile, overlay, "DataFragment.overlays")
+        data_file = DataFile.from_proto(message.data_file)
+        yield from _data_file(manifest, data_file, ReferenceKind.OVERLAY)
+    if fragment.deletion_file is not None:
+        yield _deletion_file(manifest, fragment.id, fragment.deletion_file)
+    sequences: tuple[Sequence, ...] = (
+        fragment.row_ids,
+        fragment.last_updated_at_versions,
+        fragment.created_at_versions,
+    )
+    for sequence in sequences:
+        if isinstance(sequence, ExternalFile):
+            yield Reference(ReferenceKind.ROW_LINEAGE, sequence.store_path())
+
+
+def _data_file(manifest: Manifest, file: DataFile, kind: ReferenceKind) -> Iterator[Reference]:
+    name = check_relative(file.path, "DataFile.path")
+    path = _in_folder(manifest, file.base_id, DATA, name)
+    yield Reference(kind, path, base_id=file.base_id)
+    stem = path.removesuffix(".lance")
+    if stem != path:
+        yield Reference(ReferenceKind.BLOBS, stem, is_folder=True, base_id=file.base_id)
+
+
+def _deletion_file(manifest: Manifest, fragment_id: int, file: DeletionFile) -> Reference:
+    name = f"{fragment_id}-{file.read_version}-{file.id}.{file.file_type.value}"
+    path = _in_folder(manifest, file.base_id, DELETIONS, name)
+    return Reference(ReferenceKind.DELETION, path, base_id=file.base_id)
+
+
+def _index(manifest: Manifest, index: table_pb2.IndexMetadata) -> Reference:
+    if len(index.uuid.uuid) != 16:
+        raise CorruptFileError(
+            f"a UUID of {len(index.uuid.uuid)} bytes", field="IndexMetadata.uuid"
+        )
+    for file in index.files:
+        check_relative(file.path, "IndexFile.path")
+    base_id = index.base_id if index.HasField("base_id") else None
+    name = str(uuid.UUID(bytes=index.uuid.uuid))
+    path = _in_folder(manifest, base_id, INDICES, name)
+    return Reference(ReferenceKind.INDEX, path, is_folder=True, base_id=base_id)
+
+
+def _in_folder(manifest: Manifest, base_id: int | None, folder: str, name: str) -> str:
+    """Path under the root that ``base_id`` selects; a base that is no table has no folders."""
+    if base_id is None:
+        return f"{folder}/{name}"
+    base = next((base for base in manifest.base_paths if base.id == base_id), None)
+    if base is None:
+        raise CorruptFileError(f"base path {base_id} is not listed", field="Manifest.base_paths")
+    return f"{folder}/{name}" if base.is_dataset_root else name

@@ -1,0 +1,103 @@
+"""``Transaction`` (``transaction.proto``): an operation, the version it was computed from, a name.
+
+The same bytes are stored in the manifest that the transaction led to and in a file of their own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.operations.append import Append
+from lance_core.table.operations.base import Operation
+from lance_core.table.operations.delete import Delete
+from lance_core.table.operations.overwrite import Overwrite
+from lance_core.table.operations.preserved import preserved
+from lance_core.table.operations.unknown import UnknownOperation
+from lance_core.table.paths import transaction_file_name
+from lance_core.table.unknown_fields import parse
+
+COMMIT_MESSAGE = "__lance_commit_message"
+"""Key of `Transaction.properties` that holds the commit message."""
+
+_ENVELOPE = ("read_version", "uuid", "tag", "transaction_properties")
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A change of a table.
+
+    ``read_version`` is the version that the change was computed from, 0 for a new table; it stays
+    the same when the change is rebased. ``uuid`` is made once and survives every retry.
+    """
+
+    read_version: int
+    uuid: str
+    operation: Operation
+    properties: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    tag: str = ""
+    unknown: bytes = b""
+
+    @property
+    def file_name(self) -> str:
+        """Name of the transaction's own file."""
+        return transaction_file_name(self.read_version, self.uuid)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str = "") -> Transaction:
+        """Decode a transaction; ``path`` is for error texts.
+
+        An operation that this library does not know becomes an `UnknownOperation`. Raises
+        `CorruptFileError` if ``data`` is not a transaction.
+        """
+        try:
+            message = parse(transaction_pb2.Transaction, data, "Transaction")
+            return cls.from_proto(message)
+        except CorruptFileError as error:
+            raise error.at(path, field="Transaction") from None
+
+    def to_bytes(self) -> bytes:
+        """Serialize; equal transactions give equal bytes."""
+        return self.to_proto().SerializeToString(deterministic=True)
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction) -> Transaction:
+        rest = transaction_pb2.Transaction()
+        rest.CopyFrom(message)
+        for name in _ENVELOPE:
+            rest.ClearField(name)  # type: ignore[arg-type]  # one of several literals
+        rest.ClearField("operation")
+        unknown = rest.SerializeToString()
+        arm = message.WhichOneof("operation")
+        return cls(
+            message.read_version,
+            message.uuid,
+            UnknownOperation(unknown) if arm is None else _operation(message, arm),
+            dict(message.transaction_properties),
+            message.tag,
+            b"" if arm is None else unknown,
+        )
+
+    def to_proto(self) -> transaction_pb2.Transaction:
+        message = transaction_pb2.Transaction(
+            read_version=self.read_version,
+            uuid=self.uuid,
+            tag=self.tag,
+            transaction_properties=self.properties,
+        )
+        self.operation.add_to(message)
+        message.MergeFromString(self.unknown)
+        return message
+
+
+def _operation(message: transaction_pb2.Transaction, arm: str) -> Operation:
+    if arm == "append":
+        return Append.from_proto(message.append)
+    if arm == "overwrite":
+        return Overwrite.from_proto(message.overwrite)
+    if arm == "delete":
+        return Delete.from_proto(message.delete)
+    return preserved(message, arm)
