@@ -1,0 +1,144 @@
+"""Filters and computed columns, from SQL text or from a `pyarrow.compute.Expression`.
+
+SQL has the semantics of pylance (three-valued logic, NaN above all numbers); an Arrow expression
+keeps Arrow's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.arrow_expression import ArrowExpression
+from lance_core.dataset.sql.node import Node, evaluate, paths
+from lance_core.errors import InvalidInputError
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Computed(Protocol):
+    """Something that has one value for each row."""
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of the values."""
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """Paths of names of all columns that it needs, perhaps some more."""
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        """The values, of type `type`. ``data`` needs to have `columns` only."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExpression:
+    """A planned SQL expression."""
+
+    text: str
+    node: Node
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.node.type
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        return paths([self.node])
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        return evaluate(self.node, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on rows.
+
+    ``columns``: paths of names from a top-level column, all that the condition needs and perhaps
+    some more.
+    """
+
+    columns: tuple[tuple[str, ...], ...]
+    condition: Computed
+
+    def mask(self, data: pa.Table) -> Mask:
+        """Which rows fulfil the condition; NULL counts as false.
+
+        ``data`` needs to have `columns` only. Raises `InvalidInputError` if the values do not
+        allow the condition to be computed (overflow, division by zero, …).
+        """
+        result = self.condition.evaluate(data)
+        if result.num_chunks == 1:
+            return _mask(result.chunk(0))
+        return np.concatenate([np.empty(0, bool), *map(_mask, result.chunks)])
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value computed for each row. ``columns`` as in `Filter`."""
+
+    columns: tuple[tuple[str, ...], ...]
+    type: pa.DataType
+    computed: Computed
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        """The values, of type `type`. Raises as `Filter.mask`."""
+        return self.computed.evaluate(data)
+
+
+def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
+    """The condition that a user wrote.
+
+    Raises `InvalidInputError` for what cannot be parsed, names unknown columns or is not boolean,
+    and `UnsupportedFeatureError` naming an SQL construct that is not known here.
+    """
+    condition: Computed
+    if isinstance(filter, str):
+        from lance_core.dataset.sql.plan import plan_filter
+
+        condition = SqlExpression(filter, plan_filter(filter, schema))
+    elif isinstance(filter, pc.Expression):
+        condition = ArrowExpression.bind(filter, schema)
+        if not pa.types.is_boolean(condition.type):
+            raise InvalidInputError(f"the filter {filter} is not boolean but {condition.type}")
+    else:
+        raise InvalidInputError(
+            f"a filter is an SQL string or a pyarrow.compute.Expression, got {type(filter)}"
+        )
+    return Filter(condition.columns, condition)
+
+
+def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
+    """The computed column that a user wrote; text that is a column's name is that column.
+
+    Raises as `as_filter`.
+    """
+    computed: Computed
+    if isinstance(sql, str):
+        from lance_core.dataset.sql.plan import plan_value
+
+        computed = SqlExpression(sql, plan_value(sql, schema))
+    elif isinstance(sql, pc.Expression):
+        computed = ArrowExpression.bind(sql, schema)
+    else:
+        raise InvalidInputError(
+            f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
+        )
+    return Value(computed.columns, computed.type, computed)
+
+
+def _mask(chunk: pa.BooleanArray) -> Mask:
+    """Bits to bytes; several times faster than Arrow's own way."""
+    first, count = chunk.offset, len(chunk)
+    low, high = first // 8, -(-(first + count) // 8)
+    validity, values = chunk.buffers()
+    bits = np.frombuffer(values, np.uint8)[low:high]
+    if validity is not None:
+        bits = bits & np.frombuffer(validity, np.uint8)[low:high]
+    unpacked = np.unpackbits(bits, bitorder="little")
+    return unpacked[first - low * 8 :][:count].view(np.bool_)

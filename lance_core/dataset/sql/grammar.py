@@ -1,0 +1,111 @@
+"""SQL text to a syntax tree, in the dialect that Lance users write.
+
+Names are quoted with backticks, strings with ' or " (a doubled quote stands for itself, a backslash
+for itself), ``==`` is ``=``, bytes are ``X'00ff'`` or ``0x00ff``. Functions are not interpreted
+here: every call but CAST comes out as a name and arguments.
+
+Import this module inside functions only: it loads sqlglot.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar
+
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # defined elsewhere since 28
+
+from lance_core.errors import InvalidInputError
+
+MAX_DEPTH = 100
+"""Most levels of nesting; one level costs the parser about ten stack frames."""
+
+MAX_CHARACTERS = 4 << 20
+
+
+class Lance(Dialect):
+    """Differences from sqlglot's own dialect."""
+
+    class Tokenizer(tokens.Tokenizer):
+        """Words and quotes."""
+
+        IDENTIFIERS: ClassVar = ["`"]
+        QUOTES: ClassVar = ["'", '"']
+        STRING_ESCAPES: ClassVar = ["'", '"']
+        HEX_STRINGS: ClassVar = [("x'", "'"), ("X'", "'"), ("0x", ""), ("0X", "")]
+        COMMANDS: ClassVar = set()
+        KEYWORDS: ClassVar = {**tokens.Tokenizer.KEYWORDS, "==": TokenType.EQ}
+
+    class Parser(parser.Parser):
+        """Expressions only: no statements, no functions with a syntax tree of their own."""
+
+        FUNCTIONS: ClassVar = {}
+        FUNCTION_PARSERS: ClassVar = {
+            name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
+        }
+        NO_PAREN_FUNCTIONS: ClassVar = {}
+        STATEMENT_PARSERS: ClassVar = {}
+
+
+@functools.lru_cache(maxsize=256)
+def parse(text: str) -> exp.Expression:
+    """The tree of one expression; it is shared, do not change it.
+
+    Raises `InvalidInputError` with the position for text that is not one expression.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInputError(f"an expression of {len(text)} characters is too long")
+    dialect = Lance()
+    try:
+        words = dialect.tokenize(text)
+        _refuse_deep_nesting(text, words)
+        trees = [tree for tree in dialect.parser().parse(words, text) if tree is not None]
+    except ParseError as error:
+        raise InvalidInputError(_complaint(text, error)) from None
+    except TokenError as error:
+        raise InvalidInputError(f"cannot parse {_shown(text)}: {_plain(str(error))}") from None
+    except RecursionError:
+        raise InvalidInputError(f"cannot parse {_shown(text)}: nested too deeply") from None
+    if len(trees) != 1:
+        what = "several statements" if trees else "it is empty"
+        raise InvalidInputError(f"cannot parse {_shown(text)}: {what}")
+    tree = trees[0]
+    if isinstance(tree, exp.Alias | exp.Query) or not isinstance(tree, exp.Expression):
+        raise InvalidInputError(f"cannot parse {_shown(text)}: not a single expression")
+    return tree
+
+
+def _complaint(text: str, error: ParseError) -> str:
+    first = error.errors[0] if error.errors else {}
+    reason = _plain(str(first.get("description") or error))
+    where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
+    return f"cannot parse {_shown(text)}: {reason}{where}"
+
+
+def _plain(text: str) -> str:
+    return text.split("\n", maxsplit=1)[0].strip().rstrip(".")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 200 else text[:200] + "…")
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
+
+
+def _refuse_deep_nesting(text: str, words: list[Any]) -> None:
+    """The parser goes down one call per bracket or prefix: bound both before it starts."""
+    depth = prefixes = 0
+    for word in words:
+        kind = word.token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        prefixes = prefixes + 1 if kind in _PREFIX else 0
+        if depth + prefixes > MAX_DEPTH:
+            raise InvalidInputError(
+                f"cannot parse {_shown(text)}: nested more than {MAX_DEPTH} levels deep"
+                f" at line {word.line}, column {word.col}"
+            )

@@ -1,0 +1,154 @@
+"""What a SQL expression becomes: columns, constants and calls of Arrow kernels.
+
+The type of a call is found by running its kernel on empty columns, so a node that could be built
+can be evaluated on data of its columns' types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+Datum = Any
+"""An Arrow array, chunked array or scalar."""
+
+Kernel = Callable[..., Datum]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A stored value: ``path`` names a top-level column, then struct fields inside it."""
+
+    path: tuple[str, ...]
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A value known before any data is read.
+
+    ``exact``: the number as written, where ``value`` (a float) had to round it.
+    """
+
+    value: pa.Scalar
+    exact: Fraction | None = None
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.value.type
+
+    @property
+    def is_null(self) -> bool:
+        return not self.value.is_valid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """``kernel`` of the values of ``arguments``."""
+
+    type: pa.DataType
+    kernel: Kernel
+    arguments: tuple[Node, ...]
+
+
+Node = Column | Constant | Call
+
+
+def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
+    """A constant of a Python value."""
+    return Constant(pa.scalar(value, kind))
+
+
+def null(kind: pa.DataType) -> Constant:
+    """NULL of a type."""
+    return Constant(pa.scalar(None, kind))
+
+
+def call(what: str, kernel: Kernel, *arguments: Node) -> Node:
+    """A call, or its value if all arguments are constants. ``what`` names it in errors.
+
+    Raises `InvalidInputError` if the kernel does not take these types or these constants.
+    """
+    values = [argument.value for argument in arguments if isinstance(argument, Constant)]
+    try:
+        if len(values) == len(arguments):
+            return Constant(kernel(*values))
+        result = kernel(*[_sample(argument) for argument in arguments])
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        types = ", ".join(str(argument.type) for argument in arguments)
+        raise InvalidInputError(f"{what} does not work on {types}") from error
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"{what}: {error}") from error
+    return Call(result.type, kernel, arguments)
+
+
+def _sample(node: Node) -> Datum:
+    return node.value if isinstance(node, Constant) else pa.array([], node.type)
+
+
+def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
+    """The node's value for each row of ``data``.
+
+    Raises `InvalidInputError` if the values do not allow it (overflow, division by zero, …).
+    """
+    with arrow_errors():
+        result = _value(node, data, {})
+        if isinstance(result, pa.Scalar):
+            result = pa.repeat(result, data.num_rows)
+    return result if isinstance(result, pa.ChunkedArray) else pa.chunked_array([result])
+
+
+@contextmanager
+def arrow_errors() -> Iterator[None]:
+    """Arrow's errors as this project's."""
+    try:
+        yield
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise UnsupportedFeatureError(f"cannot evaluate the expression: {error}") from error
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        raise InvalidInputError(f"cannot evaluate the expression: {error}") from error
+
+
+def _value(node: Node, data: pa.Table, done: dict[int, Datum]) -> Datum:
+    """``done`` holds the values of nodes met before: operands may be shared."""
+    if isinstance(node, Constant):
+        return node.value
+    if id(node) not in done:
+        if isinstance(node, Column):
+            done[id(node)] = _stored(node, data)
+        else:
+            arguments = [_value(argument, data, done) for argument in node.arguments]
+            done[id(node)] = node.kernel(*arguments)
+    return done[id(node)]
+
+
+def _stored(node: Column, data: pa.Table) -> pa.ChunkedArray:
+    column = data.column(node.path[0])
+    for name in node.path[1:]:
+        column = pc.struct_field(column, name)
+    return column
+
+
+def paths(nodes: Sequence[Node]) -> tuple[tuple[str, ...], ...]:
+    """The columns that ``nodes`` need, each once, in the order met."""
+    found: dict[tuple[str, ...], None] = {}
+    waiting = list(reversed(nodes))
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Column):
+            found[node.path] = None
+        elif isinstance(node, Call):
+            waiting.extend(reversed(node.arguments))
+    return tuple(found)
