@@ -90,6 +90,8 @@ class FileReader:
             columns = self.metadata.columns
             for field in fields:
                 self._check_column(field, column_of)
+            if len(rows) == 0:
+                return [_chunked(field, [], 0) for field in fields]
             decodings = [
                 decode_field(field, column_of, columns, rows, self._context) for field in fields
             ]
@@ -128,6 +130,8 @@ class FileReader:
         num_rows = self.metadata.num_rows
         if isinstance(rows, RowRange):
             first, stop = rows.start, rows.stop
+        elif len(rows) == 0:
+            return
         else:
             first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
         if not 0 <= first <= stop <= num_rows:

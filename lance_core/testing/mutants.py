@@ -1,0 +1,219 @@
+"""Damaged copies of files: to show that a reader never does worse than raise an error.
+
+Everything is drawn from a seed, so a failing mutant can be made again.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+_WIDE = (0, 1, 2, 7, 63, 64, 255, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32)
+_EDGES = (*_WIDE, 1 << 40, (1 << 48) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+_LONGEST_CUT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A damaged copy; ``kind`` says what was done to it, and where."""
+
+    kind: str
+    data: bytes
+
+
+Mutation = Callable[[bytes, random.Random], Mutant]
+"""Makes one damaged copy."""
+
+
+def mutants(
+    data: bytes, count: int, seed: int, extra: Sequence[Mutation] = (), hot: int = 0
+) -> Iterator[Mutant]:
+    """``count`` damaged copies of ``data``.
+
+    Half of the damage is to the last ``hot`` bytes, where a format keeps what describes the rest
+    (0: all places are equal). ``extra`` mutations know the format; each counts as much as all
+    others together do.
+    """
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    general = [_with_place(change, hot) for change in _CHANGES]
+    weights = [1] * len(general) + [len(general)] * len(extra)
+    for _ in range(count):
+        (mutation,) = chance.choices([*general, *extra], weights)
+        yield mutation(data, chance)
+
+
+def mutate_message(message: Message, chance: random.Random) -> str:
+    """Change one thing in ``message`` or in a message inside it; says what.
+
+    A number gets another value, mostly one at an edge; bytes and text are damaged; messages and
+    items of lists are removed, doubled, emptied or swapped.
+    """
+    fields = list(message.DESCRIPTOR.fields)
+    if not fields:
+        return "nothing"
+    present = [field for field, _ in message.ListFields()]
+    # Mostly what is there: absent fields are many, and setting one often says nothing.
+    field: Any = chance.choice(present if present and chance.random() < 0.8 else fields)
+    if field.is_repeated and field.message_type and field.message_type.GetOptions().map_entry:
+        message.ClearField(field.name)
+        return f"{field.name} cleared"
+    if field.is_repeated:
+        return f"{field.name}{_mutate_items(getattr(message, field.name), field, chance)}"
+    if field.message_type is None:
+        setattr(message, field.name, _scalar(field, getattr(message, field.name), chance))
+        return f"{field.name} = {str(getattr(message, field.name))[:40]}"
+    kind = chance.random()
+    if kind < 0.1:
+        message.ClearField(field.name)
+        return f"{field.name} cleared"
+    inner = getattr(message, field.name)
+    if kind < 0.2:
+        inner.SetInParent()
+        inner.Clear()
+        return f"{field.name} emptied"
+    inner.SetInParent()
+    return f"{field.name}.{mutate_message(inner, chance)}"
+
+
+def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
+    if not len(items):
+        if field.message_type is None:
+            items.append(_scalar(field, 0, chance) if _is_number(field) else field.default_value)
+        else:
+            items.add()
+        return " gets an item"
+    place = chance.randrange(len(items))
+    kind = chance.random()
+    if kind < 0.15:
+        del items[place]
+        return f"[{place}] removed"
+    if kind < 0.3:
+        items.append(items[place])
+        return f"[{place}] doubled"
+    if field.message_type is not None:
+        return f"[{place}].{mutate_message(items[place], chance)}"
+    items[place] = _scalar(field, items[place], chance)
+    return f"[{place}] = {str(items[place])[:40]}"
+
+
+def _is_number(field: Any) -> bool:
+    return field.cpp_type not in (
+        FieldDescriptor.CPPTYPE_STRING,
+        FieldDescriptor.CPPTYPE_MESSAGE,
+    )
+
+
+_BITS = {
+    FieldDescriptor.CPPTYPE_INT32: (32, True),
+    FieldDescriptor.CPPTYPE_UINT32: (32, False),
+    FieldDescriptor.CPPTYPE_INT64: (64, True),
+    FieldDescriptor.CPPTYPE_UINT64: (64, False),
+    FieldDescriptor.CPPTYPE_ENUM: (32, True),
+}
+
+
+def _scalar(field: Any, value: Any, chance: random.Random) -> Any:
+    """A value for a field that is not ``value``, as a rule."""
+    if isinstance(value, bytes):
+        return _damaged(value, chance)
+    if isinstance(value, str):
+        return _damaged(value.encode(), chance).decode("utf-8", "replace")
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return not value
+    if field.cpp_type not in _BITS:
+        return chance.choice([0.0, -1.0, float("inf"), float("nan")])
+    bits, signed = _BITS[field.cpp_type]
+    near = [value + chance.choice([-1, 1, 8, 64]), value * 2, value // 2]
+    number = chance.choice([*near, *_EDGES]) & ((1 << bits) - 1)
+    return number - (1 << bits) if signed and number >> (bits - 1) else number
+
+
+def _damaged(value: bytes, chance: random.Random) -> bytes:
+    if not value or chance.random() < 0.2:
+        return chance.randbytes(chance.randrange(20))
+    return chance.choice(_CHANGES)(value, chance, 0, len(value)).data
+
+
+def _with_place(change: _Change, hot: int) -> Mutation:
+    def mutation(data: bytes, chance: random.Random) -> Mutant:
+        start = len(data) - hot if 0 < hot < len(data) and chance.random() < 0.5 else 0
+        return change(data, chance, start, len(data))
+
+    return mutation
+
+
+_Change = Callable[[bytes, random.Random, int, int], Mutant]
+"""Damages something that begins between the two places."""
+
+
+def _flip_bit(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, bit = chance.randrange(start, stop), chance.randrange(8)
+    return Mutant(f"bit {bit} of byte {place}", _put(data, place, bytes([data[place] ^ 1 << bit])))
+
+
+def _change_byte(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, value = chance.randrange(start, stop), chance.randrange(256)
+    return Mutant(f"byte {place} = {value}", _put(data, place, bytes([value])))
+
+
+def _forge_number(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    width = chance.choice([4, 8])
+    place = chance.randrange(start, stop)
+    # Real numbers are mostly aligned, counted from the end or from the start.
+    place = max(start, place - (place - stop) % width)
+    size = len(data)
+    value = chance.choice([*_EDGES, size, size - 1, size + 1, chance.getrandbits(64)])
+    raw = struct.pack("<Q", value & ((1 << 64) - 1))[:width]
+    return Mutant(f"{width} bytes at {place} = {value}", _put(data, place, raw))
+
+
+def _truncate(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place = chance.randrange(start, stop)
+    return Mutant(f"truncated to {place}", data[:place])
+
+
+def _remove(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    return Mutant(f"{length} bytes at {place} removed", data[:place] + data[place + length :])
+
+
+def _insert(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    added = chance.choice([bytes(length), chance.randbytes(length)])
+    return Mutant(f"{length} bytes put in at {place}", data[:place] + added + data[place:])
+
+
+def _splice(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, source = chance.randrange(start, stop), chance.randrange(len(data))
+    length = chance.randrange(1, _LONGEST_CUT)
+    part = data[source : source + length]
+    return Mutant(f"{len(part)} bytes at {place} from {source}", _put(data, place, part))
+
+
+def _clear(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
+    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    value = chance.choice([b"\0", b"\xff"])
+    return Mutant(f"{length} bytes at {place} = {value!r}", _put(data, place, value * length))
+
+
+def _put(data: bytes, place: int, part: bytes) -> bytes:
+    """``data`` with ``part`` written over it, and as long as before."""
+    return (data[:place] + part + data[place + len(part) :])[: len(data)]
+
+
+_CHANGES: tuple[_Change, ...] = (
+    _flip_bit,
+    _change_byte,
+    _forge_number,
+    _truncate,
+    _remove,
+    _insert,
+    _splice,
+    _clear,
+)
