@@ -13,6 +13,9 @@ from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children
 from lance_core.schema.tree import Schema
 
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+
 
 def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """The columns of ``batch`` that ``schema`` has, in its order, as `Schema.storage_schema`.
@@ -38,18 +41,17 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
     wanted = field.storage_type
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if field.is_json and not pa.types.is_large_binary(array.type):
-        return encode_json(array, format_path(path))
     if array.type == wanted:
         return array
+    if field.is_json and array.type in _TEXTS:
+        return encode_json(array, format_path(path))
     if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(array.type):
         return _dictionary(array, wanted, path)
     if field.children:
         return _nested(array, field, path)
     if pa.types.is_fixed_size_list(wanted):
         return _fixed_size_list(array, wanted, path)
-    views = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
-    if wanted in views and array.type == views[wanted]:
+    if array.type == _VIEWS.get(wanted):
         return array.cast(wanted)
     raise _mismatch(array.type, wanted, path)
 

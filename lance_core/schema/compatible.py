@@ -64,19 +64,24 @@ def _match_field(
     parents: tuple[str, ...],
     allow_subschema: bool,
     differences: list[str],
+    in_map: bool = False,
 ) -> Field:
+    """One field of the table matched to one of the data; ``in_map``: these are map entries."""
     path = (*parents, field.name)
     if _described(field) != _described(given):
         differences.append(
             f"field {format_path(path)}: expected {_described(field)}, got {_described(given)}"
         )
         return field
-    if field.is_struct:
+    if field.is_struct and not in_map:
         members = _match(field.children, given.children, path, allow_subschema, differences)
+        if field.children and not members:
+            differences.append(f"field {format_path(path)} has none of its members")
     else:
         pairs = zip(field.children, given.children, strict=True)
         members = tuple(
-            _match_field(child, other, path, allow_subschema, differences) for child, other in pairs
+            _match_field(child, other, path, allow_subschema, differences, in_map=field.is_map)
+            for child, other in pairs
         )
     return field if members == field.children else field.with_children(members)
 

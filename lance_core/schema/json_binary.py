@@ -3,8 +3,9 @@
 The layout, found in files: a value is a container: a big-endian uint32 header (kind in the top
 three bits, number of members in the others), one big-endian uint32 entry for each member (kind in
 bits 28 to 30, length of its data in bytes below), then the data of the members one after the other.
-A scalar at the top is a container with one member. An object has its keys first, sorted by their
-bytes, then as many values. Numbers are one tag byte and big-endian bytes of the least width.
+A scalar at the top is in a container of its own, which has one member but counts none. An object
+has its keys first, sorted by their bytes, then as many values. Numbers are one tag byte and
+big-endian bytes of the least width.
 
 Values are converted one by one: JSON has no columns.
 """
@@ -65,7 +66,7 @@ def encode(text: str) -> bytes:
         raise
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"not valid JSON: {error}: {text[:80]!r}") from error
-    return data if kind == _CONTAINER else struct.pack(">II", _SCALAR | 1, kind | len(data)) + data
+    return data if kind == _CONTAINER else struct.pack(">II", _SCALAR, kind | len(data)) + data
 
 
 def decode(data: bytes) -> str:
@@ -124,8 +125,8 @@ def _encoded_integer(number: int) -> bytes:
     signed = number < 0
     bits = number.bit_length() if not signed else (number + 1).bit_length() + 1
     width = next(width for width in _WIDTHS if 8 * width >= bits)
-    tag = (_SIGNED if signed else _UNSIGNED) | width
-    return bytes([tag]) + number.to_bytes(width, "big", signed=signed)
+    tag = bytes([_SIGNED if signed else _UNSIGNED])
+    return tag + number.to_bytes(width, "big", signed=signed)
 
 
 def _encoded_float(number: float) -> bytes:
@@ -141,7 +142,7 @@ def _container(data: bytes, depth: int, at_top: bool = False) -> Json:
         raise CorruptFileError("binary JSON ends within a header")
     (header,) = struct.unpack_from(">I", data)
     kind, count = header & _HEADER_KINDS, header & _COUNT
-    entries = 2 * count if kind == _OBJECT else count
+    entries = 1 if kind == _SCALAR else 2 * count if kind == _OBJECT else count
     if 4 + 4 * entries > len(data):
         raise CorruptFileError(f"binary JSON of {len(data)} bytes cannot have {entries} members")
     members: list[Json] = []
@@ -156,7 +157,7 @@ def _container(data: bytes, depth: int, at_top: bool = False) -> Json:
         return members
     if kind == _OBJECT:
         return _object(members[:count], members[count:])
-    if kind == _SCALAR and count == 1 and at_top:
+    if kind == _SCALAR and at_top:
         return members[0]
     raise CorruptFileError(f"binary JSON with header {header:#010x}")
 
@@ -187,15 +188,15 @@ def _member(kind: int, data: bytes, depth: int) -> Json:
 
 
 def _decoded_number(data: bytes) -> Json:
-    tag, digits = (data[0] & 0xF0, data[1:]) if data else (-1, b"")
+    tag, digits = (data[0], data[1:]) if data else (-1, b"")
     if tag in {_SIGNED, _UNSIGNED} and len(digits) in _WIDTHS:
         return int.from_bytes(digits, "big", signed=tag == _SIGNED)
     if tag == _FLOAT and len(digits) == 8:
         (number,) = struct.unpack(">d", digits)
         return float(number) if math.isfinite(number) else None
-    if tag == _ZERO:
+    if tag == _ZERO and not digits:
         return 0
-    if tag in _NOT_NUMBERS:
+    if tag in _NOT_NUMBERS and not digits:
         return None
     if tag == 0x70:
         raise UnsupportedFeatureError("binary JSON with a decimal number")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lance_core.errors import InvalidInputError
 
 _PLAIN = re.compile(r"\w+")
-_SEGMENT = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_SEGMENT = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 def format_path(names: Sequence[str]) -> str:

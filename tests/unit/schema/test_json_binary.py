@@ -1,0 +1,157 @@
+"""Binary JSON: bytes found in files of the reference implementation, and round trips."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.schema.json_binary import decode, decode_json, encode, encode_json
+
+GOLDEN = {
+    "null": "2000000000000000",
+    "true": "2000000040000000",
+    "false": "2000000030000000",
+    "0": "200000002000000100",
+    "1": "20000000200000025001",
+    "-1": "200000002000000240ff",
+    "-128": "20000000200000024080",
+    "300": "200000002000000350012c",
+    "-300": "200000002000000340fed4",
+    "70000": "20000000200000055000011170",
+    "-5000000000": "200000002000000940fffffffed5fa0e00",
+    "18446744073709551615": "200000002000000950ffffffffffffffff",
+    "-9223372036854775808": "2000000020000009408000000000000000",
+    "1.5": "2000000020000009603ff8000000000000",
+    "-0.0": "2000000020000009608000000000000000",
+    '"s"': "200000001000000173",
+    '""': "2000000010000000",
+    "[]": "80000000",
+    "{}": "40000000",
+    '[1,"a",null,[2]]': "800000042000000210000001000000005000000a50016180000001200000025002",
+    '{"a":{"c":[true]},"b":1}': "4000000210000001100000015000001520000002616240000001100000015000"
+    "00086380000001400000005001",
+    '{"aa":3,"b":4,"z":1,"é":2}': "40000004100000021000000110000001100000022000000220000002200000"
+    "022000000261616 27ac3a95003500450015002".replace(" ", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "data"), GOLDEN.items())
+def test_bytes_are_those_of_the_reference(text: str, data: str) -> None:
+    assert encode(text).hex() == data
+    assert decode(bytes.fromhex(data)) == text
+
+
+def test_keys_are_sorted_and_blanks_dropped() -> None:
+    assert decode(encode(' { "b" : 1, "a" : [ ] } ')) == '{"a":[],"b":1}'
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("18446744073709551616", "1.8446744073709552e+19"),
+        ("1" + "0" * 5000, "null"),
+        ("1e400", "null"),
+        ("-1e400", "null"),
+        ("1e3", "1000.0"),
+    ],
+)
+def test_numbers_beyond_64_bits_become_floats(text: str, kept: str) -> None:
+    assert decode(encode(text)) == kept
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_every_value_comes_back(value: object) -> None:
+    again = json.loads(decode(encode(json.dumps(value))))
+    assert again == value
+    assert json.dumps(again, sort_keys=True) == json.dumps(value, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "{a}",
+        "[1,]",
+        "NaN",
+        "Infinity",
+        '{"a":1,"a":2}',
+        '"\\ud83d"',
+        "'a'",
+        "[" * 100_000,
+        "[" * 300 + "]" * 300,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_is_not_json_is_refused_with_the_field(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"field s\.j: "):
+        encode_json(pa.array([text]), "s.j")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "20",
+        "00000000",
+        "60000001",
+        "20000000",
+        "80000001200000002000000000000000",
+        "9fffffff",
+        "5fffffff",
+        "2000000010000001",
+        "2000000010000001ff",
+        "20000000200000020000",
+        "200000002000000241",
+        "20000000200000015001",
+        "400000010000000000000000",
+        "800000015000000420000000",
+    ],
+)
+def test_broken_bytes_are_corruption_of_the_field(data: str) -> None:
+    raw = bytes.fromhex(data)
+    with pytest.raises(CorruptFileError, match=r"field 'j'"):
+        decode_json(pa.array([raw], pa.large_binary()), "j")
+
+
+def test_endless_nesting_is_corruption() -> None:
+    data = b"\x80\x00\x00\x00"
+    for _ in range(1000):
+        data = b"\x80\x00\x00\x01" + (0x50000000 | len(data)).to_bytes(4, "big") + data
+    with pytest.raises(CorruptFileError, match="deeper"):
+        decode(data)
+
+
+@pytest.mark.parametrize("data", ["2000000060000000", "200000002000000270ff"])
+def test_kinds_that_the_reference_never_writes_are_not_supported(data: str) -> None:
+    with pytest.raises(UnsupportedFeatureError):
+        decode(bytes.fromhex(data))
+
+
+@given(st.binary(max_size=60))
+def test_garbage_never_raises_anything_else(data: bytes) -> None:
+    with contextlib.suppress(CorruptFileError, UnsupportedFeatureError):
+        json.loads(decode(data))
+
+
+def test_nulls_stay_nulls() -> None:
+    stored = encode_json(pa.array(["1", None], pa.string_view()), "j")
+    assert stored.null_count == 1
+    assert decode_json(stored, "j").to_pylist() == ["1", None]

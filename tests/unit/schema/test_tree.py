@@ -1,0 +1,135 @@
+"""A schema as a whole: look-up, projection, ids."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Field, Schema
+
+POINT = pa.struct([("x", pa.int8()), ("y", pa.struct([("p", pa.int8()), ("q.r", pa.int8())]))])
+ARROW = pa.schema(
+    [("a", pa.int8()), ("s", POINT), ("l", pa.list_(POINT)), ("b`t", pa.uuid())],
+    metadata={"k": "v"},
+)
+SCHEMA = Schema.from_arrow(ARROW)
+
+
+def test_arrow_comes_back() -> None:
+    assert SCHEMA.to_arrow().equals(ARROW, check_metadata=True)
+    assert SCHEMA.storage_schema().field("b`t").type == pa.binary(16)
+
+
+def test_walk_visits_parents_first() -> None:
+    assert SCHEMA.field_ids == list(range(13))
+    assert SCHEMA.max_field_id == 12
+    assert Schema().max_field_id == -1
+
+
+@pytest.mark.parametrize(
+    ("path", "id_"),
+    [
+        ("a", 0),
+        ("s", 1),
+        ("s.x", 2),
+        ("s.y.`q.r`", 5),
+        ("l.item.y.p", 10),
+        ("b`t", 12),
+        ("`b``t`", 12),
+    ],
+)
+def test_fields_are_found_by_path_and_id(path: str, id_: int) -> None:
+    found = SCHEMA.field_by_path(path)
+    assert found is not None
+    assert found.id == id_
+    assert SCHEMA.field_by_id(id_) is found
+    assert SCHEMA.field_by_path(SCHEMA.path_of(id_)) is found
+
+
+@pytest.mark.parametrize("path", ["nope", "s.nope", "a.x", "A", "l.x"])
+def test_missing_fields_are_none(path: str) -> None:
+    assert SCHEMA.field_by_path(path) is None
+
+
+def test_missing_ids_are_none_and_have_no_path() -> None:
+    assert SCHEMA.field_by_id(99) is None
+    with pytest.raises(InvalidInputError, match="99"):
+        SCHEMA.path_of(99)
+
+
+def names(fields: tuple[Field, ...]) -> list[object]:
+    return [
+        (field.name, names(field.children)) if field.children else field.name for field in fields
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["a"], ["a"]),
+        (["b`t", "a"], ["b`t", "a"]),
+        (["s.y.p", "a", "s.x"], [("s", ["x", ("y", ["p"])]), "a"]),
+        (["s.x", "s"], [("s", ["x", ("y", ["p", "q.r"])])]),
+        (["l.item.x"], [("l", [("item", ["x"])])]),
+        ([], []),
+    ],
+)
+def test_projection_takes_the_order_asked_for_and_merges_parts(
+    paths: list[str], expected: list[object]
+) -> None:
+    projected = SCHEMA.project(paths)
+    assert names(projected.fields) == expected
+    assert set(projected.field_ids) <= set(SCHEMA.field_ids)
+    assert projected.metadata == {"k": "v"}
+
+
+@pytest.mark.parametrize("path", ["nope", "s.nope", "a.x"])
+def test_projection_to_what_is_not_there_is_refused(path: str) -> None:
+    with pytest.raises(InvalidInputError, match=path):
+        SCHEMA.project(["a", path])
+
+
+@pytest.mark.parametrize(
+    ("unwanted", "expected"),
+    [
+        ([0], [("s", ["x", ("y", ["p", "q.r"])])]),
+        ([4, 5], ["a", ("s", ["x"])]),
+        ([2, 4, 5], ["a"]),
+        ([1], ["a"]),
+        ([99], ["a", ("s", ["x", ("y", ["p", "q.r"])])]),
+    ],
+)
+def test_a_parent_goes_with_its_last_child(unwanted: list[int], expected: list[object]) -> None:
+    assert names(SCHEMA.project(["a", "s"]).without_ids(unwanted).fields) == expected
+
+
+def test_an_empty_struct_stays_when_others_go() -> None:
+    schema = Schema.from_arrow(pa.schema([("e", pa.struct([])), ("a", pa.int8())]))
+    assert schema.without_ids([1]).names == ["e"]
+
+
+def test_equality_is_by_content_and_pickles_keep_it() -> None:
+    assert Schema.from_arrow(ARROW) == SCHEMA
+    assert Schema.from_arrow(ARROW, first_id=1) != SCHEMA
+    assert hash(Schema.from_arrow(ARROW)) == hash(SCHEMA)
+    assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("metadata", "packed", "blob"),
+    [
+        ({"packed": "True"}, True, False),
+        ({"lance-encoding:packed": "true"}, True, False),
+        ({"packed": "no"}, False, False),
+        ({"lance-encoding:blob": "true"}, False, True),
+    ],
+)
+def test_storage_hints_are_read_from_metadata(
+    metadata: dict[str, str], packed: bool, blob: bool
+) -> None:
+    field = Field("s", "struct", metadata=metadata)
+    assert (field.is_packed_struct, field.is_blob) == (packed, blob)
+    assert not Field("s", "int8", metadata=metadata).is_packed_struct
