@@ -69,7 +69,10 @@ class Guarantee(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreCapabilities:
-    """What a store guarantees. Nothing is assumed: the default of everything is UNKNOWN or NO."""
+    """What a store guarantees. Nothing is assumed: the default of everything is UNKNOWN or NO.
+
+    A call that needs what is NO raises `UnsupportedFeatureError`; it never does something weaker.
+    """
 
     put_if_absent: Guarantee = Guarantee.UNKNOWN
     multipart_if_absent: Guarantee = Guarantee.NO
@@ -175,10 +178,11 @@ class ObjectStore(ABC):
         """
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
-        """Names (last segments) of the objects directly in ``folder``, in the order of `list`.
+        """Names (last segments) of the objects directly in ``folder``.
 
-        ``start_after`` is a full path, as in `list`. To be overridden where names come cheaper than
-        sizes and dates, or one folder cheaper than all below it.
+        They ascend if `ordered_list` is guaranteed. ``start_after`` is a full path, as in `list`.
+        To be overridden where names come cheaper than sizes and dates, or one folder cheaper than
+        all that is below it.
         """
         start = len(folder) + 1 if folder else 0
         for found in self.list(folder, start_after):

@@ -14,11 +14,9 @@ def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> li
     """A view of ``whole``, the object at ``path``, for each range; errors as `check_ranges`."""
     size = whole.size
     view = whole.slice
-    slices = []
-    for start, stop in ranges:
-        if not 0 <= start <= stop <= size:
-            check_ranges(ranges, size, path)
-        slices.append(view(start, stop - start))
+    slices = [view(start, stop - start) for start, stop in ranges if 0 <= start <= stop <= size]
+    if len(slices) < len(ranges):
+        check_ranges(ranges, size, path)
     return slices
 
 

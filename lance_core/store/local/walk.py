@@ -38,13 +38,12 @@ def walk(root: Root, folder: str, start_after: str | None) -> Iterator[ObjectMet
 
 
 def names(root: Root, folder: str, start_after: str | None) -> list[str]:
-    """Names of the objects directly in ``folder``, sorted; otherwise as `walk`."""
+    """Names of the objects directly in ``folder``, in no particular order; otherwise as `walk`."""
+    files, _ = _entries(root, folder)
+    if start_after is None:
+        return files
     prefix = f"{folder}/" if folder else ""
-    found = [name for name, is_folder in _entries(root, folder) if not is_folder]
-    if start_after is not None:
-        found = [name for name in found if prefix + name > start_after]
-    found.sort()
-    return found
+    return [name for name in files if prefix + name > start_after]
 
 
 def _sorted_entries(root: Root, folder: str, start_after: str | None) -> list[tuple[str, bool]]:
@@ -54,39 +53,48 @@ def _sorted_entries(root: Root, folder: str, start_after: str | None) -> list[tu
     of its UTF-8 bytes.
     """
     prefix = f"{folder}/" if folder else ""
-    found = []
-    for name, is_folder in _entries(root, folder):
-        key = f"{prefix}{name}/" if is_folder else f"{prefix}{name}"
-        if start_after is None or key > start_after or (is_folder and start_after.startswith(key)):
-            found.append(key)
+    files, folders = _entries(root, folder)
+    found = [prefix + name for name in files]
+    found += [f"{prefix}{name}/" for name in folders]
+    if start_after is not None:
+        found = [
+            key
+            for key in found
+            if key > start_after or (key.endswith("/") and start_after.startswith(key))
+        ]
     found.sort()
     return [(key.removesuffix("/"), key.endswith("/")) for key in found]
 
 
-def _entries(root: Root, folder: str) -> list[tuple[str, bool]]:
-    """Name and whether it is a folder, of all files and folders directly in ``folder``."""
-    full_folder = root.folder(folder)
-    prefix = f"{folder}/" if folder else ""
-    is_short = len(prefix) < MAX_PATH_BYTES // 8
-    found = []
+def _entries(root: Root, folder: str) -> tuple[list[str], list[str]]:
+    """Names of all files and of all folders directly in ``folder``."""
     try:
-        with os.scandir(full_folder) as entries:
-            for entry in entries:
-                name = entry.name
-                is_usual = is_short and name.isascii() and name.isprintable()
-                if not (is_usual and "\\" not in name and ":" not in name) and not is_path(
-                    prefix + name
-                ):
-                    continue
-                if entry.is_file(follow_symlinks=False):
-                    found.append((name, False))
-                elif entry.is_dir(follow_symlinks=False):
-                    found.append((name, True))
-                elif entry.is_file() and root.holds_target(entry.path):
-                    found.append((name, False))
+        with os.scandir(root.folder(folder)) as entries:
+            found = list(entries)
     except (FileNotFoundError, NotADirectoryError):
-        return []
-    return found
+        return [], []
+    files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
+    folders = []
+    if len(files) < len(found):
+        folders = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+        files += [entry.name for entry in found if _is_link_to_file(root, entry)]
+    return _objects(folder, files), _objects(folder, folders)
+
+
+def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() and entry.is_file() and root.holds_target(entry.path)
+
+
+def _objects(folder: str, found: list[str]) -> list[str]:
+    """Those of ``found`` that a path can name."""
+    prefix = f"{folder}/" if folder else ""
+    together = "".join(found)
+    # One look at all of them: folders can hold thousands of files.
+    is_short = len(prefix) < MAX_PATH_BYTES // 2
+    is_usual = is_short and together.isascii() and together.isprintable()
+    if is_usual and "\\" not in together and ":" not in together:
+        return found
+    return [name for name in found if is_path(prefix + name)]
 
 
 def _status(root: Root, path: str) -> os.stat_result | None:

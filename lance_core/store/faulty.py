@@ -1,0 +1,199 @@
+"""A wrapper that makes chosen calls fail in the ways in which stores fail."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias, TypeVar
+
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectExistsError,
+    OutcomeUnknownError,
+    StoreError,
+)
+from lance_core.store.base import Buffers, ObjectStore, PutMode
+from lance_core.store.buffers import joined
+from lance_core.store.wrapper import StoreCall, StoreWrapper
+
+T = TypeVar("T")
+
+WRITES = frozenset({"close", "copy", "delete", "put", "rename_if_absent"})
+"""Calls that change what the store holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Not applied, and the caller is told so: raises ``error``, by default a `StoreError`."""
+
+    error: Callable[[StoreCall], Exception] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLost:
+    """Not applied, and the caller cannot know: `OutcomeUnknownError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseLost:
+    """Applied, and the caller cannot know: `OutcomeUnknownError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentTwice:
+    """Applied, the answer was lost, and the client sent it again: `ObjectExistsError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandsLate:
+    """`OutcomeUnknownError`; applied when `FaultyStore.land` is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """Applied after so many seconds."""
+
+    seconds: float
+
+
+Fault: TypeAlias = Refused | RequestLost | ResponseLost | SentTwice | LandsLate | Delayed
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRule:
+    """When a fault strikes.
+
+    ``method`` and ``path`` are shell patterns; for calls with two paths, either may match.
+    ``nth``: only the nth call that matches, counted from 1. ``times``: at most so often.
+    ``probability``: by chance, drawn from the seed of the store.
+    """
+
+    fault: Fault
+    method: str = "*"
+    path: str = "*"
+    nth: int | None = None
+    times: int | None = None
+    probability: float = 1.0
+
+    def matches(self, call: StoreCall) -> bool:
+        """Whether the rule is about ``call``."""
+        return fnmatchcase(call.method, self.method) and any(
+            fnmatchcase(path, self.path) for path in (call.path, call.target) if path is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A fault that struck."""
+
+    rule: FaultRule
+    call: StoreCall
+
+
+class FaultyStore(StoreWrapper):
+    """Applies ``rules`` to the calls on their way to ``inner``.
+
+    Of several rules that strike, the first is the outermost. What struck is in ``injected``, so
+    that a test can show that its faults happened. With one thread, the same ``seed`` and calls
+    give the same faults. A read of which the answer is lost ends with `StoreError`.
+    """
+
+    def __init__(
+        self,
+        inner: ObjectStore,
+        rules: Iterable[FaultRule] = (),
+        seed: int = 0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(inner)
+        self._lock = threading.Lock()
+        self._random = random.Random(seed)  # noqa: S311 (faults must be repeatable)
+        self._sleep = sleep
+        self._late: list[Callable[[], object]] = []
+        self.injected: list[Injected] = []
+        self.set_rules(rules)
+
+    def set_rules(self, rules: Iterable[FaultRule]) -> None:
+        """Replace the rules and start counting anew."""
+        with self._lock:
+            self._rules = tuple(rules)
+            self._seen = [0] * len(self._rules)
+            self._struck = [0] * len(self._rules)
+
+    def land(self) -> list[Exception | None]:
+        """Apply the calls that were to land late, in order; how each of them ended."""
+        with self._lock:
+            late, self._late = self._late, []
+        return [_outcome(run) for run in late]
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        # The caller may change its buffers before a late write lands.
+        super().put(path, joined(data), mode)
+
+    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
+        for rule in reversed(self._striking(call)):
+            run = self._with_fault(rule.fault, call, run)
+        return run()
+
+    def _striking(self, call: StoreCall) -> list[FaultRule]:
+        striking = []
+        with self._lock:
+            for number, rule in enumerate(self._rules):
+                if not rule.matches(call):
+                    continue
+                self._seen[number] += 1
+                if rule.nth is not None and rule.nth != self._seen[number]:
+                    continue
+                if rule.times is not None and self._struck[number] >= rule.times:
+                    continue
+                if rule.probability < 1.0 and self._random.random() >= rule.probability:
+                    continue
+                self._struck[number] += 1
+                self.injected.append(Injected(rule, call))
+                striking.append(rule)
+        return striking
+
+    def _with_fault(self, fault: Fault, call: StoreCall, run: Callable[[], T]) -> Callable[[], T]:
+        def faulty() -> T:
+            match fault:
+                case Delayed(seconds):
+                    self._sleep(seconds)
+                    return run()
+                case Refused(error):
+                    raise error(call) if error else StoreError(_text(call, "was refused"))
+                case RequestLost():
+                    raise _unknown(call)
+                case ResponseLost():
+                    run()
+                    raise _unknown(call)
+                case SentTwice():
+                    run()
+                    raise ObjectExistsError(call.target or call.path)
+                case LandsLate():
+                    with self._lock:
+                        self._late.append(run)
+                    raise _unknown(call)
+            raise InvalidInputError(f"{fault!r} is no fault")
+
+        return faulty
+
+
+def _unknown(call: StoreCall) -> StoreError:
+    kind = OutcomeUnknownError if call.method in WRITES else StoreError
+    return kind(_text(call, "was not answered"))
+
+
+def _text(call: StoreCall, what: str) -> str:
+    return f"injected fault: {call.method} of {call.path!r} {what}"
+
+
+def _outcome(run: Callable[[], object]) -> Exception | None:
+    try:
+        run()
+    except Exception as error:
+        return error
+    return None

@@ -1,0 +1,211 @@
+"""The store of objects in the memory of this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFoundError
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import byte_view, joined
+from lance_core.store.paths import check_folder, check_path
+from lance_core.store.ranges import slice_ranges
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
+
+CAPABILITIES = StoreCapabilities(**{f.name: Guarantee.YES for f in fields(StoreCapabilities)})
+"""What every memory store guarantees: everything."""
+
+
+class _Object(NamedTuple):
+    content: pa.Buffer
+    modified: datetime
+    number: int
+
+
+class Objects:
+    """Objects by path, shared by the stores that see them. Every method is atomic."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, _Object] = {}
+        self._writes = 0
+        self.renew_lock()
+        _instances.add(self)
+
+    def renew_lock(self) -> None:
+        """Forget who holds the lock: in a forked child, nobody does."""
+        self._lock = threading.Lock()
+
+    def get(self, path: str) -> _Object:
+        """The object at ``path``, or `ObjectNotFoundError`."""
+        try:
+            return self._objects[path]
+        except KeyError:
+            raise ObjectNotFoundError(path, "memory") from None
+
+    def put(self, path: str, content: pa.Buffer, mode: PutMode) -> None:
+        """Set the object at ``path``."""
+        if not isinstance(mode, PutMode):
+            raise InvalidInputError(f"{mode!r} is no PutMode")
+        with self._lock:
+            if mode is PutMode.create and path in self._objects:
+                raise ObjectExistsError(path)
+            self._writes += 1
+            self._objects[path] = _Object(content, datetime.now(UTC), self._writes)
+
+    def move_if_absent(self, source: str, target: str) -> None:
+        """Give an object another path."""
+        with self._lock:
+            if source not in self._objects:
+                raise ObjectNotFoundError(source, "memory")
+            if target in self._objects:
+                raise ObjectExistsError(target)
+            self._objects[target] = self._objects.pop(source)
+
+    def delete(self, path: str) -> None:
+        """Drop the object at ``path``, if there is one."""
+        with self._lock:
+            self._objects.pop(path, None)
+
+    def sorted_items(self) -> list[tuple[str, _Object]]:
+        """All objects at this moment, by path. Comparing text compares its UTF-8 bytes."""
+        return sorted(self._objects.copy().items())
+
+
+class MemoryStore(ObjectStore):
+    """Objects below the folder ``root`` of ``objects``, by default of new ones.
+
+    Reads are views; what is written is copied. Objects live until they are deleted.
+    """
+
+    coalesce_gap = 1 << 40
+
+    def __init__(self, objects: Objects | None = None, root: str = "") -> None:
+        self._objects = Objects() if objects is None else objects
+        self._prefix = f"{check_folder(root)}/" if root else ""
+
+    def __repr__(self) -> str:
+        return f"MemoryStore(root={self._prefix.rstrip('/')!r})"
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return CAPABILITIES
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return slice_ranges(self.get(path), ranges, path)
+
+    def get(self, path: str) -> pa.Buffer:
+        return self._objects.get(self._full(path)).content
+
+    def head(self, path: str) -> ObjectMeta:
+        return _meta(check_path(path), self._objects.get(self._full(path)))
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        self._objects.put(self._full(path), joined(data), mode)
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        return _MemoryWriter(self._objects, self._full(path))
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        folder = self._prefix + (f"{check_folder(prefix)}/" if prefix else "")
+        for path, found in self._objects.sorted_items():
+            relative = path[len(self._prefix) :]
+            if path.startswith(folder) and (start_after is None or relative > start_after):
+                yield _meta(relative, found)
+
+    def delete(self, path: str) -> None:
+        self._objects.delete(self._full(path))
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        content = self._objects.get(self._full(source)).content
+        self._objects.put(self._full(target), content, mode)
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        self._objects.move_if_absent(self._full(source), self._full(target))
+
+    def _full(self, path: str) -> str:
+        return self._prefix + check_path(path)
+
+
+class _MemoryWriter(ObjectWriter):
+    """Holds what is written until it is closed."""
+
+    def __init__(self, objects: Objects, path: str) -> None:
+        self._objects = objects
+        self._path = path
+        self._views: list[memoryview] = []
+        self._position = 0
+        self._is_open = True
+        self._is_aborted = False
+
+    def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
+        self._check_open()
+        view = byte_view(data)
+        self._views.append(view)
+        self._position += view.nbytes
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        if self._is_open or self._is_aborted:
+            self._check_open()
+            content = pa.py_buffer(b"".join(self._views))
+            self._finish()
+            self._objects.put(self._path, content, PutMode.overwrite)
+
+    def abort(self) -> None:
+        if self._is_open:
+            self._is_aborted = True
+            self._finish()
+
+    def _finish(self) -> None:
+        self._is_open = False
+        self._views.clear()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError(f"the writer of {self._path!r} is closed")
+
+
+def _meta(path: str, found: _Object) -> ObjectMeta:
+    return ObjectMeta(path, found.content.size, found.modified, str(found.number))
+
+
+_instances: weakref.WeakSet[Objects] = weakref.WeakSet()
+_shared: dict[str, Objects] = {}
+
+
+def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> MemoryStore:
+    """A store rooted at a ``memory`` URL; options are ignored.
+
+    ``memory://name/path`` names the same objects wherever this process opens it.
+    """
+    if url.scheme != "memory":
+        raise InvalidInputError(f"{url} is no place in memory")
+    return MemoryStore(_shared.setdefault(url.netloc, Objects()), url.path)
+
+
+def _renew_locks() -> None:
+    for instance in list(_instances):
+        instance.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -1,0 +1,123 @@
+"""A wrapper that counts what a store is asked for, for tests and for the curious."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from lance_core.store.base import ObjectStore
+from lance_core.store.wrapper import REQUESTS, StoreCall, StoreWrapper
+
+T = TypeVar("T")
+
+MAX_RECORDS = 100_000
+"""Calls that a trace remembers one by one; older ones are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """A call that ended: bytes that came back, how long it took, and the error's class if any."""
+
+    call: StoreCall
+    received: int
+    seconds: float
+    error: str | None
+
+
+class Trace:
+    """What was asked for, from all threads.
+
+    ``bytes_read`` and ``bytes_written`` count what was handed over in either direction;
+    ``round_trips`` the calls of which a remote store has to answer each.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}={count}" for name, count in sorted(self.counts.items()))
+        return f"Trace({counts}; {self.bytes_read} bytes read, {self.bytes_written} written)"
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self.counts: Counter[str] = Counter()
+            self.bytes_read = 0
+            self.bytes_written = 0
+            self.ranges = 0
+            self._records: deque[TracedCall] = deque(maxlen=MAX_RECORDS)
+
+    @property
+    def round_trips(self) -> int:
+        return sum(count for method, count in self.counts.items() if method in REQUESTS)
+
+    @property
+    def records(self) -> list[TracedCall]:
+        """The calls in the order in which they ended."""
+        with self._lock:
+            return list(self._records)
+
+    def add(self, traced: TracedCall) -> None:
+        """Count a call."""
+        with self._lock:
+            self.counts[traced.call.method] += 1
+            self.bytes_read += traced.received
+            self.bytes_written += traced.call.sent
+            self.ranges += traced.call.ranges
+            self._records.append(traced)
+
+
+class TracingStore(StoreWrapper):
+    """Counts in ``trace``, and in the traces of the `measure` blocks that are active."""
+
+    def __init__(self, inner: ObjectStore, clock: Callable[[], float] = time.perf_counter) -> None:
+        super().__init__(inner)
+        self.trace = Trace()
+        self._clock = clock
+        self._active: tuple[Trace, ...] = (self.trace,)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def measure(self) -> Iterator[Trace]:
+        """A trace of the calls that end within the block, from any thread."""
+        trace = Trace()
+        with self._lock:
+            self._active = (*self._active, trace)
+        try:
+            yield trace
+        finally:
+            with self._lock:
+                self._active = tuple(other for other in self._active if other is not trace)
+
+    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
+        start = self._clock()
+        received, error = 0, None
+        try:
+            result = run()
+            received = received_bytes(result)
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        else:
+            return result
+        finally:
+            traced = TracedCall(call, received, self._clock() - start, error)
+            for trace in self._active:
+                trace.add(traced)
+
+
+def received_bytes(result: object) -> int:
+    """Bytes that the result of a read holds; 0 for other results."""
+    if isinstance(result, pa.Buffer):
+        return int(result.size)
+    if isinstance(result, list):
+        return sum(buffer.size for buffer in result if isinstance(buffer, pa.Buffer))
+    return 0
