@@ -162,7 +162,9 @@ class Field:
             raise CorruptFileError(
                 "the entries of a map are not a key and a value", field=self.name
             )
-        return pa.map_(entries.type.field(0).with_nullable(False), entries.type.field(1))
+        key, value = entries.type.field(0), entries.type.field(1)
+        # Arrow has fixed names here, whatever the schema calls the two fields.
+        return pa.map_(key.with_name("key").with_nullable(False), value.with_name("value"))
 
     def _only(self, children: list[pa.Field]) -> pa.Field:
         if len(children) != 1:

@@ -37,6 +37,7 @@ def field(arrow: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Fiel
         (field(pa.binary(0)), {"2.2"}),
         (field(pa.large_binary(), BLOB), ALL),
         (field(pa.binary(), BLOB), {"2.2"}),
+        (field(STRUCT, {"ARROW:extension:name": "lance.blob.v2"}), {"2.2"}),
         (field(pa.struct([("a", pa.int8()), ("b", pa.list_(pa.int8(), 2))]), PACKED), ALL),
         (field(pa.struct([("a", pa.string())]), PACKED), {"2.1", "2.2"}),
         (field(pa.struct([("a", pa.bool_())]), PACKED), {"2.1", "2.2"}),
