@@ -24,7 +24,8 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_view, joined
-from lance_core.store.paths import check_folder, check_path
+from lance_core.store.paths import check_folder, check_path, is_below
+from lance_core.store.prefix import PrefixStore
 from lance_core.store.ranges import slice_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -89,19 +90,18 @@ class Objects:
 
 
 class MemoryStore(ObjectStore):
-    """Objects below the folder ``root`` of ``objects``, by default of new ones.
+    """The objects of ``objects``, by default new ones.
 
     Reads are views; what is written is copied. Objects live until they are deleted.
     """
 
     coalesce_gap = 1 << 40
 
-    def __init__(self, objects: Objects | None = None, root: str = "") -> None:
+    def __init__(self, objects: Objects | None = None) -> None:
         self._objects = Objects() if objects is None else objects
-        self._prefix = f"{check_folder(root)}/" if root else ""
 
     def __repr__(self) -> str:
-        return f"MemoryStore(root={self._prefix.rstrip('/')!r})"
+        return "MemoryStore()"
 
     @property
     def capabilities(self) -> StoreCapabilities:
@@ -111,36 +111,32 @@ class MemoryStore(ObjectStore):
         return slice_ranges(self.get(path), ranges, path)
 
     def get(self, path: str) -> pa.Buffer:
-        return self._objects.get(self._full(path)).content
+        return self._objects.get(check_path(path)).content
 
     def head(self, path: str) -> ObjectMeta:
-        return _meta(check_path(path), self._objects.get(self._full(path)))
+        return _meta(path, self._objects.get(check_path(path)))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
-        self._objects.put(self._full(path), joined(data), mode)
+        self._objects.put(check_path(path), joined(data), mode)
 
     def open_writer(self, path: str) -> ObjectWriter:
-        return _MemoryWriter(self._objects, self._full(path))
+        return _MemoryWriter(self._objects, check_path(path))
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
-        folder = self._prefix + (f"{check_folder(prefix)}/" if prefix else "")
+        folder = check_folder(prefix)
         for path, found in self._objects.sorted_items():
-            relative = path[len(self._prefix) :]
-            if path.startswith(folder) and (start_after is None or relative > start_after):
-                yield _meta(relative, found)
+            if is_below(path, folder) and (start_after is None or path > start_after):
+                yield _meta(path, found)
 
     def delete(self, path: str) -> None:
-        self._objects.delete(self._full(path))
+        self._objects.delete(check_path(path))
 
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
-        content = self._objects.get(self._full(source)).content
-        self._objects.put(self._full(target), content, mode)
+        content = self._objects.get(check_path(source)).content
+        self._objects.put(check_path(target), content, mode)
 
     def rename_if_absent(self, source: str, target: str) -> None:
-        self._objects.move_if_absent(self._full(source), self._full(target))
-
-    def _full(self, path: str) -> str:
-        return self._prefix + check_path(path)
+        self._objects.move_if_absent(check_path(source), check_path(target))
 
 
 class _MemoryWriter(ObjectWriter):
@@ -192,14 +188,15 @@ _instances: weakref.WeakSet[Objects] = weakref.WeakSet()
 _shared: dict[str, Objects] = {}
 
 
-def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> MemoryStore:
+def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """A store rooted at a ``memory`` URL; options are ignored.
 
     ``memory://name/path`` names the same objects wherever this process opens it.
     """
     if url.scheme != "memory":
         raise InvalidInputError(f"{url} is no place in memory")
-    return MemoryStore(_shared.setdefault(url.netloc, Objects()), url.path)
+    store = MemoryStore(_shared.setdefault(url.netloc, Objects()))
+    return PrefixStore(store, url.path) if url.path else store
 
 
 def _renew_locks() -> None:

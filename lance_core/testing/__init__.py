@@ -1,0 +1,5 @@
+"""What this project promises, as tests for those who extend it. Needs pytest."""
+
+from lance_core.testing.object_store import ObjectStoreTests
+
+__all__ = ["ObjectStoreTests"]

@@ -1,0 +1,85 @@
+"""Part of the contract of object stores: paths that every call refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lance_core.errors import InvalidPathError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.shortcuts import list_paths
+
+_LEAVING = [
+    *("..", "../", "../x", "../../etc/passwd", "a/..", "a/../", "a/../b", "a/../../b"),
+    *("a/b/../../../c", "./..", "./../x", "_versions/../../x", "data/../../other/data/x"),
+    *("..//x", "a/..//b", "x/../x", "../.", ".../../..", "..\\..\\x", "a\\..\\b", "%2e%2e/.."),
+]
+_ABSOLUTE = [
+    *("/", "//", "/x", "/etc/passwd", "//host/share", "///x", "/..", "/./x", "/a/b/"),
+    *("C:", "C:/", "C:x", "c:/windows/x", "C:\\x", "z:\\..\\x"),
+    *("\\", "\\x", "\\\\host\\share", "\\\\?\\C:\\x", "a\\b", "a\\", "\\..\\x"),
+]
+_HOLLOW = [
+    *(".", "./", "./x", "a/.", "a/./b", "a/b/.", "a/", "a/b/", "a//b", "a///b", "a//", "a/b//"),
+]
+_UNPRINTABLE = [
+    *("\0", "a\0", "\0a", "a\0b", "a/\0/b", "a\nb", "a\rb", "a\tb", "\x1b[2J", "a\x7f", "a\x85b"),
+    *("\x01", "a/b\n", "\ud800", "a\udcffb", "\udfff/x"),
+]
+_LONG = ["a" * 256, "a/" + "b" * 300, "é" * 130, "/".join(["abcdefghi"] * 103), "x/" * 600 + "x"]
+
+HOSTILE = [*_LEAVING, *_ABSOLUTE, *_HOLLOW, *_UNPRINTABLE, *_LONG]
+"""What names nothing, or something else on some system."""
+
+Use = Callable[[ObjectStore, str], object]
+
+USES: dict[str, Use] = {
+    "get": lambda store, path: store.get(path),
+    "get_ranges": lambda store, path: store.get_ranges(path, [ByteRange(0, 1)]),
+    "head": lambda store, path: store.head(path),
+    "put": lambda store, path: store.put(path, b"x"),
+    "put_if_absent": lambda store, path: store.put(path, b"x", PutMode.create),
+    "open_writer": lambda store, path: store.open_writer(path),
+    "list": lambda store, path: list(store.list(path)),
+    "list_names": lambda store, path: list(store.list_names(path)),
+    "delete": lambda store, path: store.delete(path),
+    "copy_from": lambda store, path: store.copy(path, "target"),
+    "copy_to": lambda store, path: store.copy("object", path),
+}
+
+
+class PathTests:
+    """No path reaches outside of the root or means something else than it says."""
+
+    @pytest.mark.parametrize("use", USES)
+    def test_hostile_paths_are_refused(self, store: ObjectStore, use: str) -> None:
+        store.put("object", b"content")
+        accepted = [path for path in HOSTILE if not _is_refused(store, USES[use], path)]
+        assert accepted == []
+        assert list_paths(store) == ["object"]
+
+    @pytest.mark.parametrize("use", [use for use in USES if not use.startswith("list")])
+    def test_an_object_needs_a_path(self, store: ObjectStore, use: str) -> None:
+        store.put("object", b"content")
+        assert _is_refused(store, USES[use], "")
+        assert list_paths(store) == ["object"]
+
+    @pytest.mark.parametrize("is_source", [True, False])
+    def test_renames_refuse_hostile_paths(self, store: ObjectStore, is_source: bool) -> None:
+        store.put("object", b"content")
+
+        def rename(store: ObjectStore, path: str) -> None:
+            store.rename_if_absent(*((path, "target") if is_source else ("object", path)))
+
+        assert [path for path in (*HOSTILE, "") if not _is_refused(store, rename, path)] == []
+        assert list_paths(store) == ["object"]
+
+
+def _is_refused(store: ObjectStore, use: Use, path: str) -> bool:
+    """Whether ``path``, or else the whole operation, is refused."""
+    try:
+        use(store, path)
+    except (InvalidPathError, UnsupportedFeatureError):
+        return True
+    return False

@@ -1,0 +1,78 @@
+"""What wraps a store keeps the contract of the store that it wraps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.base import Guarantee, ObjectStore, PutMode, StoreCapabilities
+from lance_core.store.buffers import joined
+from lance_core.store.faulty import FaultyStore
+from lance_core.store.local import Durability, LocalStore
+from lance_core.store.memory import MemoryStore
+from lance_core.store.prefix import PrefixStore
+from lance_core.store.throttled import ThrottledStore
+from lance_core.store.tracing import TracingStore
+from lance_core.testing.object_store import ObjectStoreTests
+
+
+class TestPrefixOfLocalStore(ObjectStoreTests):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> ObjectStore:
+        return PrefixStore(LocalStore(tmp_path, Durability.fast), "a folder/table")
+
+
+class TestPrefixOfMemoryStore(ObjectStoreTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        inner = MemoryStore()
+        inner.put("dat", b"beside")
+        inner.put("data0", b"beside")
+        return PrefixStore(inner, "data")
+
+
+class TestTracingStore(ObjectStoreTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return TracingStore(MemoryStore())
+
+
+class TestThrottledStore(ObjectStoreTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return ThrottledStore(MemoryStore(), 0.001, 1e12, sleep=lambda seconds: None)
+
+
+class TestFaultyStoreWithoutFaults(ObjectStoreTests):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> ObjectStore:
+        return FaultyStore(LocalStore(tmp_path, Durability.fast))
+
+
+class PlainStore(FaultyStore):
+    """A store that guarantees nothing, and says so."""
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return StoreCapabilities(put_if_absent=Guarantee.NO, strong_reads=Guarantee.NO)
+
+    def put(self, path, data, mode=PutMode.overwrite):  # type: ignore[no-untyped-def]
+        if mode is PutMode.create:
+            raise UnsupportedFeatureError("no conditional writes")
+        super().put(path, joined(data), mode)
+
+    def copy(self, source, target, mode=PutMode.overwrite):  # type: ignore[no-untyped-def]
+        if mode is PutMode.create:
+            raise UnsupportedFeatureError("no conditional copies")
+        super().copy(source, target, mode)
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        raise UnsupportedFeatureError("no renames")
+
+
+class TestStoreThatGuaranteesNothing(ObjectStoreTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return PlainStore(MemoryStore())
