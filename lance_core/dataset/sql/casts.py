@@ -70,6 +70,8 @@ def cast(node: Node, kind: pa.DataType) -> Node:
     read = _reader(kind)
     if isinstance(node, Constant) and is_text(node.type) and read is not None:
         return read(node.value.as_py())
+    if is_text(kind) and pa.types.is_floating(node.type):
+        raise UnsupportedFeatureError("CAST of floats to text")
     if is_text(kind) and pa.types.is_timestamp(node.type):
         return call("CAST", _timestamp_text, node)
     if pa.types.is_integer(kind) and pa.types.is_floating(node.type):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.sql import compare, lists, logic, numbers, text
+from lance_core.dataset.sql import compare, lists, logic, moments, names, numbers, text
 from lance_core.dataset.sql.coerce import common_type, converted, plain
-from lance_core.dataset.sql.node import Node, call, null
+from lance_core.dataset.sql.node import Column, Constant, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -95,6 +95,13 @@ def _has_all(node: Node, wanted: Node) -> Node:
     return logic.all_of([lists.has(node, item) for item in lists.items(wanted)])
 
 
+def _get_field(node: Node, name: Node) -> Node:
+    wanted = name.value.as_py() if isinstance(name, Constant) else None
+    if not isinstance(node, Column) or not isinstance(wanted, str):
+        raise UnsupportedFeatureError("get_field of something that is not a column")
+    return names.child(node, wanted)
+
+
 _FUNCTIONS: Mapping[str, Function] = {
     "coalesce": Function(_coalesce, 1, None),
     "ifnull": Function(_coalesce, 2, 2),
@@ -104,6 +111,10 @@ _FUNCTIONS: Mapping[str, Function] = {
     "greatest": Function(_greatest, 1, None),
     "least": Function(_least, 1, None),
     "is_valid": Function(_is_valid, 1, 1),
+    "get_field": Function(_get_field, 2, 2),
+    "date_part": Function(moments.date_part, 2, 2),
+    "datepart": Function(moments.date_part, 2, 2),
+    "date_trunc": Function(moments.date_trunc, 2, 2),
     "array_length": Function(lists.length, 1, 1),
     "cardinality": Function(lists.length, 1, 1),
     "array_has": Function(lists.has, 2, 2),
@@ -131,6 +142,8 @@ _FUNCTIONS: Mapping[str, Function] = {
     "nanvl": Function(numbers.instead_of_nan, 2, 2),
     "||": Function(text.joined, 2, 2),
     "concat": Function(text.concat, 1, None),
+    "concat_ws": Function(text.concat_ws, 2, None),
+    "repeat": Function(text.repeat, 2, 2),
     "lower": Function(text.lower, 1, 1),
     "upper": Function(text.upper, 1, 1),
     "length": Function(text.length, 1, 1),

@@ -10,6 +10,7 @@ Import this module inside functions only: it loads sqlglot.
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
@@ -46,35 +47,75 @@ class Lance(Dialect):
             name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
         }
         NO_PAREN_FUNCTIONS: ClassVar = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            "CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+        }
         STATEMENT_PARSERS: ClassVar = {}
 
 
-@functools.lru_cache(maxsize=256)
-def parse(text: str) -> exp.Expression:
+def parse(text: str, names: Collection[str] = ()) -> exp.Expression:
     """The tree of one expression; it is shared, do not change it.
 
+    ``names``: columns. A keyword that is one's name counts as the column where it cannot be
+    anything else, as in ``from = 1``.
     Raises `InvalidInputError` with the position for text that is not one expression.
     """
+    try:
+        return _parse(text, ())
+    except InvalidInputError:
+        lower = {name.lower() for name in names}
+        taken = tuple(
+            sorted(word for word in lower if word in _keywords() and word in text.lower())
+        )
+        if not taken:
+            raise
+        try:
+            return _parse(text, taken)
+        except InvalidInputError:
+            pass
+        raise
+
+
+@functools.lru_cache(maxsize=1)
+def _keywords() -> frozenset[str]:
+    return frozenset(word.lower() for word in Lance.Tokenizer.KEYWORDS)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(text: str, names: tuple[str, ...]) -> exp.Expression:
+    """``names``: keywords that are names here."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidInputError(f"an expression of {len(text)} characters is too long")
     dialect = Lance()
     try:
         words = dialect.tokenize(text)
+        _quote(words, names)
         _refuse_deep_nesting(text, words)
         trees = [tree for tree in dialect.parser().parse(words, text) if tree is not None]
     except ParseError as error:
         raise InvalidInputError(_complaint(text, error)) from None
-    except TokenError as error:
-        raise InvalidInputError(f"cannot parse {_shown(text)}: {_plain(str(error))}") from None
+    except TokenError:
+        raise InvalidInputError(
+            f"cannot parse {_shown(text)}: a quote is not closed, or a character is unknown"
+        ) from None
     except RecursionError:
         raise InvalidInputError(f"cannot parse {_shown(text)}: nested too deeply") from None
     if len(trees) != 1:
         what = "several statements" if trees else "it is empty"
         raise InvalidInputError(f"cannot parse {_shown(text)}: {what}")
     tree = trees[0]
-    if isinstance(tree, exp.Alias | exp.Query) or not isinstance(tree, exp.Expression):
+    if not isinstance(tree, exp.Expression) or isinstance(tree, _NOT_VALUES):
         raise InvalidInputError(f"cannot parse {_shown(text)}: not a single expression")
     return tree
+
+
+def _quote(words: list[Any], names: tuple[str, ...]) -> None:
+    """Makes every word that is one of ``names`` a name in backticks."""
+    actual = {name.lower(): name for name in names}
+    for word in words:
+        if word.text.lower() in actual and word.token_type != TokenType.STRING:
+            word.token_type = TokenType.IDENTIFIER
+            word.text = actual[word.text.lower()]
 
 
 def _complaint(text: str, error: ParseError) -> str:
@@ -92,6 +133,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 200 else text[:200] + "…")
 
 
+_NOT_VALUES = (exp.Alias, exp.Query, exp.Command)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}

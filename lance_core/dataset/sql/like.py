@@ -1,4 +1,4 @@
-"""LIKE and ILIKE: ``%`` is any text, ``_`` one character, the escape makes them literal."""
+"""LIKE and ILIKE: ``%`` is any text, ``_`` one character, an escape makes what follows literal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _pieces(pattern: str, escape: str) -> list[str]:
     while position < len(pattern):
         character = pattern[position]
         literal = True
-        if character == escape and pattern[position + 1 : position + 2] in ("%", "_", escape):
+        if character == escape and position + 1 < len(pattern):
             position += 1
             character = pattern[position]
         elif character in "%_":

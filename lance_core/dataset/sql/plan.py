@@ -25,7 +25,7 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     Raises `InvalidInputError` for text that is no boolean expression over ``schema``, and
     `UnsupportedFeatureError` naming a construct that is not known here.
     """
-    node = _Planner(schema).plan(parse(text))
+    node = _Planner(schema).plan(parse(text, schema.names))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(f"the filter {text!r} is not true or false but {node.type}")
     return node
@@ -35,7 +35,7 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
     """A node of any type; text that is exactly a column's name is that column. Raises as above."""
     if schema.names.count(text) == 1:
         return resolve(schema, Name(text, quoted=True))
-    tree = parse(text)
+    tree = parse(text, schema.names)
     planner = _Planner(schema)
     if type(tree) in _ARITHMETIC:
         return planner.arithmetic(tree, outermost=True)
@@ -155,7 +155,8 @@ class _Planner:
         text = character.value.as_py() if isinstance(character, Constant) else None
         if not isinstance(text, str) or len(text) != 1:
             raise InvalidInputError(f"{_shown(tree)}: ESCAPE needs one character")
-        return self._like(tree.this, text)
+        node = self._like(tree.this, text)
+        return logic.negated(node) if tree.this.args.get("negate") else node
 
     def arithmetic(self, tree: Tree, outermost: bool = False) -> Node:
         """``outermost``: a literal takes the type of the column beside it, as in pylance."""
@@ -222,7 +223,7 @@ _ARITHMETIC: Mapping[type[Tree], str] = {
 
 _KNOWN_ARGUMENTS = {
     *("this", "expression", "expressions", "negate"),
-    *("table", "db", "catalog", "is_string", "quoted"),
+    *("table", "db", "catalog", "is_string", "quoted", "safe"),
     *("low", "high", "ifs", "default", "to"),
 }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.sql import casts
-from lance_core.dataset.sql.coerce import is_bytes, is_text
+from lance_core.dataset.sql.coerce import converted, is_bytes, is_text
 from lance_core.dataset.sql.node import Constant, Datum, Kernel, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
@@ -156,12 +157,35 @@ def rtrim(node: Node, characters: Node | None = None) -> Node:
 
 def joined(*nodes: Node) -> Node:
     """``||``: the texts one after the other, NULL if one is."""
-    return call("||", _joined, *[_as_text(node) for node in nodes])
+    return call("||", _joined, *_as_texts(nodes))
 
 
 def concat(*nodes: Node) -> Node:
     """The texts one after the other, NULL as nothing."""
-    return call("concat", _joined_present, *[_as_text(node) for node in nodes])
+    return call("concat", _joined_present, *_as_texts(nodes))
+
+
+def concat_ws(separator: Node, *nodes: Node) -> Node:
+    """The texts that are not NULL with the separator between them."""
+    between = _given("concat_ws", separator, str)
+    # Each present text brings its separator along, the first one is cut off.
+    led = call("concat_ws", functools.partial(_led, separator=between), *_as_texts(nodes))
+    return _sliced("concat_ws", led, len(between), None)
+
+
+def repeat(node: Node, count: Node) -> Node:
+    """The text ``count`` times."""
+    times = max(_given("repeat", count, int), 0)
+    return call("repeat", functools.partial(_repeated, times=times), _text("repeat", node))
+
+
+def _led(*values: Datum, separator: str) -> Datum:
+    parts = [_joined(pa.scalar(separator, value.type), value) for value in values]
+    return _joined_present(*parts)
+
+
+def _repeated(value: Datum, times: int) -> Datum:
+    return pc.binary_repeat(value, times)
 
 
 def _joined(*values: Datum) -> Datum:
@@ -172,8 +196,11 @@ def _joined_present(*values: Datum) -> Datum:
     return _joined(*[pc.fill_null(value, "") for value in values])
 
 
-def _as_text(node: Node) -> Node:
-    return node if is_text(node.type) else casts.cast(node, pa.string())
+def _as_texts(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes as text of one type."""
+    texts = [node if is_text(node.type) else casts.cast(node, pa.string()) for node in nodes]
+    kinds = {node.type for node in texts}
+    return texts if len(kinds) == 1 else [converted(node, pa.large_string()) for node in texts]
 
 
 def _text(what: str, node: Node) -> Node:
