@@ -55,6 +55,16 @@ Rows = RowRange | RowIndices
 """Which rows of a page, a column or a file are wanted; results keep ascending order."""
 
 
+def packed_rows(values: Int64Array) -> Rows:
+    """Rows by strictly ascending numbers: a range if they follow each other, also if none."""
+    if not len(values):
+        return RowRange(0, 0)
+    first, last = int(values[0]), int(values[-1])
+    if last - first + 1 == len(values):
+        return RowRange(first, last + 1)
+    return RowIndices(values)
+
+
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
     """What a decoder may know of its surroundings.

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Flat, Nullable
 from lance_core._pb.encodings_v2_0_pb2 import Compression as CompressionMessage
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.compression import general
-from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.gather import Cuts, span_ranges, span_take
+from lance_core.encodings.v2_0.ends import Ends, UInt64Array, adjusted, not_ascending
 from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.encodings.variable import (
     Spans,
@@ -32,53 +32,45 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
 
-UInt64Array = npt.NDArray[np.uint64]
-
 
 @dataclass(frozen=True, slots=True)
 class BinaryPlan(ArrayPlan):
-    """``ends`` decodes the ends as they are stored, ``place`` holds the bytes.
-
-    ``scheme`` names a compression of the bytes or is empty.
-    """
+    """``place`` holds the bytes; ``scheme`` names a compression of them or is empty."""
 
     type: pa.DataType
     num_values: int
-    ends: ArrayPlan
+    ends: Ends
     place: ByteRange
     scheme: str
-    adjustment: int
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
         if not isinstance(rows, RowRange):
             return (yield from self._take(rows.values, context))
-        if len(rows) == self.num_values and isinstance(self.ends, FixedWidthPlan):
-            spans, data = yield from self._read_all(self.ends)
+        stored = self.ends.stored
+        if len(rows) == self.num_values and isinstance(stored, FixedWidthPlan):
+            spans, data = yield from self._read_all(stored)
         else:
             spans, data = yield from self._read(rows, context)
         return variable_arrays(self.type, spans, data, context.validate_utf8)
 
-    def _read_all(self, ends: FixedWidthPlan) -> Decoding[tuple[Spans, pa.Buffer]]:
+    def _read_all(self, stored: FixedWidthPlan) -> Decoding[tuple[Spans, pa.Buffer]]:
         """All values; ends and bytes are asked for at once."""
-        size = ends.width * self.num_values
-        stored, data = yield [ByteRange(ends.start, ends.start + size), self.place]
-        data = self._plain(data)
-        real, valid = self._real(np.frombuffer(stored, np.uint64), data.size)
+        size = stored.width * self.num_values
+        ends, data = yield [ByteRange(stored.start, stored.start + size), self.place]
+        if self.scheme:
+            data = general.decompress(self.scheme, data)
+        real, valid = self.ends.real(np.frombuffer(ends, np.uint64), data.size)
         return Spans(0, real, valid), data.slice(0, int(real[-1]))
 
     def _read(self, rows: RowRange, context: DecodeContext) -> Decoding[tuple[Spans, pa.Buffer]]:
+        stored = yield from self.ends.read(rows, context)
+        plain = (yield from self._decompressed()) if self.scheme else None
+        real, valid = self.ends.real(stored, self.place.length if plain is None else plain.size)
         before = 1 if rows.start else 0
-        wanted = RowRange(rows.start - before, rows.stop)
-        stored = _as_uint64((yield from self.ends.decode(wanted, context)))
-        plain = None
-        if self.scheme:
-            (data,) = yield [self.place]
-            plain = self._plain(data)
-        real, valid = self._real(stored, self.place.length if plain is None else plain.size)
         begin, last = int(real[0]) if before else 0, int(real[-1])
         if not begin <= last == int(real.max()):
-            raise CorruptFileError("the ends of values do not ascend", field="Binary.indices")
+            raise not_ascending()
         if plain is None:
             (data,) = yield [ByteRange(self.place.start + begin, self.place.start + last)]
         else:
@@ -86,18 +78,10 @@ class BinaryPlan(ArrayPlan):
         return Spans(begin, real[before:], None if valid is None else valid[before:]), data
 
     def _take(self, positions: Int64Array, context: DecodeContext) -> Decoding[list[pa.Array]]:
-        stored = yield from self._ends_around(positions, context)
-        plain = None
-        if self.scheme:
-            (compressed,) = yield [self.place]
-            plain = self._plain(compressed)
+        stored = yield from self.ends.pick(positions, context)
+        plain = (yield from self._decompressed()) if self.scheme else None
         size = self.place.length if plain is None else plain.size
-        real, valid = self._real(stored, size)
-        starts, stops = real[: len(positions)], real[len(positions) :]
-        if positions[0] == 0:
-            starts[0] = 0
-        if (starts > stops).any() or (starts[1:] < stops[:-1]).any():
-            raise CorruptFileError("the ends of values do not ascend", field="Binary.indices")
+        starts, stops, valid = self.ends.real_spans(stored, positions[0] == 0, size)
         if plain is None:
             ranges, cuts = span_ranges(self.place.start, starts, stops, context.coalesce_gap)
             buffers = yield ranges
@@ -105,51 +89,11 @@ class BinaryPlan(ArrayPlan):
             buffers, cuts = [plain], Cuts([0, len(starts)], [0])
         large = offset_dtype(self.type) is np.int64
         taken = span_take(buffers, cuts, starts, stops, large)
-        valid = None if valid is None else valid[len(positions) :]
         return taken_arrays(self.type, taken, valid, context.validate_utf8)
 
-    def _ends_around(self, positions: Int64Array, context: DecodeContext) -> Decoding[UInt64Array]:
-        """Stored ends of the values before ``positions``, then those of the values there.
-
-        What stands for the end before the first value of all is arbitrary.
-        """
-        first, last = max(0, int(positions[0]) - 1), int(positions[-1])
-        if (last - first) * 8 <= context.coalesce_gap:
-            arrays = yield from self.ends.decode(RowRange(first, last + 1), context)
-            at = positions - first
-        else:
-            both = np.unique(np.maximum(np.stack([positions - 1, positions]), 0))
-            arrays = yield from self.ends.decode(RowIndices(both), context)
-            at = np.searchsorted(both, positions)
-        return _as_uint64(arrays).take(np.concatenate([at - 1, at]), mode="wrap")
-
-    def _plain(self, data: pa.Buffer) -> pa.Buffer:
-        return general.decompress(self.scheme, data) if self.scheme else data
-
-    def _real(
-        self, stored: UInt64Array, size: int
-    ) -> tuple[Int64Array, npt.NDArray[np.bool_] | None]:
-        """Real ends, none past ``size``, and which values are valid (None: all)."""
-        valid = None
-        peak = int(stored.max())
-        if peak >= self.adjustment:
-            valid = stored < self.adjustment
-            stored = np.where(valid, stored, stored - np.uint64(self.adjustment))
-            peak = int(stored.max())
-        if peak > size:
-            raise CorruptFileError(
-                f"a value ends at byte {peak} of {size}",
-                offset=self.place.start,
-                field="Binary.indices",
-            )
-        return stored.view(np.int64), valid
-
-
-def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
-    array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-    if array.null_count:
-        raise CorruptFileError("the end of a value is null", field="Binary.indices")
-    return np.frombuffer(array.buffers()[1], np.uint64, len(array), array.offset * 8)
+    def _decompressed(self) -> Decoding[pa.Buffer]:
+        (data,) = yield [self.place]
+        return general.decompress(self.scheme, data)
 
 
 def decode_binary(encoding: Binary, scope: PlanScope) -> ArrayPlan:
@@ -166,10 +110,9 @@ def decode_binary(encoding: Binary, scope: PlanScope) -> ArrayPlan:
     return BinaryPlan(
         scope.type,
         scope.num_values,
-        plan_array(encoding.indices, scope.inner(pa.uint64())),
+        Ends(plan_array(encoding.indices, scope.inner(pa.uint64())), encoding.null_adjustment),
         scope.buffer(flat.buffer),
         "" if scheme == "none" else scheme,
-        encoding.null_adjustment,
     )
 
 
@@ -180,8 +123,7 @@ def encode_binary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     begin, ends = _ends(array)
     size = int(ends[-1]) if len(ends) else 0
     adjustment = size + 1 if len(ends) else 0
-    if array.null_count:
-        ends = ends + np.where(array.is_null(), np.uint64(adjustment), np.uint64(0))
+    ends = adjusted(ends, array, adjustment)
     data = array.buffers()[2]
     content = pa.py_buffer(b"") if data is None else data.slice(begin, size)
     indices = Flat(bits_per_value=64, buffer=scope.add(pa.py_buffer(ends)))

@@ -142,15 +142,20 @@ def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:
     return FixedWidthPlan(type_, bits // 8, start, primitive_builder(type_), alignment(type_))
 
 
+def has_fixed_width(type_: pa.DataType) -> bool:
+    """Whether values of ``type_`` are a single buffer of values of one width in Arrow."""
+    return bool(
+        pa.types.is_primitive(type_)
+        or pa.types.is_fixed_size_binary(type_)
+        or pa.types.is_decimal(type_)
+    )
+
+
 def bit_width(type_: pa.DataType) -> int:
-    """Bits of one value of a fixed-width type that is a single buffer in Arrow."""
-    try:
-        bits = int(type_.bit_width)
-    except ValueError:
-        bits = 0
-    if bits == 0 or pa.types.is_nested(type_) or pa.types.is_dictionary(type_):
+    """Bits of one value; raises `CorruptFileError` if there is no fixed width."""
+    if not has_fixed_width(type_) or type_.bit_width == 0:
         raise CorruptFileError(f"{type_} is not a type of fixed width", field="Flat")
-    return bits
+    return int(type_.bit_width)
 
 
 def alignment(type_: pa.DataType) -> int:

@@ -12,7 +12,13 @@ import pyarrow.compute as pc
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.decoding import RowRange, together
-from lance_core.encodings.v2_0.flat import BitmapPlan, bits_from, encode_flat, with_validity
+from lance_core.encodings.v2_0.flat import (
+    BitmapPlan,
+    bits_from,
+    encode_flat,
+    has_fixed_width,
+    with_validity,
+)
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -105,8 +111,7 @@ def all_null(type_: pa.DataType, count: int) -> pa.Array:
             return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
         if pa.types.is_null(type_):
             return pa.nulls(count)
-        bits = type_.bit_width if pa.types.is_primitive(type_) else 0
-        bits = bits or (type_.bit_width if pa.types.is_fixed_size_binary(type_) else 0)
+        bits = type_.bit_width if has_fixed_width(type_) else 0
         if bits == 0 or count * bits <= 8 * _TOUCHED_BYTES:
             return pa.nulls(count, type_)
         return pa.Array.from_buffers(type_, count, [_zeros(count, 1), _zeros(count, bits)], count)
@@ -121,7 +126,7 @@ def _zeros(count: int, bits: int) -> pa.Buffer:
 def encode_nullable(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     """`ArrayEncoder` of ``nullable``, for types of fixed width and lists of fixed size of them."""
     nulls = array.null_count
-    if pa.types.is_null(array.type) or (nulls and nulls == len(array)):
+    if pa.types.is_null(array.type) or nulls == len(array):
         return ArrayEncoding(nullable=Nullable(all_nulls=Nullable.AllNull()))
     if not nulls:
         values = _encode_values(array, scope)

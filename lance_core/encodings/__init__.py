@@ -1,0 +1,1 @@
+"""Buffers to and from Arrow arrays, without input or output."""

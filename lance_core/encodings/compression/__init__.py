@@ -1,0 +1,1 @@
+"""Compression of bytes and integers, independent of where it is used."""

@@ -1,0 +1,124 @@
+"""Blob columns (message ``Blob``): pages of (position, size), and payloads elsewhere in the file.
+
+Null is position 1 and size 0, an empty value position 0 and size 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.gather import span_ranges, span_take
+from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
+from lance_core.encodings.variable import taken_arrays
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.page import Column
+
+DESCRIPTION = pa.struct(
+    [pa.field("position", pa.uint64(), False), pa.field("size", pa.uint64(), False)]
+)
+"""What the pages of a blob column hold."""
+
+ALIGNMENT = 64
+"""Payloads start at multiples of this many bytes."""
+
+_WRITTEN_ALONE = 4096
+
+
+class BlobPlan(FieldPlan):
+    """A blob column read as the bytes of its values (large_binary)."""
+
+    __slots__ = ("descriptions",)
+
+    def __init__(self, column: Column, path: str) -> None:
+        self.descriptions = ColumnPlan(column, DESCRIPTION, path)
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `FieldPlan`."""
+        arrays = yield from self.descriptions.decode(rows, context)
+        whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        positions, sizes = (whole.field(i).to_numpy() for i in range(2))
+        valid = ~((positions == 1) & (sizes == 0))
+        starts, stops, order = self._spans(positions, sizes, context.file_size)
+        ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
+        buffers = yield ranges
+        taken = span_take(buffers, cuts, starts, stops, large=True)
+        if order is not None:
+            taken = taken.take(pa.array(np.argsort(order)))
+        return taken_arrays(pa.large_binary(), taken, None if valid.all() else valid, False)
+
+    def _spans(
+        self, positions: np.ndarray, sizes: np.ndarray, file_size: int
+    ) -> tuple[Int64Array, Int64Array, Int64Array | None]:
+        """Start and end of each payload, ascending; the order they were sorted into, if any."""
+        full = sizes > 0
+        limit = np.uint64(file_size)
+        if (sizes > limit).any() or (positions[full] > limit - sizes[full]).any():
+            raise CorruptFileError("a blob ends past the file", field=self.descriptions.path)
+        starts = positions.astype(np.int64)
+        stops = starts + sizes.astype(np.int64)
+        # What has no bytes lies where the value before it ends, so that all ascend.
+        before = np.maximum.accumulate(np.where(full, stops, 0))
+        starts, stops = np.where(full, starts, before), np.where(full, stops, before)
+        order = None
+        if (starts[1:] < stops[:-1]).any():
+            order = np.argsort(starts, kind="stable")
+            starts, stops = starts[order], stops[order]
+            if (starts[1:] < stops[:-1]).any():
+                raise CorruptFileError("blobs overlap", field=self.descriptions.path)
+        return starts, stops, order
+
+
+def encode_blobs(array: pa.Array, write_buffer: Callable[[pa.Buffer], int]) -> pa.StructArray:
+    """Write the values of a large_binary array and return their descriptions.
+
+    Small values are padded and joined first, larger ones written from where they are.
+    """
+    sizes = np.diff(_offsets(array))
+    valid = np.asarray(array.is_valid())
+    sizes[~valid] = 0
+    positions = np.where(valid, 0, 1).astype(np.int64)
+    full = np.flatnonzero(sizes)
+    if len(full):
+        small = int(sizes.sum()) < _WRITTEN_ALONE * len(full)
+        write = _write_joined if small else _write_each
+        positions[full] = write(array, full, sizes[full], write_buffer)
+    columns = [pa.array(values.view(np.uint64)) for values in (positions, sizes)]
+    return pa.StructArray.from_arrays(columns, fields=list(DESCRIPTION))
+
+
+def _offsets(array: pa.Array) -> Int64Array:
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return np.zeros(len(array) + 1, np.int64)
+    return np.frombuffer(buffer, np.int64, len(array) + 1, array.offset * 8)
+
+
+def _write_each(
+    array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
+) -> Int64Array:
+    data, starts = array.buffers()[2], _offsets(array)[rows]
+    spans = zip(starts.tolist(), sizes.tolist(), strict=True)
+    return np.array([write_buffer(data.slice(start, size)) for start, size in spans], np.int64)
+
+
+def _write_joined(
+    array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
+) -> Int64Array:
+    """Values and what pads them alternate in one array, whose bytes are written at once."""
+    paddings = pa.array([b"H" * n for n in range(ALIGNMENT)], pa.large_binary())
+    both = np.empty(2 * len(rows), np.int64)
+    both[::2] = rows
+    both[1::2] = len(array) + -sizes % ALIGNMENT
+    both[-1] = len(array)
+    joined = pa.concat_arrays([array, paddings]).take(pa.array(both))
+    ends = np.frombuffer(joined.buffers()[1], np.int64, len(joined) + 1)
+    base = write_buffer(joined.buffers()[2].slice(0, int(ends[-1])))
+    return base + ends[:-1:2]

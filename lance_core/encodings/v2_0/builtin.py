@@ -1,0 +1,28 @@
+"""The array encodings that this package brings along."""
+
+from __future__ import annotations
+
+from lance_core.encodings.registry import EncodingSpec
+from lance_core.encodings.v2_0.binary import decode_binary, encode_binary
+from lance_core.encodings.v2_0.dictionary import decode_dictionary, encode_dictionary
+from lance_core.encodings.v2_0.fixed_size_list import decode_fixed_size_list, encode_fixed_size_list
+from lance_core.encodings.v2_0.flat import decode_flat, encode_flat
+from lance_core.encodings.v2_0.nullable import decode_nullable, encode_nullable
+from lance_core.encodings.v2_0.packed_struct import decode_packed_struct, encode_packed_struct
+from lance_core.encodings.version import FileVersion
+
+
+def specs() -> list[EncodingSpec]:
+    """One descriptor for each alternative of ``lance.encodings.ArrayEncoding`` that is known.
+
+    ``list`` and ``struct`` are not among them: they are about columns, not about arrays.
+    """
+    version = FileVersion.V2_0
+    return [
+        EncodingSpec("flat", version, decode_flat, encode_flat),
+        EncodingSpec("nullable", version, decode_nullable, encode_nullable),
+        EncodingSpec("fixed_size_list", version, decode_fixed_size_list, encode_fixed_size_list),
+        EncodingSpec("binary", version, decode_binary, encode_binary),
+        EncodingSpec("dictionary", version, decode_dictionary, encode_dictionary),
+        EncodingSpec("packed_struct", version, decode_packed_struct, encode_packed_struct),
+    ]

@@ -1,0 +1,182 @@
+"""Values as indices into items (message ``Dictionary``), in the two flavours that 2.0 files have.
+
+A column of Arrow dictionary type keeps its keys; a null key points to an item that is null. A
+column of strings with few distinct values has 1-based indices, and 0 is null. Only the type of the
+column tells them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.variable import is_variable, offset_dtype
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_KEPT_BYTES = 1 << 20
+_INDEX_TYPES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+
+
+@dataclass(frozen=True, slots=True)
+class _DictionaryPlan(ArrayPlan):
+    """``num_items`` items; small ones are kept in ``_kept`` after the first use."""
+
+    type: pa.DataType
+    indices: ArrayPlan
+    items: ArrayPlan
+    num_items: int
+    _kept: list[pa.Array] = field(default_factory=list, compare=False, repr=False)
+
+    def _read(self, rows: Rows, context: DecodeContext) -> Decoding[tuple[pa.Array, pa.Array]]:
+        """The indices of ``rows``, none too large, and what they point into."""
+        kept = self._kept
+        if kept or not self.num_items:
+            indices = yield from self.indices.decode(rows, context)
+            items = kept[0] if kept else self._items([])
+        else:
+            everything = RowRange(0, self.num_items)
+            indices, stored = yield from together(
+                [self.indices.decode(rows, context), self.items.decode(everything, context)]
+            )
+            items = self._items(stored)
+            if items.nbytes <= _KEPT_BYTES:
+                kept.append(items)
+        return self._checked(_single(indices), len(items)), items
+
+    def _items(self, stored: list[pa.Array]) -> pa.Array:
+        raise NotImplementedError
+
+    @staticmethod
+    def _checked(indices: pa.Array, limit: int) -> pa.Array:
+        if indices.null_count:
+            raise CorruptFileError("the index of an item is null", field="Dictionary.indices")
+        values = indices.to_numpy()
+        largest, smallest = int(values.max()), int(values.min())
+        if largest >= limit or smallest < 0:
+            wrong = largest if largest >= limit else smallest
+            raise CorruptFileError(f"index {wrong} into {limit} items", field="Dictionary.indices")
+        return indices
+
+
+class ArrowDictionaryPlan(_DictionaryPlan):
+    """Arrays of Arrow dictionary type. Nulls among the items become null indices."""
+
+    __slots__ = ()
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        indices, items = yield from self._read(rows, context)
+        if items.null_count:
+            is_null = np.asarray(items.is_null())
+            values = indices.to_numpy()
+            if is_null.sum() == 1 and is_null[-1]:
+                items = items.slice(0, len(items) - 1)
+            indices = pa.array(values, self.type.index_type, mask=is_null[values])
+        return [
+            pa.DictionaryArray.from_arrays(indices, items, ordered=self.type.ordered, safe=False)
+        ]
+
+    def _items(self, stored: list[pa.Array]) -> pa.Array:
+        return _single(stored) if stored else pa.array([], self.type.value_type)
+
+
+class StringDictionaryPlan(_DictionaryPlan):
+    """Arrays of plain strings. The items are led by the null that index 0 stands for."""
+
+    __slots__ = ()
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        indices, items = yield from self._read(rows, context)
+        dtype = offset_dtype(self.type)
+        lengths = np.diff(np.frombuffer(items.buffers()[1], dtype, len(items) + 1))
+        if int(lengths.max()) * len(indices) > MAX_OFFSET:
+            total = int(lengths.astype(np.int64)[indices.to_numpy()].sum())
+            if total > MAX_OFFSET:
+                raise CorruptFileError(f"a page of strings with a dictionary is {total} bytes long")
+        return [items.take(indices)]
+
+    def _items(self, stored: list[pa.Array]) -> pa.Array:
+        return pa.concat_arrays([pa.nulls(1, self.type), *stored])
+
+
+def _single(arrays: list[pa.Array]) -> pa.Array:
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
+def decode_dictionary(encoding: Dictionary, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``dictionary``."""
+    count = encoding.num_dictionary_items
+    if pa.types.is_dictionary(scope.type):
+        indices = plan_array(encoding.indices, scope.inner(scope.type.index_type))
+        items = plan_array(encoding.items, scope.inner(scope.type.value_type, count))
+        return ArrowDictionaryPlan(scope.type, indices, items, count)
+    if not is_variable(scope.type):
+        raise UnsupportedFeatureError(f"a dictionary of values in a column of {scope.type}")
+    indices = plan_array(encoding.indices, scope.inner(_index_type(encoding.indices)))
+    items = plan_array(encoding.items, scope.inner(scope.type, count))
+    return StringDictionaryPlan(scope.type, indices, items, count)
+
+
+def _index_type(encoding: ArrayEncoding) -> pa.DataType:
+    if encoding.WhichOneof("array_encoding") == "nullable":
+        encoding = encoding.nullable.no_nulls.values
+    bits = encoding.flat.bits_per_value
+    if bits not in _INDEX_TYPES:
+        raise CorruptFileError(f"indices of {bits} bits", field="Dictionary.indices")
+    return _INDEX_TYPES[bits]
+
+
+def encode_dictionary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    """`ArrayEncoder` of ``dictionary``: arrays of dictionary type, and strings.
+
+    Strings must have at most 255 distinct values.
+    """
+    if not pa.types.is_dictionary(array.type):
+        return encode_strings(array.dictionary_encode(), scope)
+    keys, items = array.indices, array.dictionary
+    if keys.null_count == len(keys):
+        keys, items = pa.array(np.zeros(len(keys)), keys.type), pa.nulls(1, items.type)
+    elif keys.null_count:
+        if not items.null_count:
+            items = pa.concat_arrays([items, pa.nulls(1, items.type)])
+        null_item = pc.index(items.is_null(), True).as_py()
+        if null_item >= 1 << (keys.type.bit_width - pa.types.is_signed_integer(keys.type)):
+            raise UnsupportedFeatureError(
+                f"{len(items) - 1} items and null cannot be told apart by keys of {keys.type}"
+            )
+        keys = keys.fill_null(pa.scalar(null_item, keys.type))
+    return _encode(keys, items, scope)
+
+
+def encode_strings(encoded: pa.DictionaryArray, scope: EncodeScope) -> ArrayEncoding:
+    """Strings, given with their dictionary, as 1-based indices of 8 bits."""
+    items = encoded.dictionary
+    if len(items) > 255:
+        raise UnsupportedFeatureError(f"{len(items)} distinct strings need more than 8 bits")
+    keys = encoded.indices.fill_null(-1).to_numpy()
+    if len(items) == 0:  # an empty list of items could not be decoded by every reader
+        items = pa.nulls(1, items.type)
+    return _encode(pa.array((keys + 1).astype(np.uint8)), items, scope)
+
+
+def _encode(indices: pa.Array, items: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    plain = EncodeScope(scope.registry, scope.buffers)
+    return ArrayEncoding(
+        dictionary=Dictionary(
+            indices=plain.encode("nullable", indices),
+            items=plain.encode("binary" if is_variable(items.type) else "nullable", items),
+            num_dictionary_items=len(items),
+        )
+    )

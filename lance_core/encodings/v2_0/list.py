@@ -1,0 +1,134 @@
+"""Lists (message ``List``): a column of their ends, and the items in the column(s) after it.
+
+Ends count items from the start of the page; the items of a page follow those of the page before.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.array import plan_array
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
+from lance_core.encodings.list_arrays import Lists, list_arrays
+from lance_core.encodings.v2_0.column import FieldPlan, page_scope, placed, split_rows
+from lance_core.encodings.v2_0.ends import Ends, Picked, not_ascending
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column
+
+_MOST_PICKED_ITEMS = 1 << 28
+
+
+class ListPage(NamedTuple):
+    """The ends of one page and which items are its own: ``num_items`` from ``first_item`` on."""
+
+    ends: Ends
+    first_item: int
+    num_items: int
+
+
+class ListPlan(FieldPlan):
+    """A list or large_list field: ``items`` decodes what is below it."""
+
+    __slots__ = ("_pages", "column", "items", "path", "type")
+
+    def __init__(self, column: Column, type_: pa.DataType, items: FieldPlan, path: str) -> None:
+        self.column = column
+        self.type = type_
+        self.items = items
+        self.path = path
+        self._pages: list[ListPage] = []
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `FieldPlan`."""
+        if len(self._pages) != len(self.column.pages):
+            self._pages = self._plan_pages(context)
+        parts = split_rows(self.column, rows, self.path)
+        lists: list[Lists]
+        wanted: Rows
+        if isinstance(rows, RowRange):
+            lists = yield from together([self._read(*part, context) for part in parts])
+            wanted = RowRange(lists[0].begin, int(lists[-1].ends[-1]))
+        else:
+            picked, wanted = yield from self._pick(parts, context)
+            lists = [picked]
+        items = (yield from self.items.decode(wanted, context)) if len(wanted) else []
+        edges = list(accumulate((len(array) for array in items), initial=lists[0].begin))
+        return [array for one in lists for array in list_arrays(self.type, one, items, edges)]
+
+    def _plan_pages(self, context: DecodeContext) -> list[ListPage]:
+        pages, first = [], 0
+        for page in self.column.pages:
+            encoding = page.encoding
+            if not isinstance(encoding, ArrayEncoding) or not encoding.HasField("list"):
+                raise placed(CorruptFileError("not the offsets of lists"), page, self.path)
+            scope = page_scope(self.column, page, pa.uint64(), context)
+            message = encoding.list
+            try:
+                stored = plan_array(message.offsets, scope)
+            except CorruptFileError as error:
+                raise placed(error, page, self.path) from error
+            pages.append(
+                ListPage(Ends(stored, message.null_offset_adjustment), first, message.num_items)
+            )
+            first += message.num_items
+        return pages
+
+    def _read(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[Lists]:
+        assert isinstance(rows, RowRange)
+        page = self._pages[number]
+        try:
+            stored = yield from page.ends.read(rows, context)
+            ends, valid = page.ends.real(stored, page.num_items)
+            before = 1 if rows.start else 0
+            begin = int(ends[0]) if before else 0
+            if int(ends[before]) < begin or (ends[1:] < ends[:-1]).any():
+                raise not_ascending()
+        except CorruptFileError as error:
+            raise placed(error, self.column.pages[number], self.path) from error
+        first = page.first_item
+        return Lists(
+            begin + first, ends[before:] + first, None if valid is None else valid[before:]
+        )
+
+    def _pick(
+        self, parts: list[tuple[int, Rows]], context: DecodeContext
+    ) -> Decoding[tuple[Lists, Rows]]:
+        """The lists at single rows, packed together, and the items that they consist of."""
+        picked = yield from together([self._pick_page(*part, context) for part in parts])
+        starts = np.concatenate([one.starts for one in picked])
+        stops = np.concatenate([one.stops for one in picked])
+        valid = None
+        if any(one.valid is not None for one in picked):
+            flags = [
+                np.ones(len(one.starts), np.bool_) if one.valid is None else one.valid
+                for one in picked
+            ]
+            valid = np.concatenate(flags)
+        lengths = stops - starts
+        ends = np.cumsum(lengths)
+        total = int(ends[-1])
+        if total > _MOST_PICKED_ITEMS:
+            raise UnsupportedFeatureError(
+                f"field {self.path!r}: {total} items in the lists of {len(starts)} single rows"
+            )
+        items = np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+        return Lists(0, ends, valid), packed_rows(items)
+
+    def _pick_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[Picked]:
+        assert isinstance(rows, RowIndices)
+        page, positions = self._pages[number], rows.values
+        try:
+            stored = yield from page.ends.pick(positions, context)
+            picked = page.ends.real_spans(stored, positions[0] == 0, page.num_items)
+        except CorruptFileError as error:
+            raise placed(error, self.column.pages[number], self.path) from error
+        first = page.first_item
+        return Picked(picked.starts + first, picked.stops + first, picked.valid)

@@ -1,0 +1,117 @@
+"""Structs of fixed width stored row by row (message ``PackedStruct``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, PackedStruct
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.gather import fixed_ranges, fixed_take
+from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class PackedStructPlan(ArrayPlan):
+    """Rows of ``layout`` (a numpy struct type) from byte ``start`` of the file."""
+
+    type: pa.StructType
+    start: int
+    layout: np.dtype[np.void]
+    builds: tuple[Build, ...]
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        width = self.layout.itemsize
+        if isinstance(rows, RowRange):
+            (data,) = yield [
+                ByteRange(self.start + rows.start * width, self.start + rows.stop * width)
+            ]
+            table = np.frombuffer(data, self.layout)
+        else:
+            ranges, cuts = fixed_ranges(self.start, width, rows.values, context.coalesce_gap)
+            buffers = yield ranges
+            table = fixed_take(buffers, cuts, rows.values, width).view(self.layout)
+        children = [
+            build(len(rows), 0, None, pa.py_buffer(np.ascontiguousarray(table[name])))
+            for name, build in zip(self.layout.names or (), self.builds, strict=True)
+        ]
+        return [pa.Array.from_buffers(self.type, len(rows), [None], 0, 0, children)]
+
+
+def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``packed_struct``."""
+    type_ = scope.type
+    if not pa.types.is_struct(type_) or type_.num_fields == 0:
+        raise CorruptFileError(f"packed structs in a column of {type_}")
+    if len(encoding.inner) != type_.num_fields:
+        raise UnsupportedFeatureError(
+            f"a packed struct of {len(encoding.inner)} members is read as one of "
+            f"{type_.num_fields}; read it as a whole"
+        )
+    place = scope.buffer(encoding.buffer)
+    plans = [
+        _member(inner, scope.inner(type_.field(i).type, 0))
+        for i, inner in enumerate(encoding.inner)
+    ]
+    layout = _layout([plan.width for plan in plans])
+    if scope.num_values * layout.itemsize > place.length:
+        raise CorruptFileError(
+            f"{scope.num_values} rows of {layout.itemsize} bytes in {place.length} bytes",
+            offset=place.start,
+        )
+    return PackedStructPlan(type_, place.start, layout, tuple(plan.build for plan in plans))
+
+
+def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:
+    """The plan of a member; its buffer is not used, so it is made for no values."""
+    plan = plan_array(encoding, scope)
+    if not isinstance(plan, FixedWidthPlan) or plan.validity is not None:
+        raise UnsupportedFeatureError(f"a packed struct with a member of type {scope.type}")
+    return plan
+
+
+def _layout(widths: Sequence[int]) -> np.dtype[np.void]:
+    return np.dtype([(f"f{i}", np.void, width) for i, width in enumerate(widths)])
+
+
+def encode_packed_struct(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    """`ArrayEncoder` of ``packed_struct``. Neither the struct nor a member may have nulls."""
+    if array.null_count or array.type.num_fields == 0:
+        raise UnsupportedFeatureError("a packed struct that is null or empty cannot be stored")
+    messages, columns = [], []
+    for i in range(array.type.num_fields):
+        inner = EncodeScope(scope.registry)
+        messages.append(inner.encode("nullable", array.field(i)))
+        member = array.type.field(i)
+        if len(inner.buffers) != 1 or _is_bits(member.type):
+            raise UnsupportedFeatureError(
+                f"member {member.name!r} of a packed struct must be of fixed width, whole bytes "
+                "and without nulls"
+            )
+        columns.append(inner.buffers[0])
+    rows = len(array)
+    layout = _layout([buffer.size // rows for buffer in columns] if rows else [0] * len(columns))
+    table = np.empty(rows, layout)
+    for name, buffer in zip(layout.names or (), columns, strict=True):
+        if rows:
+            table[name] = np.frombuffer(buffer, layout[name])
+    packed = PackedStruct(inner=messages, buffer=scope.add(pa.py_buffer(table)))
+    return ArrayEncoding(packed_struct=packed)
+
+
+def _is_bits(type_: pa.DataType) -> bool:
+    while pa.types.is_fixed_size_list(type_):
+        type_ = type_.value_type
+    return bool(pa.types.is_boolean(type_))
