@@ -1,0 +1,102 @@
+"""Tables written by the reference implementation, and what several modules check with."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from lance_core.errors import LanceError
+from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
+
+Parser = Callable[[bytes], object]
+
+
+def ten_rows() -> pa.Table:
+    return pa.table({"a": pa.array(range(10)), "s": [str(i) for i in range(10)]})
+
+
+def _write(root: Path, stable_row_ids: bool) -> Path:
+    def write(mode: str) -> None:
+        lance.write_dataset(
+            ten_rows(),
+            root,
+            mode=mode,
+            data_storage_version="2.0",
+            enable_stable_row_ids=stable_row_ids,
+        )
+
+    write("create")
+    write("append")
+    lance.dataset(root).delete("a = 3")
+    lance.dataset(root).update_config({"k": "v"})
+    write("overwrite")
+    lance.dataset(root).create_scalar_index("a", "BTREE")
+    write("append")
+    lance.dataset(root).delete("a < 100")
+    write("append")
+    return root
+
+
+@pytest.fixture(scope="session", params=[False, True], ids=["addresses", "stable row ids"])
+def foreign_table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with a history of all operations that this library makes; not to be changed."""
+    return _write(tmp_path_factory.mktemp("foreign") / "table", request.param)
+
+
+@pytest.fixture
+def table_copy(foreign_table: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(foreign_table, tmp_path / "copy"))
+
+
+def _manifests(table: Path) -> list[Path]:
+    return sorted((table / "_versions").glob("*.manifest"), reverse=True)
+
+
+@pytest.fixture
+def manifests() -> Callable[[Path], list[Path]]:
+    """The manifest files of a table with V2 names, oldest version first."""
+    return _manifests
+
+
+@pytest.fixture
+def history(foreign_table: Path) -> list[tuple[bytes, ManifestFile]]:
+    """Bytes and value of each version, oldest first."""
+    contents = [path.read_bytes() for path in _manifests(foreign_table)]
+    return [(data, parse_manifest_file(data)) for data in contents]
+
+
+def _mutants(data: bytes, count: int) -> Iterator[bytes]:
+    chance = random.Random(len(data))
+    for cut in {0, 1, 15, 16, 17, 20, *(chance.randrange(len(data)) for _ in range(count // 4))}:
+        yield data[:cut]
+    for _ in range(count):
+        mutant = bytearray(data)
+        for _ in range(chance.choice((1, 1, 2, 4))):
+            width = chance.choice((1, 1, 1, 4, 8))
+            at = chance.randrange(max(1, len(mutant) - width + 1))
+            mutant[at : at + width] = chance.choice(
+                (bytes(width), b"\xff" * width, chance.randbytes(width))
+            )
+        yield bytes(mutant[: len(data)])
+
+
+@pytest.fixture
+def survives_mutation() -> Callable[[Parser, bytes, int], None]:
+    """A check: for damaged input a parser gives a value or a `LanceError`, within two seconds."""
+
+    def check(parse: Parser, data: bytes, count: int) -> None:
+        for mutant in _mutants(data, count):
+            start = time.perf_counter()
+            with contextlib.suppress(LanceError):
+                parse(mutant)
+            assert time.perf_counter() - start < 2
+
+    return check

@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from lance_core._version import __version__
+from lance_core.errors import (
+    InvalidInputError,
+    InvalidPathError,
+    UnsupportedFeatureError,
+)
+from lance_core.schema.tree import Schema
+from lance_core.table import feature_flags
+from lance_core.table.apply import CommitFacts, apply, writes_transaction_file
+from lance_core.table.data_file import DataFile
+from lance_core.table.deletion_file import DeletionFile, DeletionFileType
+from lance_core.table.feature_flags import FeatureFlags
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList
+from lance_core.table.manifest import CarriedFields, Manifest
+from lance_core.table.manifest_file import (
+    ManifestFile,
+    parse_manifest_file,
+    serialize_manifest_file,
+)
+from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
+from lance_core.table.operations import Append, Delete, Operation, Overwrite, PreservedOperation
+from lance_core.table.paths import manifest_path
+from lance_core.table.row_ids import RowIdSequence
+from lance_core.table.transaction import Transaction
+
+SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64())]))
+FACTS = CommitFacts(1_700_000_000_123_456_789)
+FILE = DataFile("a.lance", (0,), (0,), 2, 0, 700)
+NEW = Fragment(0, (FILE,), physical_rows=10)
+DELETION = DeletionFile(DeletionFileType.ARROW_ARRAY, 1, 77, 4)
+
+
+def commit(
+    base: ManifestFile | None, operation: Operation, facts: CommitFacts = FACTS
+) -> ManifestFile:
+    read_version = 0 if base is None else base.manifest.version
+    return apply(base, Transaction(read_version, "u", operation), facts)
+
+
+def table(**changes: object) -> ManifestFile:
+    """A table of fragments 0 and 1 with ten rows each."""
+    made = commit(None, Overwrite((NEW, NEW), SCHEMA))
+    return change(made, **changes)
+
+
+def change(file: ManifestFile, **changes: object) -> ManifestFile:
+    manifest = dataclasses.replace(file.manifest, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(file, manifest=manifest)
+
+
+def test_each_version_is_byte_for_byte_what_the_reference_implementation_makes(
+    history: list[tuple[bytes, ManifestFile]],
+) -> None:
+    base: ManifestFile | None = None
+    compared = 0
+    for data, theirs in history:
+        assert theirs.transaction is not None
+        transaction = Transaction.from_bytes(theirs.transaction)
+        assert theirs.manifest.timestamp_ns is not None
+        if not isinstance(transaction.operation, PreservedOperation):
+            facts = CommitFacts(
+                theirs.manifest.timestamp_ns,
+                "2.0",
+                theirs.manifest.uses_stable_row_ids,
+                WriterVersion("lance", "14.0.2"),
+            )
+            ours = apply(base, transaction, facts)
+            assert serialize_manifest_file(ours) == data
+            compared += 1
+        base = theirs
+    assert compared == 7
+
+
+def test_the_reference_implementation_reads_and_extends_what_we_commit(
+    table_copy: Path, manifests: Callable[[Path], list[Path]]
+) -> None:
+    newest = parse_manifest_file(manifests(table_copy)[-1].read_bytes())
+    (theirs,) = lance.fragment.write_fragments(
+        pa.table({"a": [7, 8, 9], "s": ["x", None, "z"]}), table_copy, data_storage_version="2.0"
+    )
+    (file,) = theirs.to_json()["files"]
+    stored = DataFile(
+        file["path"],
+        tuple(file["fields"]),
+        tuple(file["column_indices"]),
+        file["file_major_version"],
+        file["file_minor_version"],
+        file["file_size_bytes"],
+    )
+    append = Append((Fragment(0, (stored,), physical_rows=3),))
+    version = newest.manifest.version + 1
+    transaction = Transaction(
+        newest.manifest.version, "6d0e1e6c-0000-4000-8000-000000000001", append
+    )
+    made = apply(newest, transaction, FACTS)
+    (table_copy / manifest_path(version)).write_bytes(serialize_manifest_file(made))
+    (table_copy / "_transactions" / transaction.file_name).write_bytes(transaction.to_bytes())
+    (table_copy / "_versions" / "latest_version_hint.json").unlink()
+    found = lance.dataset(table_copy)
+    assert found.version == version
+    assert found.to_table()["a"].to_pylist() == [*range(10), 7, 8, 9]
+    assert found.read_transaction(version).uuid == transaction.uuid
+    ids = found.to_table(with_row_id=True)["_rowid"].to_pylist()
+    assert len(set(ids)) == 13
+    if newest.manifest.uses_stable_row_ids:
+        assert ids[-3:] == list(range(newest.manifest.next_row_id, newest.manifest.next_row_id + 3))
+        created = found.to_table(columns=["_row_created_at_version"])["_row_created_at_version"]
+        assert created.to_pylist()[-3:] == [version] * 3
+    lance.write_dataset(pa.table({"a": [1], "s": ["y"]}), table_copy, mode="append")
+    found.checkout_latest()
+    found.delete("s = 'z'")
+    found.optimize.compact_files()
+    assert found.to_table()["a"].to_pylist() == [*range(10), 7, 8, 1]
+
+
+def test_a_new_table_is_complete() -> None:
+    made = commit(None, Overwrite((NEW, NEW), SCHEMA))
+    assert made.manifest == Manifest(
+        version=1,
+        schema=SCHEMA,
+        fragments=FragmentList.of([NEW, dataclasses.replace(NEW, id=1)]),
+        timestamp_ns=FACTS.timestamp_ns,
+        max_fragment_id=1,
+        transaction_file="0-u.txn",
+        writer_version=WriterVersion("lance-core", __version__),
+        data_format=DataFormat("2.0"),
+    )
+    assert made.transaction == Transaction(0, "u", Overwrite((NEW, NEW), SCHEMA)).to_bytes()
+
+
+def test_an_empty_table_has_used_no_fragment_id() -> None:
+    made = commit(None, Overwrite((), SCHEMA), dataclasses.replace(FACTS, storage_version="2.1"))
+    assert made.manifest.max_fragment_id is None
+    assert made.manifest.data_format == DataFormat("2.1")
+    assert commit(made, Delete((), (), "")).manifest.max_fragment_id is None
+
+
+def test_only_an_overwrite_makes_a_table() -> None:
+    for operation in (Append((NEW,)), Delete((), (0,), "")):
+        with pytest.raises(InvalidInputError):
+            commit(None, operation)
+
+
+def test_appending_copies_the_bytes_of_existing_fragments() -> None:
+    base = table()
+    raw = [fragment + bytes.fromhex("fa07036e6577") for fragment in base.manifest.fragments.raw]
+    after = commit(change(base, fragments=FragmentList(raw)), Append((NEW,)))
+    assert after.manifest.fragments.raw[:2] == tuple(raw)
+    assert after.manifest.fragments[2].id == 2
+
+
+def test_what_an_operation_does_not_concern_is_carried_over() -> None:
+    carried = CarriedFields(None, b"\x08\x01", 3, bytes.fromhex("fa07036e6577"))
+    base = table(
+        config={"a": "b"},
+        table_metadata={"c": "d"},
+        base_paths=(BasePath(1, "/elsewhere", unknown=b""),),
+        branch="dev",
+        carried=carried,
+        flags=FeatureFlags(128, 128 | 32),
+        version_aux_data=9,
+    )
+    base = dataclasses.replace(base, index_section=b"\x0a\x00")
+    deletion = dataclasses.replace(NEW, deletion_file=DELETION)
+    for operation in (Append((NEW,)), Delete((deletion,), (), ""), Overwrite((), SCHEMA)):
+        after = commit(base, operation)
+        manifest = after.manifest
+        assert (manifest.config, manifest.table_metadata) == ({"a": "b"}, {"c": "d"})
+        assert (manifest.branch, manifest.carried) == ("dev", carried)
+        assert manifest.base_paths == base.manifest.base_paths
+        assert manifest.version_aux_data == 0
+        assert manifest.transaction_file == ""
+        kept = not isinstance(operation, Overwrite)
+        assert (after.index_section is not None) is kept
+        expected = 16 | (128 if kept else 0) | (1 if isinstance(operation, Delete) else 0)
+        assert manifest.flags == FeatureFlags(expected, expected | 8 | 32)
+    assert not writes_transaction_file(base)
+    assert writes_transaction_file(table())
+    assert writes_transaction_file(None)
+
+
+def test_fragment_and_row_ids_are_never_used_twice() -> None:
+    facts = dataclasses.replace(FACTS, stable_row_ids=True)
+    first = commit(None, Overwrite((NEW, NEW), SCHEMA), facts)
+    emptied = commit(first, Delete((), (0, 1), "true"))
+    assert len(emptied.manifest.fragments) == 0
+    appended = commit(emptied, Append((NEW,)))
+    overwritten = commit(appended, Overwrite((NEW,), SCHEMA))
+    ids, starts = [], []
+    for file in (first, emptied, appended, overwritten):
+        assert file.manifest.flags == FeatureFlags(2, 2)
+        for fragment in file.manifest.fragments:
+            assert isinstance(fragment.row_ids, bytes)
+            ids.append(fragment.id)
+            starts.append(int(RowIdSequence.from_bytes(fragment.row_ids, 10).slice(0, 1)[0]))
+    assert ids == [0, 1, 2, 3]
+    assert starts == [0, 10, 20, 30]
+    assert overwritten.manifest.next_row_id == 40
+
+
+def test_a_table_keeps_its_kind_of_row_ids() -> None:
+    after = commit(table(), Append((NEW,)), dataclasses.replace(FACTS, stable_row_ids=True))
+    assert not after.manifest.uses_stable_row_ids
+    assert after.manifest.fragments[2].row_ids is None
+
+
+def test_ids_follow_from_the_fragments_where_an_old_table_does_not_record_them() -> None:
+    base = table(max_fragment_id=None)
+    assert commit(base, Append((NEW,))).manifest.max_fragment_id == 2
+    assert commit(base, Delete((), (1,), "")).manifest.max_fragment_id == 1
+    understated = table(max_fragment_id=0)
+    assert commit(understated, Append((NEW,))).manifest.fragments[2].id == 2
+
+
+def test_a_delete_changes_deletion_files_and_nothing_else() -> None:
+    stale = Fragment(1, (dataclasses.replace(FILE, path="old"),), DELETION, 3)
+    after = commit(table(), Delete((stale,), (0,), "a = 1"))
+    (fragment,) = after.manifest.fragments
+    assert fragment == dataclasses.replace(NEW, id=1, deletion_file=DELETION)
+    assert after.manifest.flags == FeatureFlags(1, 1)
+    assert after.manifest.num_rows == 6
+    assert after.manifest.max_fragment_id == 1
+    again = commit(after, Append((NEW,)))
+    assert again.manifest.flags == FeatureFlags(1, 1)
+    assert commit(again, Delete((), (1,), "")).manifest.flags == FeatureFlags()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Delete((), (5,), ""),
+        Delete((dataclasses.replace(NEW, id=5, deletion_file=DELETION),), (), ""),
+        Delete((dataclasses.replace(NEW, id=1, deletion_file=DELETION),), (1,), ""),
+        Delete((dataclasses.replace(NEW, id=1, deletion_file=DELETION),) * 2, (), ""),
+        Delete((NEW,), (), ""),
+        Append((dataclasses.replace(NEW, deletion_file=DELETION),)),
+        Append((dataclasses.replace(NEW, id=1),)),
+        Append((dataclasses.replace(NEW, id=7), dataclasses.replace(NEW, id=7))),
+        Append((dataclasses.replace(NEW, id=1 << 32),)),
+        Append((dataclasses.replace(NEW, overlays=(b"",)),)),
+        Append((dataclasses.replace(NEW, files=(dataclasses.replace(FILE, column_indices=()),)),)),
+        Append(
+            (dataclasses.replace(NEW, files=(dataclasses.replace(FILE, file_minor_version=1),)),)
+        ),
+        Overwrite((), SCHEMA, {}, (BasePath(1, "/x"),)),
+    ],
+)
+def test_what_does_not_fit_the_table_is_refused(operation: Operation) -> None:
+    with pytest.raises(InvalidInputError):
+        commit(table(), operation)
+
+
+@pytest.mark.parametrize("path", ["../a.lance", "/a.lance", "", "a/../../b", "s3://b/k"])
+def test_no_commit_names_a_file_outside_of_the_table(path: str) -> None:
+    fragment = dataclasses.replace(NEW, files=(dataclasses.replace(FILE, path=path),))
+    for operation in (Append((fragment,)), Overwrite((fragment,), SCHEMA)):
+        with pytest.raises(InvalidPathError):
+            commit(table(), operation)
+
+
+def test_rows_must_be_counted_where_they_get_ids() -> None:
+    base = commit(None, Overwrite((NEW,), SCHEMA), dataclasses.replace(FACTS, stable_row_ids=True))
+    for wrong in (
+        dataclasses.replace(NEW, physical_rows=None),
+        dataclasses.replace(NEW, row_ids=RowIdSequence.from_range(0, 3).to_bytes()),
+    ):
+        with pytest.raises(InvalidInputError):
+            commit(base, Append((wrong,)))
+    exhausted = change(base, next_row_id=(1 << 64) - 5)
+    with pytest.raises(InvalidInputError, match="no row ids left"):
+        commit(exhausted, Append((NEW,)))
+    own = dataclasses.replace(NEW, row_ids=RowIdSequence.from_range(3, 10).to_bytes())
+    assert commit(base, Overwrite((own,), SCHEMA)).manifest.next_row_id == 10
+
+
+def test_an_overwrite_may_change_the_file_version_and_an_append_may_not() -> None:
+    newer = dataclasses.replace(NEW, files=(dataclasses.replace(FILE, file_minor_version=1),))
+    facts = dataclasses.replace(FACTS, storage_version="2.1")
+    assert commit(table(), Overwrite((newer,), SCHEMA), facts).manifest.storage_version == "2.1"
+    with pytest.raises(InvalidInputError, match=r"2\.1.*2\.0"):
+        commit(table(), Append((newer,)), facts)
+    with pytest.raises(InvalidInputError, match="unknown data storage version"):
+        commit(table(), Overwrite((), SCHEMA), dataclasses.replace(FACTS, storage_version="7"))
+
+
+def test_a_table_that_must_not_be_written_is_not_written() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="unsupported writer feature flags"):
+        commit(table(flags=FeatureFlags(0, 1 << 15)), Append((NEW,)))
+    with pytest.raises(UnsupportedFeatureError, match=r"2\.3"):
+        commit(table(data_format=DataFormat("2.3")), Append(()))
+    with pytest.raises(InvalidInputError, match="detached"):
+        commit(table(version=1 << 63), Append((NEW,)))
+
+
+def test_a_new_version_is_a_value_that_survives_its_file() -> None:
+    made = commit(table(), Append((NEW,)))
+    assert parse_manifest_file(serialize_manifest_file(made)) == made
+    assert feature_flags.describe(made.manifest.flags.reader) == ""
+
+
+def test_the_smallest_table_of_ours_is_read_by_the_reference_implementation(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    lance.write_dataset(pa.table({"a": [1, 2, 3]}), source, data_storage_version="2.0")
+    written = parse_manifest_file(min((source / "_versions").glob("*.manifest")).read_bytes())
+    fragments = [dataclasses.replace(f, id=0) for f in written.manifest.fragments]
+    for stable in (False, True):
+        target = tmp_path / f"target-{stable}"
+        shutil.copytree(source / "data", target / "data")
+        facts = dataclasses.replace(FACTS, stable_row_ids=stable)
+        made = commit(None, Overwrite(fragments, SCHEMA), facts)
+        path = target / manifest_path(1)
+        path.parent.mkdir()
+        path.write_bytes(serialize_manifest_file(made))
+        found = lance.dataset(target)
+        assert found.to_table().to_pydict() == {"a": [1, 2, 3]}
+        assert found.has_stable_row_ids is stable
+        assert json.loads(json.dumps(found.stats.dataset_stats()))["num_fragments"] == 1

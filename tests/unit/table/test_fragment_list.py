@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.table.data_file import DataFile, ExternalFile
+from lance_core.table.deletion_file import DeletionFile, DeletionFileType
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList
+
+FILE = DataFile("a.lance", (0, 1, -2), (0, -1, 2), 2, 0, 700)
+DELETION = DeletionFile(DeletionFileType.BITMAP, 7, 99, 3)
+
+
+def fragment(id_: int, **changes: object) -> Fragment:
+    made = Fragment(id_, (FILE,), physical_rows=10)
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+FULL = Fragment(
+    5,
+    (FILE, DataFile("b.lance", (2,), (0,), 0, 3, None, base_id=0)),
+    DELETION,
+    10,
+    b"ids",
+    ExternalFile("lineage", 3, 4),
+    b"",
+    (b"\x18\x07",),
+)
+
+
+def test_a_fragment_survives_serialization() -> None:
+    assert Fragment.from_bytes(FULL.to_bytes()) == FULL
+    assert Fragment.from_bytes(fragment(0).to_bytes()) == fragment(0)
+
+
+def test_counts_come_from_the_manifest_alone() -> None:
+    fragments = FragmentList.of([fragment(3), fragment(9, deletion_file=DELETION)])
+    counts = FragmentList(fragments.raw).counts
+    assert counts.ids == (3, 9)
+    assert (counts.num_physical_rows, counts.num_deleted_rows, counts.num_rows) == (20, 3, 17)
+    assert counts.has_deletion_files
+    assert [f.num_rows for f in fragments] == [10, 7]
+
+
+def test_unknown_counts_make_the_total_unknown() -> None:
+    unknown_deletions = dataclasses.replace(DELETION, num_deleted_rows=None)
+    for lacking in (fragment(1, physical_rows=None), fragment(1, deletion_file=unknown_deletions)):
+        fragments = FragmentList.of([fragment(0), lacking])
+        assert fragments.counts.num_rows is None
+        assert lacking.num_rows is None
+    assert FragmentList.of([lacking]).counts.has_deletion_files
+
+
+def test_more_deleted_rows_than_rows_are_corrupt() -> None:
+    wrong = fragment(1, physical_rows=2, deletion_file=DELETION)
+    with pytest.raises(CorruptFileError):
+        _ = wrong.num_rows
+    with pytest.raises(CorruptFileError, match=r"fragments\[1\]"):
+        _ = FragmentList.of([fragment(0), wrong]).counts
+
+
+def test_a_broken_fragment_is_named_by_its_place() -> None:
+    with pytest.raises(CorruptFileError, match=r"fragments\[1\]"):
+        _ = FragmentList([fragment(0).to_bytes(), b"\xff"]).counts
+
+
+def test_unchanged_fragments_keep_their_bytes() -> None:
+    raw = [fragment(i).to_bytes() + bytes.fromhex("fa07036e6577") for i in range(4)]
+    changed = fragment(2, deletion_file=DELETION)
+    after = FragmentList(raw).changed({2: changed}, {0})
+    assert after.raw == (raw[1], changed.to_bytes(), raw[3])
+    assert after.by_id(2) == changed
+    assert after.by_id(0) is None
+    joined = after + FragmentList(raw[:1])
+    assert joined.raw == (*after.raw, raw[0])
+    assert [f.id for f in joined] == [1, 2, 3, 0]
+
+
+def test_a_list_behaves_as_a_sequence() -> None:
+    fragments = FragmentList.of([fragment(i) for i in range(3)])
+    assert fragments[-1].id == 2
+    assert [f.id for f in fragments[1:]] == [1, 2]
+    assert FragmentList.of(fragments) is fragments
+    assert pickle.loads(pickle.dumps(fragments)) == fragments
+    with pytest.raises(IndexError):
+        fragments[3]
+
+
+def test_a_file_maps_fields_to_columns_but_not_unused_ones() -> None:
+    assert FILE.columns() == {0: 0}
+    assert FILE.is_live
+    assert not dataclasses.replace(FILE, fields=(-2,), column_indices=(0,)).is_live
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns"),
+    [((0, 1), (0,)), ((0,), ()), ((0, 0), (0, 1)), ((0, 1), (2, 2)), ((0,), (-5,))],
+)
+def test_fields_and_columns_that_do_not_fit_are_corrupt(
+    fields: tuple[int, ...], columns: tuple[int, ...]
+) -> None:
+    with pytest.raises(CorruptFileError, match=r"a\.lance"):
+        dataclasses.replace(FILE, fields=fields, column_indices=columns).columns()
+
+
+@pytest.mark.parametrize(
+    ("pair", "name"),
+    [
+        ((0, 0), "0.1"),
+        ((0, 2), "0.1"),
+        ((0, 3), "2.0"),
+        ((2, 0), "2.0"),
+        ((2, 2), "2.2"),
+        ((9, 1), "9.1"),
+    ],
+)
+def test_version_pairs_have_names(pair: tuple[int, int], name: str) -> None:
+    file = dataclasses.replace(FILE, file_major_version=pair[0], file_minor_version=pair[1])
+    assert file.file_version == name
+
+
+def test_the_later_file_of_a_field_wins() -> None:
+    old = DataFile("old", (0, 1), (0, 1), 2, 0)
+    new = DataFile("new", (1, -2), (0, 1), 2, 0)
+    found = Fragment(0, (old, new)).file_of_field()
+    assert {field: file.path for field, file in found.items()} == {0: "old", 1: "new"}
+
+
+def test_files_are_found_inside_of_the_table_only() -> None:
+    assert FILE.store_path() == "data/a.lance"
+    assert DELETION.store_path(5) == "_deletions/5-7-99.bin"
+    with pytest.raises(UnsupportedFeatureError, match="base path 0"):
+        dataclasses.replace(FILE, base_id=0).store_path()
+    with pytest.raises(UnsupportedFeatureError, match="base path 0"):
+        dataclasses.replace(DELETION, base_id=0).store_path(5)
+    for wrong in ("../a", "/a", ""):
+        with pytest.raises(CorruptFileError, match=r"DataFile\.path"):
+            dataclasses.replace(FILE, path=wrong).store_path()
+        with pytest.raises(CorruptFileError, match=r"ExternalFile\.path"):
+            ExternalFile(wrong, 0, 0).store_path()
+
+
+def test_a_deletion_file_of_a_newer_type_is_unsupported() -> None:
+    data = FULL.to_bytes().replace(b"\x08\x01\x10\x07\x18c", b"\x08\x02\x10\x07\x18c")
+    with pytest.raises(UnsupportedFeatureError, match="type 2"):
+        Fragment.from_bytes(data)

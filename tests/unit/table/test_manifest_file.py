@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import lance
+import pytest
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from lance_core._pb import table_pb2
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.field import DictionaryValues
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList
+from lance_core.table.manifest import Manifest, join, split
+from lance_core.table.manifest_file import (
+    ManifestFile,
+    parse_manifest_file,
+    serialize_manifest_file,
+)
+
+UNKNOWN = bytes.fromhex("fa07036e6577")
+"""Field 127, three bytes: "new"."""
+
+
+def message_of(data: bytes) -> tuple[table_pb2.Manifest, bytes]:
+    """The manifest of a file, and what is in front of it."""
+    position = struct.unpack_from("<Q", data, len(data) - 16)[0]
+    return table_pb2.Manifest.FromString(data[position + 4 : -16]), data[:position]
+
+
+def file_of(message: table_pb2.Manifest, before: bytes = b"", minor: int = 2) -> bytes:
+    body = message.SerializeToString()
+    tail = struct.pack("<QHH4s", len(before), 0, minor, b"LANC")
+    return before + struct.pack("<I", len(body)) + body + tail
+
+
+def minimal() -> table_pb2.Manifest:
+    message = table_pb2.Manifest(version=1)
+    message.fields.add(name="a", id=0, parent_id=-1, logical_type="int64")
+    return message
+
+
+def test_a_foreign_manifest_is_written_back_byte_for_byte(
+    history: list[tuple[bytes, ManifestFile]],
+) -> None:
+    assert len(history) == 9
+    for data, file in history:
+        assert serialize_manifest_file(file) == data
+
+
+def test_every_part_of_a_foreign_manifest_is_understood(
+    history: list[tuple[bytes, ManifestFile]],
+) -> None:
+    for number, (data, file) in enumerate(history, start=1):
+        manifest = file.manifest
+        assert manifest.version == number
+        assert file.transaction is not None
+        assert manifest.carried.unknown == b""
+        assert manifest.storage_version == "2.0"
+        assert manifest.writer_version is not None
+        assert manifest.writer_version.library == "lance"
+        message, _ = message_of(data)
+        assert not UnknownFieldSet(message)
+        assert list(manifest.fragments) == list(map(Fragment.from_proto, message.fragments))
+    with_index = history[5][1]
+    assert with_index.index_section is not None
+
+
+def test_the_reference_implementation_opens_what_is_written_back(
+    table_copy: Path,
+    history: list[tuple[bytes, ManifestFile]],
+    manifests: Callable[[Path], list[Path]],
+) -> None:
+    expected = lance.dataset(table_copy)
+    versions = [(v["version"], v["timestamp"]) for v in expected.versions()]
+    rows = expected.to_table()
+    for path, (_, file) in zip(manifests(table_copy), history, strict=True):
+        moved = dataclasses.replace(
+            file, manifest=dataclasses.replace(file.manifest, table_metadata={"by": "us"})
+        )
+        path.write_bytes(serialize_manifest_file(moved))
+    found = lance.dataset(table_copy)
+    assert [(v["version"], v["timestamp"]) for v in found.versions()] == versions
+    assert found.to_table() == rows
+    assert len(found.describe_indices()) == len(expected.describe_indices())
+    assert found.read_transaction(3) is not None
+
+
+def test_unknown_fields_at_every_level_survive_rewriting() -> None:
+    message = minimal()
+    fragment = message.fragments.add(id=4, physical_rows=3)
+    file = fragment.files.add(path="a.lance", fields=[0], column_indices=[0])
+    file.file_major_version = 2
+    fragment.deletion_file.num_deleted_rows = 1
+    fragment.external_row_ids.path = "ids"
+    message.writer_version.library = "other"
+    message.data_format.version = "2.0"
+    message.base_paths.add(id=1, path="/x")
+    message.clustering = b"\x08\x01"
+    message.max_clustering_id = 9
+    message.max_allocated_field_id = 0
+    parts = [
+        message, message.fields[0], fragment, file, fragment.deletion_file,
+        fragment.external_row_ids, message.writer_version, message.data_format,
+        message.base_paths[0],
+    ]  # fmt: skip
+    for part in parts:
+        part.MergeFromString(UNKNOWN)
+    data = file_of(message)
+    parsed = parse_manifest_file(data)
+    decoded = dataclasses.replace(
+        parsed.manifest,
+        fragments=FragmentList(fragment.to_bytes() for fragment in parsed.manifest.fragments),
+    )
+    again, _ = message_of(serialize_manifest_file(ManifestFile(decoded)))
+    message.data_format.file_format = "lance"
+    assert again.SerializeToString(deterministic=True) == message.SerializeToString(
+        deterministic=True
+    )
+    assert again.SerializeToString().count(UNKNOWN) == len(parts)
+
+
+def test_fragments_are_not_decoded_before_they_are_looked_at() -> None:
+    message = minimal()
+    message.fragments.add(id=1)
+    body = message.SerializeToString().replace(
+        message.fragments[0].SerializeToString(), b"\xff\xff"
+    )
+    manifest = split(body)[1]
+    assert len(manifest) == 1
+    assert b"\x12\x02\xff\xff" in join(minimal(), manifest)
+    with pytest.raises(CorruptFileError):
+        manifest[0]
+
+
+@pytest.mark.parametrize("minor", [1, 2, 9])
+def test_any_minor_version_and_anything_in_front_is_accepted(minor: int) -> None:
+    file = parse_manifest_file(file_of(minimal(), b"something else", minor))
+    assert file == parse_manifest_file(file_of(minimal()))
+
+
+@pytest.mark.parametrize("name", ["transaction_section", "transaction_section_deprecated"])
+def test_the_transaction_is_found_by_its_old_and_its_new_position(name: str) -> None:
+    message = minimal()
+    setattr(message, name, 3)
+    file = parse_manifest_file(file_of(message, b"???\x02\x00\x00\x00ab"))
+    assert file.transaction == b"ab"
+    written, before = message_of(serialize_manifest_file(file))
+    assert (written.transaction_section, before) == (0, b"\x02\x00\x00\x00ab")
+    assert not written.HasField("transaction_section_deprecated")
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "text"),
+    [
+        (b"", CorruptFileError, "too short"),
+        (b"x" * 40, CorruptFileError, "LANC"),
+        (struct.pack("<QHH4s", 0, 0, 2, b"LANC"), CorruptFileError, "too short"),
+        (
+            bytes(8) + struct.pack("<QHH4s", 1 << 60, 0, 2, b"LANC"),
+            CorruptFileError,
+            "past the end",
+        ),
+        (b"\xff" * 8 + struct.pack("<QHH4s", 0, 0, 2, b"LANC"), CorruptFileError, "past the end"),
+        (bytes(8) + struct.pack("<QHH4s", 0, 0, 2, b"LANC"), CorruptFileError, "tail begins"),
+        (bytes(4) + struct.pack("<QHH4s", 0, 3, 0, b"LANC"), UnsupportedFeatureError, "version 3"),
+        (
+            struct.pack("<I", 2) + b"\x0a\x05" + struct.pack("<QHH4s", 0, 0, 2, b"LANC"),
+            CorruptFileError,
+            "not a",
+        ),
+    ],
+)
+def test_broken_framing_is_named(data: bytes, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        parse_manifest_file(data, "_versions/1.manifest")
+
+
+@pytest.mark.parametrize("name", ["index_section", "transaction_section"])
+@pytest.mark.parametrize("position", [1, 1 << 40])
+def test_a_section_outside_of_the_file_is_corrupt(name: str, position: int) -> None:
+    message = minimal()
+    setattr(message, name, position)
+    with pytest.raises(CorruptFileError) as caught:
+        parse_manifest_file(file_of(message, b"\xff\xff\xff\xff\xff"), "p")
+    assert caught.value.path == "p"
+    assert caught.value.field == f"Manifest.{name}"
+
+
+def test_features_are_checked_before_anything_is_interpreted() -> None:
+    message = table_pb2.Manifest(version=1, reader_feature_flags=64)
+    message.fields.add(name="a", id=0, parent_id=7, logical_type="from the future")
+    with pytest.raises(UnsupportedFeatureError, match="bit 6"):
+        parse_manifest_file(file_of(message))
+
+
+def test_fragments_stored_elsewhere_are_refused_and_an_empty_tree_is_not() -> None:
+    message = minimal()
+    message.fragment_tree = b""
+    assert len(parse_manifest_file(file_of(message)).manifest.fragments) == 0
+    message.fragment_tree = b"\x08\x01"
+    with pytest.raises(UnsupportedFeatureError, match="outside of the manifest"):
+        parse_manifest_file(file_of(message))
+
+
+def test_a_time_that_is_none_is_corrupt_where_it_is_used() -> None:
+    message = minimal()
+    message.timestamp.seconds = 1 << 60
+    manifest = parse_manifest_file(file_of(message)).manifest
+    with pytest.raises(CorruptFileError):
+        _ = manifest.timestamp
+    message.timestamp.nanos = -1
+    with pytest.raises(CorruptFileError):
+        parse_manifest_file(file_of(message))
+
+
+def test_dictionary_values_in_the_manifest_file_are_not_lost_by_rewriting() -> None:
+    manifest = parse_manifest_file(file_of(minimal())).manifest
+    (field,) = manifest.schema.fields
+    field = dataclasses.replace(field, dictionary=DictionaryValues(2, 5))
+    schema = dataclasses.replace(manifest.schema, fields=(field,))
+    with pytest.raises(UnsupportedFeatureError, match="dictionary"):
+        serialize_manifest_file(ManifestFile(dataclasses.replace(manifest, schema=schema)))
+
+
+def test_a_manifest_can_be_pickled(history: list[tuple[bytes, ManifestFile]]) -> None:
+    for _, file in history:
+        assert pickle.loads(pickle.dumps(file)) == file
+
+
+def test_damaged_manifests_give_values_or_typed_errors(
+    history: list[tuple[bytes, ManifestFile]],
+    survives_mutation: Callable[[Callable[[bytes], object], bytes, int], None],
+) -> None:
+    def use(data: bytes) -> None:
+        file = parse_manifest_file(data, "m")
+        _ = list(file.manifest.fragments), file.manifest.num_rows
+        _ = file.manifest.storage_version, file.manifest.timestamp
+        serialize_manifest_file(file)
+
+    for data, _ in (history[2], history[5], history[8]):
+        survives_mutation(use, data, 400)
+
+
+def test_a_manifest_says_when_it_was_made(history: list[tuple[bytes, ManifestFile]]) -> None:
+    times = [file.manifest.timestamp for _, file in history]
+    assert None not in times
+    assert times == sorted(times)  # type: ignore[type-var]
+    assert Manifest(1, history[0][1].manifest.schema).timestamp is None
