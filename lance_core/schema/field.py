@@ -115,9 +115,14 @@ class Field:
         """The Arrow type that users see, with registered extension types. Raises as `to_arrow`."""
         return self.to_arrow().type
 
+    @property
+    def _may_be_null(self) -> bool:
+        """Nullability in Arrow, where a field of type null is always nullable."""
+        return self.nullable or self.logical_type == "null"
+
     def storage_field(self) -> pa.Field:
         """The field as files hold it: `storage_type`, and no metadata."""
-        return pa.field(self.name, self.storage_type, self.nullable)
+        return pa.field(self.name, self.storage_type, self._may_be_null)
 
     def to_arrow(self) -> pa.Field:
         """The field as users see it. Raises as `storage_type` does."""
@@ -134,9 +139,9 @@ class Field:
         elif self.logical_type.startswith("fixed_size_list:"):
             arrow = _with_bfloat16_items(arrow, self.logical_type)
         if not marks:
-            return pa.field(self.name, arrow, self.nullable)
+            return pa.field(self.name, arrow, self._may_be_null)
         encoded = {_encoded(key): _encoded(value) for key, value in marks.items()}
-        plain = pa.field(self.name, arrow, self.nullable, metadata=encoded)
+        plain = pa.field(self.name, arrow, self._may_be_null, metadata=encoded)
         return extension.resolved(plain) if extension.NAME_KEY in marks else plain
 
     def _nested_type(self, children: list[pa.Field]) -> pa.DataType:
@@ -164,6 +169,8 @@ class Field:
             )
         key, value = entries.type.field(0), entries.type.field(1)
         # Arrow has fixed names here, whatever the schema calls the two fields.
+        if pa.types.is_null(key.type):
+            raise CorruptFileError("the keys of a map are all null", field=self.name)
         return pa.map_(key.with_name("key").with_nullable(False), value.with_name("value"))
 
     def _only(self, children: list[pa.Field]) -> pa.Field:

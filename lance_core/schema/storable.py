@@ -83,13 +83,16 @@ def _blob(field: Field, version: str) -> str:
 
 
 def _packed(field: Field, version: str) -> str:
-    if not field.is_packed_struct or version != "2.0":
+    if not field.is_packed_struct:
         return ""
     for child in field.children:
         arrow = child.storage_type
+        in_list = pa.types.is_fixed_size_list(arrow)
         while pa.types.is_fixed_size_list(arrow):
             arrow = arrow.value_type
-        if not _has_fixed_width(arrow) or pa.types.is_boolean(arrow):
+        variable = not _has_fixed_width(arrow)
+        never = pa.types.is_boolean(arrow) or pa.types.is_struct(arrow)
+        if never or (variable and version < "2.2") or (in_list and version == "2.1"):
             return f"packed structs with a member of type {child.storage_type}"
     return ""
 

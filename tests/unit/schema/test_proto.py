@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lance_core._pb import file_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -119,6 +121,51 @@ def test_parts_of_a_blob_description_need_no_ids() -> None:
     schema = Schema.from_proto([blob, *parts, message("z", 3)])
     assert [field.name for field in schema.fields[0].children] == ["kind", "size"]
     assert schema.to_proto() == [blob, *parts, message("z", 3)]
+
+
+PARTS = ["list", "struct", "map", "fixed_size_list", "dict", "decimal", "timestamp", "json", "null"]
+PARTS += ["int8", "string", "lance.bfloat16", "128", "2", "0", "-1", "us", "-", "false", "", "\0"]
+GOOD = ["struct", "struct", "null", "int8", "json", "fixed_size_list:int8:2", "decimal:128:5:2"]
+MARKS = ["arrow.uuid", "arrow.json", "arrow.fixed_shape_tensor", "arrow.opaque", "\0"]
+
+
+@st.composite
+def field_lists(draw: st.DrawFn) -> list[file_pb2.Field]:
+    """Lists that are nearly right: mostly nested types over earlier parents."""
+    made: list[file_pb2.Field] = []
+    for id_ in range(draw(st.integers(1, 6))):
+        if draw(st.integers(0, 5)):
+            text = draw(st.sampled_from(GOOD))
+            structs = [m.id for m in made if m.logical_type == "struct"]
+            parent = draw(st.sampled_from([-1, *structs]))
+        else:
+            text = ":".join(draw(st.lists(st.sampled_from(PARTS), max_size=5)))
+            parent = draw(st.integers(-3, 7))
+        field = message(
+            draw(st.sampled_from("ab")), id_, parent, text, nullable=draw(st.booleans())
+        )
+        if draw(st.booleans()):
+            field.extension_name = draw(st.sampled_from(MARKS))
+            field.metadata["ARROW:extension:metadata"] = draw(st.binary(max_size=4))
+        made.append(field)
+    return made
+
+
+@settings(deadline=None, max_examples=500)
+@given(field_lists())
+def test_any_list_is_a_schema_or_a_typed_error(messages: list[file_pb2.Field]) -> None:
+    try:
+        schema = Schema.from_proto(messages)
+    except (CorruptFileError, UnsupportedFeatureError):
+        return
+    again = Schema.from_proto(schema.to_proto())
+    assert again == schema
+    assert again.to_arrow().names == schema.storage_schema().names
+
+
+def test_a_required_field_of_type_null_is_nullable_in_arrow() -> None:
+    schema = Schema.from_proto([message("n", 0, text="null")])
+    assert schema.to_arrow() == pa.schema([("n", pa.null())])
 
 
 def test_field_is_a_plain_value() -> None:
