@@ -1,0 +1,55 @@
+"""The built-in plugin: the stores, handlers and encodings that come with every installation.
+
+They are offered through the same hooks as everybody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.rename import RenameCommitHandler
+from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.encodings import v2_0
+from lance_core.hookspecs import CommitHandlerSpec, EncodingSpec, ObjectStoreSpec, hookimpl
+from lance_core.store import memory
+from lance_core.store.local import store as local
+
+
+@hookimpl
+def lance_object_stores() -> Iterable[ObjectStoreSpec]:
+    """Local files and memory."""
+    return [
+        ObjectStoreSpec("file", ("file",), local.open_local, local.CAPABILITIES),
+        ObjectStoreSpec("memory", ("memory",), memory.open_memory, memory.CAPABILITIES),
+    ]
+
+
+@hookimpl
+def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
+    """Put-if-absent, rename-if-absent, and none of both."""
+    return [
+        CommitHandlerSpec(
+            name="put-if-absent",
+            factory=lambda store, *_: PutIfAbsentCommitHandler(store),
+            requires=frozenset({"put_if_absent", "strong_reads"}),
+            rank=100,
+        ),
+        CommitHandlerSpec(
+            name="rename",
+            factory=lambda store, *_: RenameCommitHandler(store),
+            requires=frozenset({"rename_if_absent", "strong_reads"}),
+            rank=50,
+        ),
+        CommitHandlerSpec(
+            name="unsafe",
+            factory=lambda store, *_: UnsafeCommitHandler(store),
+            multi_writer=False,
+        ),
+    ]
+
+
+@hookimpl
+def lance_encodings() -> Iterable[EncodingSpec]:
+    """The encodings of file version 2.0."""
+    return v2_0.specs()

@@ -1,0 +1,1 @@
+"""How a version becomes the version."""

@@ -1,0 +1,151 @@
+"""The commit contract: how the manifest of a version is found, and how it comes to be.
+
+A `CommitHandler` serves one table. Whoever implements one writes down how a manifest becomes *the*
+manifest of its version, atomically among any number of writers, and where manifests are found.
+Everything else (reading what others committed, settling doubtful outcomes, retries) is common to
+all handlers and lives in the other modules of this package.
+
+How `CommitHandler.commit` ends is how every conditional call of a store ends: returning means
+*applied*; `ObjectExistsError` means that this version exists, written by another or by an earlier
+sending of this very candidate; any other `StoreError` but `OutcomeUnknownError` means *not
+applied*; everything else means *unknown*. The caller finds out which it was, see
+`lance_core.commits.outcome`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lance_core.commits.surroundings import Surroundings
+from lance_core.store.base import ObjectStore
+from lance_core.store.config import Secret
+from lance_core.store.uri import StoreUrl
+from lance_core.table.paths import NamingScheme, manifest_path
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLocation:
+    """Where the manifest of a version is.
+
+    ``size`` in bytes and ``etag`` are None if finding the manifest did not tell them.
+    """
+
+    version: int
+    path: str
+    naming: NamingScheme
+    size: int | None = None
+    etag: str | None = None
+
+    def contradicts(self, other: ManifestLocation) -> bool:
+        """True if these are certainly two different manifests, by what is known of both.
+
+        A table that was dropped and made again has versions of the same numbers.
+        """
+        return (
+            (self.version, self.path) != (other.version, other.path)
+            or (None not in (self.size, other.size) and self.size != other.size)
+            or (None not in (self.etag, other.etag) and self.etag != other.etag)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A manifest that is to become a version.
+
+    Sending the same candidate again is allowed and must not make a second version: its ``version``
+    is in the manifest, and its ``transaction_uuid`` tells it from everybody else's.
+    """
+
+    version: int
+    naming: NamingScheme
+    data: bytes
+    """The manifest file."""
+    transaction_uuid: str
+    transaction: bytes
+    """The serialised transaction, as it stands in ``data``: the intent, byte by byte."""
+
+    @property
+    def path(self) -> str:
+        """Where a manifest of this version belongs."""
+        return manifest_path(self.version, self.naming)
+
+    @property
+    def location(self) -> ManifestLocation:
+        """What becomes of the candidate once it is applied."""
+        return ManifestLocation(self.version, self.path, self.naming, len(self.data))
+
+
+class CommitHandler(ABC):
+    """Finds and makes versions of one table. Methods are thread-safe and block."""
+
+    @abstractmethod
+    def latest(self) -> ManifestLocation | None:
+        """The newest attached version, or None if there is no table.
+
+        Sees every commit that returned before the call. Raises `CorruptFileError` if manifests
+        are named by two schemes.
+        """
+
+    @abstractmethod
+    def locate(self, version: int) -> ManifestLocation:
+        """Where a version, detached ones included, is; `DatasetNotFoundError` if it is not."""
+
+    @abstractmethod
+    def list_versions(self) -> Sequence[ManifestLocation]:
+        """All attached versions, oldest first."""
+
+    @abstractmethod
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        """Make ``candidate`` the manifest of its version, or raise; see the module for how."""
+
+    def discard(self, candidate: Candidate) -> None:
+        """Remove what `commit` left beside the versions.
+
+        Called only once it is certain that nothing of ``candidate`` will ever be needed: it lost,
+        or its manifest is in place. Failing is harmless; cleanup removes what stays.
+        """
+        return
+
+
+HandlerFactory: TypeAlias = Callable[
+    [ObjectStore, StoreUrl, Mapping[str, "str | Secret"], Surroundings], CommitHandler
+]
+"""Makes a handler of a store rooted at the table, the table's URL, the caller's options and the
+outside world."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitHandlerSpec:
+    """Describes a commit handler.
+
+    ``requires``: names of fields of `StoreCapabilities` that the store must guarantee.
+    ``url_suffix``: what stands after ``+`` in URLs that ask for this handler; a handler that has
+    one is only used when asked for.
+    ``rank``: of several handlers that fit, the one with the highest rank is chosen.
+    ``multi_writer``: False if two writers at a time may lose a commit; such a handler is only used
+    when asked for by name.
+    ``factory``: a `HandlerFactory`, or ``"module:attribute"`` of one.
+    """
+
+    name: str
+    factory: HandlerFactory | str
+    requires: frozenset[str] = frozenset()
+    url_suffix: str | None = None
+    rank: int = 0
+    multi_writer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestStoreSpec:
+    """Describes a key-value back-end for the external manifest protocol.
+
+    ``url_suffix``: what stands after ``+`` in URLs that ask for it. ``factory``, or
+    ``"module:attribute"`` of it, makes the back-end from the table's URL and the caller's options.
+    """
+
+    name: str
+    url_suffix: str
+    factory: Callable[[StoreUrl, Mapping[str, str | Secret]], object] | str

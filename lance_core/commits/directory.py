@@ -1,0 +1,36 @@
+"""A handler whose versions are the manifests in the table's own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.latest import list_manifests, locate_manifest, newest_manifest
+from lance_core.errors import NoSafeCommitHandlerError
+from lance_core.store.base import ObjectStore
+
+
+class DirectoryCommitHandler(CommitHandler):
+    """Finds versions by listing; a subclass says how `commit` makes one.
+
+    Needs a store whose listings show every write that returned before them.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store = store
+
+    def latest(self) -> ManifestLocation | None:
+        return newest_manifest(self.store)
+
+    def locate(self, version: int) -> ManifestLocation:
+        return locate_manifest(self.store, version)
+
+    def list_versions(self) -> Sequence[ManifestLocation]:
+        return list_manifests(self.store)
+
+
+class ReadOnlyCommitHandler(DirectoryCommitHandler):
+    """Finds versions, makes none."""
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        raise NoSafeCommitHandlerError(f"version {candidate.version}: this handler only reads")

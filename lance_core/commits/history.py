@@ -1,0 +1,53 @@
+"""Reading versions and the transactions that led to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core.commits.base import ManifestLocation
+from lance_core.errors import DatasetNotFoundError, ObjectNotFoundError
+from lance_core.store.base import ObjectStore
+from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
+from lance_core.table.paths import transaction_path
+from lance_core.table.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """A version of a table, read or just committed, and where it is."""
+
+    file: ManifestFile
+    location: ManifestLocation
+
+
+def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
+    """Read a manifest; `DatasetNotFoundError` if it is gone."""
+    try:
+        data = store.get(location.path)
+    except ObjectNotFoundError as error:
+        raise DatasetNotFoundError(f"version {location.version} is not there any more") from error
+    return Version(parse_manifest_file(data, location.path), location)
+
+
+def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None:
+    """What led to a version, None if that was not recorded or is not there any more.
+
+    The manifest's own section counts; the transaction file is read if there is none. Raises
+    `CorruptFileError` if what is there is no transaction.
+    """
+    if file.transaction is not None:
+        return Transaction.from_bytes(file.transaction)
+    name = file.manifest.transaction_file
+    if not name:
+        return None
+    path = transaction_path(name)
+    try:
+        data = store.get(path)
+    except ObjectNotFoundError:
+        return None
+    return Transaction.from_bytes(data.to_pybytes(), path)
+
+
+def read_transaction(store: ObjectStore, location: ManifestLocation) -> Transaction | None:
+    """What led to the version at ``location``; see `read_version` and `transaction_of`."""
+    return transaction_of(store, read_version(store, location).file)

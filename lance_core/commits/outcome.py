@@ -1,0 +1,154 @@
+"""Settling what became of a commit: committed, lost to another writer, or unknown.
+
+A conditional write that reports "exists" may have met the object that an earlier sending of the
+same write left behind, and one that reports nothing may have been applied. So neither is believed:
+the manifest that holds the version is read, and whoever's transaction is in it has committed.
+Sending the same candidate again is harmless, and it is the only way to learn more when nothing is
+there yet: an unanswered write may still land.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+
+import pyarrow as pa
+
+from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.surroundings import Surroundings
+from lance_core.errors import (
+    CommitError,
+    CommitUnknownError,
+    InvalidInputError,
+    NoSafeCommitHandlerError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PluginError,
+    StoreError,
+    UnsupportedFeatureError,
+)
+from lance_core.store.base import ObjectStore
+from lance_core.table.manifest_file import parse_manifest_file
+
+SENDINGS = 4
+"""How often one candidate is sent before its fate is called unknown."""
+
+FIRST_PAUSE = 0.1
+"""Seconds, at most, before the second sending; doubled for each further one."""
+
+NEVER_SENT = (
+    InvalidInputError,
+    NoSafeCommitHandlerError,
+    PluginError,
+    UnsupportedFeatureError,
+)
+"""Errors that say that nothing was tried."""
+
+
+class Holder(enum.Enum):
+    """Who holds a version."""
+
+    WE = enum.auto()
+    ANOTHER = enum.auto()
+    NOBODY = enum.auto()
+    UNREADABLE = enum.auto()
+
+
+def publish(
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
+) -> ManifestLocation | None:
+    """Make ``candidate`` its version: where it is, or None if another commit holds the version.
+
+    Raises `CommitUnknownError` if it can be neither confirmed nor excluded, `CommitError` if the
+    store refused it for good, and what `NEVER_SENT` lists. In all cases but *unknown* the handler
+    is told to discard what it left.
+    """
+    try:
+        location = _settled(handler, store, candidate, surroundings)
+    except CommitUnknownError:
+        raise
+    except Exception:
+        discard(handler, candidate)
+        raise
+    if location is None:
+        discard(handler, candidate)
+    return location
+
+
+def discard(handler: CommitHandler, candidate: Candidate) -> None:
+    """Have the handler remove its leftovers; what cannot be removed is left to cleanup."""
+    with contextlib.suppress(Exception):  # the outcome is certain, and it is what matters
+        handler.discard(candidate)
+
+
+def _settled(
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
+) -> ManifestLocation | None:
+    in_doubt = False
+    cause: Exception | None = None
+    for sending in range(SENDINGS):
+        if sending:
+            surroundings.sleep(FIRST_PAUSE * 2 ** (sending - 1) * surroundings.random())
+        try:
+            return handler.commit(candidate)
+        except NEVER_SENT as error:
+            if in_doubt:
+                raise _unknown(candidate, error) from error
+            raise
+        except Exception as error:
+            cause = error
+            if _was_refused(error) and not in_doubt:
+                continue
+        holder, location = who_holds(handler, store, candidate)
+        if holder is Holder.ANOTHER:
+            return None
+        if holder is Holder.WE:
+            discard(handler, candidate)
+            return location
+        in_doubt = True
+    if in_doubt:
+        raise _unknown(candidate, cause) from cause
+    raise CommitError(
+        f"version {candidate.version} was not committed, the store refused it: {cause}"
+    ) from cause
+
+
+def _was_refused(error: Exception) -> bool:
+    """True if ``error`` proves that this sending was not applied, nor an earlier one was met."""
+    return isinstance(error, StoreError | NotFoundError) and not isinstance(
+        error, OutcomeUnknownError
+    )
+
+
+def who_holds(
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate
+) -> tuple[Holder, ManifestLocation | None]:
+    """Whose commit the candidate's version is, and where it is if it is ours.
+
+    Ours means the same transaction, byte by byte: a uuid alone could have been used twice.
+    """
+    try:
+        location = handler.locate(candidate.version)
+        data = store.get(location.path)
+        if data.equals(pa.py_buffer(candidate.data)):
+            return Holder.WE, location
+        transaction = parse_manifest_file(data, location.path).transaction
+    except NotFoundError:
+        return Holder.NOBODY, None
+    except UnsupportedFeatureError:
+        return Holder.ANOTHER, None  # we write no manifest that we cannot read
+    except Exception:
+        return Holder.UNREADABLE, None
+    if transaction == candidate.transaction:
+        return Holder.WE, location
+    return Holder.ANOTHER, None
+
+
+def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownError:
+    return CommitUnknownError(
+        f"whether version {candidate.version} was committed is unknown: {cause}. It was, exactly "
+        f"if the manifest of that version carries transaction {candidate.transaction_uuid}; "
+        "keep all files until then",
+        candidate.transaction_uuid,
+        candidate.version,
+    )

@@ -1,0 +1,107 @@
+"""Every hook of this project, in one file: whoever writes a plugin starts here.
+
+A plugin is a module (or any object) with functions named as below and marked with `hookimpl`. A
+distribution makes its plugin known by an entry point::
+
+    [project.entry-points.lance_core]
+    vault = "lance_core_vault"
+
+All hooks are providers: they take no arguments, are called once, when a process first looks
+something up, and return descriptors. Descriptors are immutable and cheap: the entry module imports
+no SDK; the ``factory`` of a descriptor, which may be text of the form ``"module:attribute"``, does
+so when it is needed. The built-in stores, handlers and encodings come through the same hooks
+(`lance_core.builtin`).
+
+A plugin that raises, offers something else than descriptors or has a hook that is not in this file
+is left out as a whole and reported to whoever asks for something that is not there. Two providers
+of one key are an error when the key is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pluggy
+
+from lance_core.commits.base import (
+    Candidate,
+    CommitHandler,
+    CommitHandlerSpec,
+    ManifestLocation,
+    ManifestStoreSpec,
+)
+from lance_core.commits.surroundings import Surroundings
+from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.store.base import ObjectStore, StoreCapabilities
+from lance_core.store.spec import ObjectStoreSpec
+from lance_core.store.uri import StoreUrl
+
+__all__ = [
+    "Candidate",
+    "CommitHandler",
+    "CommitHandlerSpec",
+    "EncodingFamily",
+    "EncodingSpec",
+    "ManifestLocation",
+    "ManifestStoreSpec",
+    "ObjectStore",
+    "ObjectStoreSpec",
+    "StoreCapabilities",
+    "StoreUrl",
+    "Surroundings",
+    "hookimpl",
+    "hookspec",
+    "lance_commit_handlers",
+    "lance_encodings",
+    "lance_manifest_stores",
+    "lance_object_stores",
+]
+
+PROJECT = "lance_core"
+"""Name of the pluggy project and of the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function of a plugin as the implementation of the hook that has its name."""
+
+
+@hookspec
+def lance_object_stores() -> Iterable[ObjectStoreSpec]:
+    """Stores, by URL scheme.
+
+    ``ObjectStoreSpec.schemes`` are the keys. The factory is called with the parsed URL of a table
+    and the options, aliases resolved and secrets wrapped, and returns a store rooted at that URL.
+    Importing and calling it happens when a URL with such a scheme is first opened.
+    """
+    return ()
+
+
+@hookspec
+def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
+    """Ways of making a version *the* version, by name and by URL suffix.
+
+    A handler with a ``url_suffix`` serves ``scheme+suffix://`` URLs and is never chosen without
+    being asked for. One without is chosen for every table whose store guarantees what it
+    ``requires``, if no other that fits has a higher ``rank``.
+    """
+    return ()
+
+
+@hookspec
+def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
+    """Key-value back-ends of the external manifest protocol, by name and by URL suffix.
+
+    A back-end maps (table, version) to the path of a manifest and adds an entry only if it is
+    absent; the protocol on top of it belongs to this project.
+    """
+    return ()
+
+
+@hookspec
+def lance_encodings() -> Iterable[EncodingSpec]:
+    """Encodings of data files, by family and key.
+
+    The key is the name of the alternative in the format's protobuf message, or a type URL for an
+    encoding that the format does not know.
+    """
+    return ()

@@ -1,0 +1,129 @@
+"""What a store guarantees, by the evidence there is: the user's word, a probe, the store's word.
+
+A guarantee that the store leaves open is tried out on the store itself, once per process for each
+place and set of options, and only when a commit depends on it: a probe writes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import fields, replace
+
+from lance_core.commits.base import CommitHandlerSpec
+from lance_core.commits.surroundings import Surroundings
+from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
+from lance_core.plugins.stores import CAPABILITY_OPTIONS, Options
+from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
+from lance_core.store.probe import probe
+from lance_core.store.secret import plain
+from lance_core.store.uri import StoreUrl
+
+MAX_PROBED = 256
+"""Places whose probes are remembered."""
+
+PROBED = frozenset({"put_if_absent", "rename_if_absent", "copy_if_absent"})
+"""What a probe can find out."""
+
+_SPELLINGS = {
+    "yes": Guarantee.YES,
+    "true": Guarantee.YES,
+    "on": Guarantee.YES,
+    "no": Guarantee.NO,
+    "false": Guarantee.NO,
+    "off": Guarantee.NO,
+    "probe": Guarantee.UNKNOWN,
+}
+
+
+def vouched(capabilities: StoreCapabilities, options: Options) -> StoreCapabilities:
+    """``capabilities``, where the user has not said otherwise by an option of the same name.
+
+    Raises `InvalidInputError` for what is neither ``yes``, ``no`` nor ``probe``.
+    """
+    said: dict[str, Guarantee] = {}
+    for name in CAPABILITY_OPTIONS.intersection(options):
+        text = plain(options[name]).strip().lower()
+        if text not in _SPELLINGS:
+            raise InvalidInputError(f"option {name!r} can be 'yes', 'no' or 'probe'")
+        said[name] = _SPELLINGS[text]
+    return replace(capabilities, **said) if said else capabilities
+
+
+def missing(spec: CommitHandlerSpec, capabilities: StoreCapabilities) -> list[str]:
+    """What ``spec`` requires and is not guaranteed, sorted."""
+    return sorted(spec.requires - capabilities.guaranteed())
+
+
+class Probes:
+    """What probes have shown, by place; bounded, and safe for threads."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[Hashable, StoreCapabilities] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def settle(
+        self, store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+    ) -> StoreCapabilities:
+        """What the store guarantees after a probe; the user's word still comes first.
+
+        Raises what a write to the store raises.
+        """
+        place = (url.scheme, url.netloc, "" if url.netloc else url.path)
+        key = (type(store), place, frozenset(options.items()))
+        with self._lock:
+            seen = self._seen.get(key)
+        if seen is None:
+            seen = probe(store, surroundings.new_uuid)
+            with self._lock:
+                self._seen[key] = seen
+                while len(self._seen) > MAX_PROBED:
+                    self._seen.popitem(last=False)
+        said = {name: value for name, value in options.items() if plain(value).lower() != "probe"}
+        return vouched(seen, said)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._lock = threading.Lock()
+        self._seen = OrderedDict()
+
+
+probes = Probes()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=probes.reset)
+
+
+def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilities) -> bool:
+    """Whether a probe could show that one of ``specs`` can be used."""
+    for spec in specs:
+        lacks = missing(spec, known)
+        open_questions = [name for name in lacks if getattr(known, name, None) is Guarantee.UNKNOWN]
+        if lacks == open_questions and PROBED.issuperset(lacks):
+            return True
+    return False
+
+
+def nothing_safe(
+    url: StoreUrl, specs: Iterable[CommitHandlerSpec], known: StoreCapabilities
+) -> NoSafeCommitHandlerError:
+    """The error for a commit to a store that guarantees too little for any of ``specs``."""
+    lines = []
+    for spec in specs:
+        lacks = [f"{name} ({_answer(known, name)})" for name in missing(spec, known)]
+        lines.append(f"{spec.name!r} needs {' and '.join(lacks)}")
+    return NoSafeCommitHandlerError(
+        f"no commit handler is safe on {url}: {'; '.join(lines) or 'none is installed'}. "
+        "Remedies: use a store that guarantees one of these; vouch for it by a storage option, "
+        "such as put_if_absent='yes', if you know better than the store; name a handler by a "
+        "suffix of the URL's scheme (scheme+suffix://…) or by the option commit_handler; or, if "
+        "there is never more than one writer at a time, commit_handler='unsafe'"
+    )
+
+
+def _answer(known: StoreCapabilities, name: str) -> str:
+    answer = getattr(known, name, None)
+    if not isinstance(answer, Guarantee) or name not in {f.name for f in fields(known)}:
+        return "not a capability of stores"
+    return answer.value

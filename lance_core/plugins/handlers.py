@@ -1,0 +1,175 @@
+"""Choosing a table's commit handler: what was asked for, else the best that the store allows.
+
+Asked for means, in this order: an explicit argument, the URL's suffix, the storage option
+``commit_handler``, the marker in the table's config. Otherwise the handler with the highest rank is
+chosen whose requirements the store guarantees (`lance_core.plugins.evidence`).
+
+Choosing never writes, and never fails for lack of guarantees: reading works on every store. Only
+the first commit looks closer, probes what is open, and is refused if the guarantees do not suffice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+
+from lance_core.commits.base import (
+    Candidate,
+    CommitHandler,
+    CommitHandlerSpec,
+    HandlerFactory,
+    ManifestLocation,
+    ManifestStoreSpec,
+)
+from lance_core.commits.directory import ReadOnlyCommitHandler
+from lance_core.commits.surroundings import REAL, Surroundings
+from lance_core.errors import PluginLoadError, StoreError, UnsupportedFeatureError
+from lance_core.plugins.evidence import is_worth_probing, missing, nothing_safe, probes, vouched
+from lance_core.plugins.manager import get_manager
+from lance_core.plugins.stores import HANDLER_OPTION, Options
+from lance_core.store.base import ObjectStore
+from lance_core.store.secret import plain
+from lance_core.store.uri import StoreUrl
+
+MARKER = "lance_core.commit_handler"
+"""Key of a table's config: the name of the commit handler that all its writers must use."""
+
+Wish = str | CommitHandler | CommitHandlerSpec | None
+
+
+def select_commit_handler(
+    store: ObjectStore,
+    url: StoreUrl,
+    options: Options,
+    explicit: Wish = None,
+    table_marker: str | None = None,
+    surroundings: Surroundings = REAL,
+) -> CommitHandler:
+    """The commit handler of the table that ``store`` is rooted at; see the module for the choice.
+
+    ``table_marker`` is the value of `MARKER` in the table's config. Raises `PluginNotFoundError`
+    if what is asked for is not installed, and `UnsupportedFeatureError` for an external manifest
+    store. Too few guarantees are reported by ``commit``, as `NoSafeCommitHandlerError`.
+    """
+    if isinstance(explicit, CommitHandler):
+        return explicit
+    wanted = _asked_for(url, options, explicit, table_marker)
+    candidates = _automatic() if wanted is None else [wanted]
+    known = vouched(store.capabilities, options)
+
+    def make(spec: CommitHandlerSpec) -> CommitHandler:
+        return _factory(spec)(store, url, options, surroundings)
+
+    for spec in candidates:
+        if not missing(spec, known):
+            return make(spec)
+
+    def prove() -> CommitHandler:
+        shown = known
+        if is_worth_probing(candidates, known):
+            shown = probes.settle(store, url, options, surroundings)
+        for spec in candidates:
+            if not missing(spec, shown):
+                return make(spec)
+        raise nothing_safe(url, candidates, shown)
+
+    reader = ReadOnlyCommitHandler(store) if wanted is None else make(wanted)
+    return UnprovenCommitHandler(reader, prove)
+
+
+def _asked_for(
+    url: StoreUrl,
+    options: Options,
+    explicit: str | CommitHandlerSpec | None,
+    table_marker: str | None,
+) -> CommitHandlerSpec | None:
+    """What was asked for, None if nothing was."""
+    manager = get_manager()
+    asked: CommitHandlerSpec | ManifestStoreSpec
+    if isinstance(explicit, CommitHandlerSpec):
+        asked = explicit
+    elif explicit is not None:
+        asked = manager.commit_handler(explicit)
+    elif url.commit_scheme is not None:
+        asked = manager.url_suffix(url.commit_scheme)
+    elif HANDLER_OPTION in options:
+        asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
+    elif table_marker is not None:
+        asked = manager.commit_handler(table_marker)
+    else:
+        return None
+    if isinstance(asked, ManifestStoreSpec):
+        raise UnsupportedFeatureError(
+            f"commits through the external manifest store {asked.name!r} are not supported yet"
+        )
+    if table_marker is not None and asked.name != table_marker:
+        warnings.warn(
+            f"the table asks for the commit handler {table_marker!r} and not for {asked.name!r}: "
+            "writers that use different handlers may lose each other's commits",
+            UserWarning,
+            stacklevel=3,
+        )
+    return asked
+
+
+def _automatic() -> Sequence[CommitHandlerSpec]:
+    """Handlers that may be chosen without being asked for, the best first."""
+    return [
+        spec
+        for spec in get_manager().commit_handlers
+        if spec.multi_writer and spec.url_suffix is None
+    ]
+
+
+def _factory(spec: CommitHandlerSpec) -> HandlerFactory:
+    if not isinstance(spec.factory, str):
+        return spec.factory
+    module, _, attribute = spec.factory.partition(":")
+    try:
+        factory: HandlerFactory = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise PluginLoadError(
+            f"commit handler {spec.name!r} cannot be loaded from {spec.factory!r}: {error}"
+        ) from error
+    return factory
+
+
+class UnprovenCommitHandler(CommitHandler):
+    """Reads by ``reader`` and commits by what ``prove`` returns, asked when it is first needed.
+
+    ``prove`` raises `NoSafeCommitHandlerError` if nothing is safe.
+    """
+
+    def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
+        self._reader = reader
+        self._prove = prove
+        self._proven: CommitHandler | None = None
+        self._lock = threading.Lock()
+
+    def latest(self) -> ManifestLocation | None:
+        return self._reader.latest()
+
+    def locate(self, version: int) -> ManifestLocation:
+        return self._reader.locate(version)
+
+    def list_versions(self) -> Sequence[ManifestLocation]:
+        return self._reader.list_versions()
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        return self._proof().commit(candidate)
+
+    def discard(self, candidate: Candidate) -> None:
+        if self._proven is not None:
+            self._proven.discard(candidate)
+
+    def _proof(self) -> CommitHandler:
+        with self._lock:
+            if self._proven is None:
+                try:
+                    self._proven = self._prove()
+                except StoreError as error:
+                    # Whatever became of the probe: nothing of the commit was sent.
+                    raise StoreError(f"the store could not be probed: {error}") from error
+            return self._proven

@@ -1,0 +1,215 @@
+"""Loading plugins one by one: what one of them does wrong never reaches another."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.encodings.registry import EncodingSpec
+from lance_core.errors import PluginLoadError
+from lance_core.store.spec import ObjectStoreSpec
+
+GROUP = "lance_core"
+"""The entry-point group."""
+
+ONLY_VARIABLE = "LANCE_CORE_PLUGINS"
+"""Environment variable: comma-separated names; other entry points are not loaded."""
+
+DISABLE_VARIABLE = "LANCE_CORE_DISABLE_PLUGINS"
+"""Environment variable: comma-separated names that are not loaded, or ``all``."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSource:
+    """A plugin that is there: its name, where it comes from, and how to get hold of it."""
+
+    name: str
+    distribution: str
+    """Name and version of the distribution, or where else it came from."""
+    load: Callable[[], object]
+
+    def __str__(self) -> str:
+        return f"{self.name!r} of {self.distribution}"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginLoadFailure:
+    """A plugin that is not used, and why."""
+
+    name: str
+    distribution: str
+    error: BaseException
+
+    def __str__(self) -> str:
+        cause = str(self.error) or "no message"
+        return f"{self.name!r} of {self.distribution} ({type(self.error).__name__}: {cause})"
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """Everything that one plugin provides, checked."""
+
+    source: PluginSource
+    object_stores: tuple[ObjectStoreSpec, ...]
+    commit_handlers: tuple[CommitHandlerSpec, ...]
+    manifest_stores: tuple[ManifestStoreSpec, ...]
+    encodings: tuple[EncodingSpec, ...]
+
+
+def installed_plugins(
+    environ: Mapping[str, str],
+) -> tuple[list[PluginSource], list[PluginLoadFailure]]:
+    """The entry points that the environment variables allow, sorted by distribution and name.
+
+    Nothing is imported. A distribution whose entry points cannot be read is a failure of its own.
+    """
+    failures: list[PluginLoadFailure] = []
+    only = _names(environ.get(ONLY_VARIABLE))
+    disabled = _names(environ.get(DISABLE_VARIABLE)) or frozenset()
+    sources = []
+    for entry_point in _entry_points(failures):
+        distribution = entry_point.dist
+        names = {entry_point.name.lower()}
+        described = "an unnamed distribution"
+        if distribution is not None:
+            names.add(_normal(distribution.name))
+            described = f"{distribution.name} {distribution.version}"
+        if "all" in disabled or names & disabled or (only is not None and not names & only):
+            continue
+        sources.append(PluginSource(entry_point.name, described, entry_point.load))
+    sources.sort(key=lambda source: (source.distribution, source.name))
+    return sources, failures
+
+
+def _names(text: str | None) -> frozenset[str] | None:
+    """Normalised names of a comma-separated list; None if there is no list."""
+    if text is None:
+        return None
+    parts = [part.strip().lower() for part in text.split(",")]
+    return frozenset(name for part in parts if part for name in (part, _normal(part)))
+
+
+def _normal(name: str) -> str:
+    """A distribution's name as the packaging rules compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _entry_points(failures: list[PluginLoadFailure]) -> Iterable[importlib.metadata.EntryPoint]:
+    try:
+        return importlib.metadata.entry_points(group=GROUP)
+    except Exception:
+        # One malformed file of any distribution at all spoils the common call: read one by one.
+        return list(_readable_entry_points(failures))
+
+
+def _readable_entry_points(
+    failures: list[PluginLoadFailure],
+) -> Iterator[importlib.metadata.EntryPoint]:
+    seen: set[str] = set()
+    for distribution in importlib.metadata.distributions():
+        try:
+            name = distribution.name
+            if _normal(name) in seen:  # the first on the path hides later ones
+                continue
+            seen.add(_normal(name))
+            yield from distribution.entry_points.select(group=GROUP)
+        except Exception as error:
+            described = getattr(distribution, "_path", None) or "a distribution without a name"
+            failures.append(PluginLoadFailure("its entry points", str(described), error))
+
+
+def load(source: PluginSource) -> Contribution | PluginLoadFailure:
+    """Import a plugin and collect what it provides; whatever goes wrong is returned."""
+    try:
+        return _collect(source, source.load())
+    except (Exception, SystemExit) as error:
+        return PluginLoadFailure(source.name, source.distribution, error)
+
+
+def _collect(source: PluginSource, plugin: object) -> Contribution:
+    # A manager of its own: a hook that this plugin misspells, wraps or breaks stays its own matter.
+    import pluggy
+
+    from lance_core import hookspecs
+
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(plugin, source.name)
+    manager.check_pending()
+    if not manager.get_hookcallers(plugin):
+        raise PluginLoadError(f"no function of it is marked as a hook ({_described(plugin)})")
+    hook: Any = manager.hook
+    return Contribution(
+        source,
+        tuple(_checked(hook.lance_object_stores(), ObjectStoreSpec, _check_object_store)),
+        tuple(_checked(hook.lance_commit_handlers(), CommitHandlerSpec, _check_handler)),
+        tuple(_checked(hook.lance_manifest_stores(), ManifestStoreSpec, _check_manifest_store)),
+        tuple(_checked(hook.lance_encodings(), EncodingSpec, _check_encoding)),
+    )
+
+
+def _described(plugin: object) -> str:
+    if isinstance(plugin, ModuleType):
+        return f"module {plugin.__name__}"
+    return type(plugin).__qualname__
+
+
+def _checked(results: list[Iterable[T]], kind: type[T], check: Callable[[T], None]) -> Iterator[T]:
+    """The descriptors of one hook; `PluginLoadError` if any is malformed."""
+    for result in results:
+        for spec in result:
+            if not isinstance(spec, kind):
+                raise PluginLoadError(
+                    f"expected {kind.__name__}, was given {type(spec).__qualname__}"
+                )
+            check(spec)
+            yield spec
+
+
+def _check_object_store(spec: ObjectStoreSpec) -> None:
+    _check_name(spec.name, "name of a store")
+    if not spec.schemes:
+        raise PluginLoadError(f"store {spec.name!r} names no scheme")
+    for scheme in spec.schemes:
+        _check_name(scheme, "scheme")
+    _check_factory(spec.factory, spec.name)
+
+
+def _check_handler(spec: CommitHandlerSpec) -> None:
+    _check_name(spec.name, "name of a commit handler")
+    if spec.url_suffix is not None:
+        _check_name(spec.url_suffix, "URL suffix")
+    _check_factory(spec.factory, spec.name)
+
+
+def _check_manifest_store(spec: ManifestStoreSpec) -> None:
+    _check_name(spec.name, "name of a manifest store")
+    _check_name(spec.url_suffix, "URL suffix")
+    _check_factory(spec.factory, spec.name)
+
+
+def _check_encoding(spec: EncodingSpec) -> None:
+    key: object = spec.key
+    if not isinstance(key, str) or not key:
+        raise PluginLoadError(f"key of an encoding is {key!r}")
+    decoder: object = spec.decoder
+    if not callable(decoder):
+        raise PluginLoadError(f"decoder of {key!r} is not callable")
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
+        raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
+
+
+def _check_factory(factory: object, owner: str) -> None:
+    if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
+        raise PluginLoadError(f"factory of {owner!r} is neither callable nor 'module:attribute'")

@@ -1,0 +1,242 @@
+"""The plugin manager: collects what plugins provide and answers look-ups by key."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lance_core._version import __version__
+from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.errors import InvalidInputError, PluginConflictError
+from lance_core.plugins.loading import (
+    Contribution,
+    PluginLoadFailure,
+    PluginSource,
+    installed_plugins,
+    load,
+)
+from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, not_found
+from lance_core.store.spec import ObjectStoreSpec
+
+BUILTIN = "lance_core.builtin"
+"""The module of the built-in plugin; it is loaded by name, as every other plugin is."""
+
+T = TypeVar("T")
+
+Offers = dict[str, list[tuple[PluginSource, T]]]
+"""Key to everyone who provides it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """The result of asking every plugin once."""
+
+    contributions: tuple[Contribution, ...]
+    failures: tuple[PluginLoadFailure, ...]
+    schemes: Offers[ObjectStoreSpec]
+    handlers: Offers[CommitHandlerSpec]
+    handler_suffixes: Offers[CommitHandlerSpec]
+    manifest_suffixes: Offers[ManifestStoreSpec]
+    encodings: EncodingRegistry
+
+
+class PluginManager:
+    """Finds stores, commit handlers and encodings by key.
+
+    Plugins are the built-in one, those of entry points (unless ``entry_points`` is False or the
+    environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them) and
+    those that `register` adds. They are loaded at the first look-up. Safe for threads.
+    """
+
+    def __init__(
+        self, *, entry_points: bool = True, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._use_entry_points = entry_points
+        self._environ = os.environ if environ is None else environ
+        self._lock = threading.RLock()
+        self._registered: dict[str, object] = {}
+        self._installed: tuple[list[Contribution], list[PluginLoadFailure]] | None = None
+        self._collected: _Collected | None = None
+
+    def register(self, plugin: object, name: str | None = None) -> str:
+        """Add a plugin by hand; returns the name to `unregister` it by.
+
+        What is wrong with it is found out, and reported, as with any other plugin.
+        """
+        name = name or getattr(plugin, "__name__", None) or type(plugin).__name__
+        with self._lock:
+            if name in self._registered:
+                raise InvalidInputError(f"a plugin is already registered as {name!r}")
+            self._registered[name] = plugin
+            self._collected = None
+        return name
+
+    def unregister(self, name: str) -> None:
+        """Take back a plugin that `register` added; `InvalidInputError` if there is none."""
+        with self._lock:
+            if name not in self._registered:
+                raise InvalidInputError(f"no plugin is registered as {name!r}")
+            del self._registered[name]
+            self._collected = None
+
+    @property
+    def plugins(self) -> tuple[Contribution, ...]:
+        """What each plugin provides, the built-in one first."""
+        return self._all().contributions
+
+    @property
+    def failures(self) -> tuple[PluginLoadFailure, ...]:
+        """The plugins that are not used, and why."""
+        return self._all().failures
+
+    @property
+    def encodings(self) -> EncodingRegistry:
+        """Every encoding of every plugin."""
+        return self._all().encodings
+
+    @property
+    def commit_handlers(self) -> tuple[CommitHandlerSpec, ...]:
+        """All commit handlers that one plugin alone provides, by descending rank, then by name."""
+        offers = self._all().handlers.values()
+        specs = [offer[0][1] for offer in offers if len(offer) == 1]
+        return tuple(sorted(specs, key=lambda spec: (-spec.rank, spec.name)))
+
+    def object_store(self, scheme: str) -> ObjectStoreSpec:
+        """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
+        every = self._all()
+        if scheme not in every.schemes:
+            extra = EXTRA_OF_SCHEME.get(scheme)
+            raise not_found("a store for scheme", scheme, every.schemes, extra, every.failures)
+        return _only("a store for scheme", scheme, every.schemes[scheme])
+
+    def commit_handler(self, name: str) -> CommitHandlerSpec:
+        """The commit handler of this name; `PluginNotFoundError` or `PluginConflictError`."""
+        every = self._all()
+        if name not in every.handlers:
+            extra = EXTRA_OF_HANDLER.get(name)
+            raise not_found("a commit handler", name, every.handlers, extra, every.failures)
+        return _only("commit handler", name, every.handlers[name])
+
+    def url_suffix(self, suffix: str) -> CommitHandlerSpec | ManifestStoreSpec:
+        """What serves ``scheme+suffix://``; `PluginNotFoundError` or `PluginConflictError`."""
+        every = self._all()
+        offers: list[tuple[PluginSource, CommitHandlerSpec | ManifestStoreSpec]] = []
+        offers += every.handler_suffixes.get(suffix, [])
+        offers += every.manifest_suffixes.get(suffix, [])
+        if not offers:
+            known = {*every.handler_suffixes, *every.manifest_suffixes}
+            extra = EXTRA_OF_HANDLER.get(suffix)
+            what = "a commit handler for URL suffix"
+            raise not_found(what, suffix, known, extra, every.failures)
+        return _only("URL suffix", suffix, offers)
+
+    def renew_lock(self) -> None:
+        """Forget who holds the lock."""
+        self._lock = threading.RLock()
+
+    def _all(self) -> _Collected:
+        collected = self._collected
+        if collected is None:
+            with self._lock:
+                if self._collected is None:
+                    self._collected = self._collect()
+                collected = self._collected
+        return collected
+
+    def _collect(self) -> _Collected:
+        if self._installed is None:
+            sources, failures = _sources(self._use_entry_points, self._environ)
+            self._installed = _load_all(sources, failures)
+        contributions, failures = self._installed
+        added = [
+            PluginSource(name, "a call of register", _returning(plugin))
+            for name, plugin in self._registered.items()
+        ]
+        more, failed = _load_all(added, [])
+        every = (*contributions, *more)
+        return _Collected(
+            contributions=every,
+            failures=(*failures, *failed),
+            schemes=_offers(
+                (c.source, s, n) for c in every for s in c.object_stores for n in s.schemes
+            ),
+            handlers=_offers((c.source, h, h.name) for c in every for h in c.commit_handlers),
+            handler_suffixes=_offers(
+                (c.source, h, h.url_suffix) for c in every for h in c.commit_handlers
+            ),
+            manifest_suffixes=_offers(
+                (c.source, m, m.url_suffix) for c in every for m in c.manifest_stores
+            ),
+            encodings=EncodingRegistry((str(c.source), e) for c in every for e in c.encodings),
+        )
+
+
+def _sources(
+    entry_points: bool, environ: Mapping[str, str]
+) -> tuple[list[PluginSource], list[PluginLoadFailure]]:
+    builtin = PluginSource(
+        "builtin", f"lance-core {__version__}", lambda: importlib.import_module(BUILTIN)
+    )
+    if not entry_points:
+        return [builtin], []
+    installed, failures = installed_plugins(environ)
+    return [builtin, *installed], failures
+
+
+def _load_all(
+    sources: Iterable[PluginSource], failures: list[PluginLoadFailure]
+) -> tuple[list[Contribution], list[PluginLoadFailure]]:
+    results = [load(source) for source in sources]
+    loaded = [result for result in results if isinstance(result, Contribution)]
+    failed = [result for result in results if isinstance(result, PluginLoadFailure)]
+    return loaded, [*failures, *failed]
+
+
+def _returning(plugin: object) -> Callable[[], object]:
+    return lambda: plugin
+
+
+def _offers(provided: Iterable[tuple[PluginSource, T, str | None]]) -> Offers[T]:
+    offers: Offers[T] = {}
+    for source, spec, key in provided:
+        if key is not None:
+            offers.setdefault(key, []).append((source, spec))
+    return offers
+
+
+def _only(what: str, key: str, offers: list[tuple[PluginSource, T]]) -> T:
+    if len(offers) > 1:
+        names = " and ".join(str(source) for source, _ in offers)
+        raise PluginConflictError(f"{what} {key!r} is provided by {names}; uninstall one of them")
+    return offers[0][1]
+
+
+_manager: PluginManager | None = None
+_manager_lock = threading.Lock()
+
+
+def get_manager() -> PluginManager:
+    """The manager of this process."""
+    global _manager  # noqa: PLW0603  # one per process is what this function is for
+    if _manager is None:
+        with _manager_lock:
+            if _manager is None:
+                _manager = PluginManager()
+    return _manager
+
+
+def _renew_locks() -> None:
+    """In a forked child, nobody holds the locks that another thread of the parent may have held."""
+    global _manager_lock  # noqa: PLW0603
+    _manager_lock = threading.Lock()
+    if _manager is not None:
+        _manager.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

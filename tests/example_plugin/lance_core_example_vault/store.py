@@ -1,0 +1,182 @@
+"""A store in one SQLite file: a table of paths and bytes.
+
+SQLite has what commits need: a unique key, transactions, and locks between processes. Every call
+opens the file anew, so a store can be used from many threads and survives a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    StoreError,
+)
+from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    BytesLike,
+    Guarantee,
+    ObjectMeta,
+    ObjectWriter,
+    PutMode,
+)
+from lance_core.store.buffers import joined
+from lance_core.store.config import Secret
+from lance_core.store.paths import check_folder, check_path
+from lance_core.store.ranges import slice_ranges
+
+CREATE = """create table if not exists objects (
+    id integer primary key autoincrement, path text unique not null, data blob, written integer)"""
+INSERT = {
+    PutMode.create: "insert into objects (path, data, written)",
+    PutMode.overwrite: "insert or replace into objects (path, data, written)",
+}
+
+
+def open_vault(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+    """The store of ``vault:///folder/name``: the file ``/folder/name.vault``."""
+    if url.netloc or not url.path:
+        raise InvalidInputError(f"{url}: write vault:///folder/name")
+    try:
+        return VaultStore(Path(f"/{url.path}.vault"), float(str(options.get("vault_timeout", 30))))
+    except ValueError:
+        raise InvalidInputError("vault_timeout is a number of seconds") from None
+
+
+class VaultStore(ObjectStore):
+    """The objects in one SQLite file, which the first write makes."""
+
+    def __init__(self, file: Path, timeout: float) -> None:
+        self._file = file
+        self._timeout = timeout
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        yes = Guarantee.YES
+        return StoreCapabilities(
+            put_if_absent=yes,
+            multipart_if_absent=Guarantee.NO,
+            rename_if_absent=yes,
+            copy_if_absent=yes,
+            ordered_list=yes,
+            strong_reads=yes,
+        )
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return slice_ranges(self.get(path), ranges, path)
+
+    def get(self, path: str) -> pa.Buffer:
+        for (data,) in self._rows("select data from objects where path = ?", check_path(path)):
+            return pa.py_buffer(data)
+        raise ObjectNotFoundError(path)
+
+    def head(self, path: str) -> ObjectMeta:
+        query = "select path, length(data), written, id from objects where path = ?"
+        for row in self._rows(query, check_path(path)):
+            return _meta(*row)
+        raise ObjectNotFoundError(path)
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        values = (check_path(path), bytes(joined(data)), time.time_ns())
+        self._write(path, f"{INSERT[mode]} values (?, ?, ?)", *values)
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        return VaultWriter(self, check_path(path))
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        first = f"{check_folder(prefix)}/" if prefix else ""
+        last = f"{prefix}0" if prefix else chr(0x10FFFF)  # "0" is what sorts next to "/"
+        query = (
+            "select path, length(data), written, id from objects"
+            " where path > ? and path > ? and path < ? order by path"
+        )
+        return (_meta(*row) for row in self._rows(query, first, start_after or "", last))
+
+    def delete(self, path: str) -> None:
+        if self._file.exists():
+            self._write(path, "delete from objects where path = ?", check_path(path))
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        query = f"{INSERT[mode]} select ?, data, ? from objects where path = ?"
+        values = (check_path(target), time.time_ns(), check_path(source))
+        if not self._write(target, query, *values):
+            raise ObjectNotFoundError(source)
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        query = "update objects set path = ? where path = ?"
+        if not self._write(target, query, check_path(target), check_path(source)):
+            raise ObjectNotFoundError(source)
+
+    def _rows(self, query: str, *values: str) -> Iterator[tuple[object, ...]]:
+        if not self._file.exists():
+            return iter(())
+        with self._connection() as connection:
+            return iter(connection.execute(query, values).fetchall())
+
+    def _write(self, target: str, query: str, *values: str | bytes | int) -> int:
+        """Run one statement as a transaction of its own; how many objects it wrote."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._connection() as connection:
+            connection.execute(CREATE)
+            try:
+                return connection.execute(query, values).rowcount
+            except sqlite3.IntegrityError:
+                raise ObjectExistsError(target) from None
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = sqlite3.connect(
+                self._file, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            )
+            with contextlib.closing(connection):
+                yield connection
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorname.startswith("SQLITE_BUSY")
+            kind = StoreError if busy else OutcomeUnknownError
+            raise kind(f"{self._file}: {error}") from error
+
+
+class VaultWriter(ObjectWriter):
+    """Collects an object and writes it when it is closed."""
+
+    def __init__(self, store: VaultStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._open = True
+
+    def write(self, data: BytesLike) -> None:
+        if not self._open:
+            raise InvalidInputError(f"the writer of {self._path!r} is closed")
+        self._parts.append(bytes(joined(data)))
+        self._size += len(self._parts[-1])
+
+    def tell(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        if self._open:
+            self._store.put(self._path, b"".join(self._parts))
+        self._open = False
+
+    def abort(self) -> None:
+        self._open = False
+
+
+def _meta(path: object, size: object, written: object, number: object) -> ObjectMeta:
+    date = datetime.fromtimestamp(int(str(written)) / 1e9, UTC)
+    return ObjectMeta(str(path), int(str(size)), date, str(number))
