@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.sql import compare
+from lance_core.dataset.sql.chunks import by_chunk
 from lance_core.dataset.sql.coerce import common_type, converted
-from lance_core.dataset.sql.node import Column, Constant, Datum, Node, call, constant, evaluate
+from lance_core.dataset.sql.node import Column, Constant, Node, call, constant, evaluate
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -40,7 +41,7 @@ def element(node: Node, index: Constant) -> Node:
     """``list[i]``: the first is 1, the last is -1; NULL where there is none."""
     if not is_list(node.type) or not pa.types.is_integer(index.type):
         raise InvalidInputError(f"{node.type} has no element [{index.value}]")
-    return call("[]", _by_chunk(functools.partial(_element, index=index.value.as_py())), node)
+    return call("[]", by_chunk(functools.partial(_element, index=index.value.as_py())), node)
 
 
 def length(node: Node) -> Node:
@@ -56,7 +57,7 @@ def has(node: Node, item: Node) -> Node:
         raise UnsupportedFeatureError("array_has with something that is not a literal")
     # The elements are compared like a column of their own.
     test = compare.compare("=", Column(("",), node.type.value_type), item)
-    return call("array_has", _by_chunk(functools.partial(_has, test=test)), node)
+    return call("array_has", by_chunk(functools.partial(_has, test=test)), node)
 
 
 def items(node: Node) -> list[Node]:
@@ -69,19 +70,6 @@ def items(node: Node) -> list[Node]:
 def _need_list(what: str, node: Node) -> None:
     if not is_list(node.type):
         raise InvalidInputError(f"{what} needs a list, not {node.type}")
-
-
-def _by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
-    return functools.partial(_each_chunk, kernel=kernel)
-
-
-def _each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
-    if isinstance(value, pa.Scalar):
-        return kernel(pa.array([value]))[0]
-    if isinstance(value, pa.ChunkedArray):
-        chunks = [kernel(chunk) for chunk in value.chunks]
-        return pa.chunked_array(chunks) if chunks else kernel(pa.array([], value.type))
-    return kernel(value)
 
 
 def _element(lists: pa.Array, index: int) -> pa.Array:

@@ -1,0 +1,1 @@
+"""Side by side with pylance and Parquet, in one run: ``python -m benchmarks``."""

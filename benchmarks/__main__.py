@@ -1,0 +1,53 @@
+"""``python -m benchmarks [--quick] [--only NAME ...] [--json FILE]``.
+
+Every figure is a median over interleaved rounds; results are compared for equality before they are
+timed. Everything is read from the page cache and, but for the line that says so, written without
+fsync (`LANCE_CORE_DURABILITY=fast`; pylance never calls fsync).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from benchmarks import memory, operations, startup
+from benchmarks.report import Report
+from benchmarks.subjects import Ours, Parquet, Pylance
+from benchmarks.workloads import WORKLOADS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, few rounds")
+    parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested tables ...")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--folder", type=Path, help="where the tables go")
+    arguments = parser.parse_args()
+    os.environ["LANCE_CORE_DURABILITY"] = "fast"
+    report = Report()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        subjects = [Ours(folder), Pylance(folder), Parquet(folder)]
+        rounds = 3 if arguments.quick else 7
+        for workload in WORKLOADS:
+            if _chosen(workload.name, arguments.only):
+                rows = workload.rows // 10 if arguments.quick else workload.rows
+                operations.table(report, subjects, workload, rows, rounds)
+        if _chosen("commits", arguments.only):
+            operations.commits(report, folder, arguments.quick)
+        if _chosen("startup", arguments.only):
+            startup.imports(report, rounds)
+        if _chosen("memory", arguments.only):
+            memory.stream(report, folder, arguments.quick)
+    missed = report.finish(arguments.json)
+    return 0 if arguments.quick else min(missed, 1)
+
+
+def _chosen(group: str, only: list[str] | None) -> bool:
+    return not only or group in only
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,48 @@
+"""Timing several subjects in turn, so that all of them meet the same state of the machine."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Action = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one subject's runs."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+
+def interleaved(
+    actions: Mapping[str, Action], rounds: int, prepare: Callable[[str], None] | None = None
+) -> dict[str, Timing]:
+    """Run every subject once to warm up, then in turn, ``rounds`` times.
+
+    ``prepare`` is called with a subject's name before each of its runs, outside of the timing.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    for turn in range(rounds + 1):
+        for name, action in actions.items():
+            if prepare is not None:
+                prepare(name)
+            gc.collect()
+            start = time.perf_counter()
+            result = action()
+            spent = time.perf_counter() - start
+            del result
+            if turn:
+                seconds[name].append(spent)
+    return {name: Timing(tuple(values)) for name, values in seconds.items()}

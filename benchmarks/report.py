@@ -1,0 +1,56 @@
+"""One line for each measurement: medians, and ratios against pylance (above 1 is faster)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.measure import Timing
+
+OURS, PEER = "lance_core", "pylance"
+
+
+@dataclass
+class Report:
+    """Collects lines, prints each as it comes, and says at the end which bars were missed."""
+
+    lines: list[dict[str, object]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+    def add(self, name: str, timings: Mapping[str, Timing], bar: float | None = None) -> None:
+        """A comparison; ``bar`` is the least ratio to pylance that we want."""
+        medians = {subject: timing.median for subject, timing in timings.items()}
+        ratio = medians[PEER] / medians[OURS] if PEER in medians else None
+        cells = [f"{subject} {1000 * seconds:9.3f} ms" for subject, seconds in medians.items()]
+        if ratio is not None:
+            cells.append(f"ratio {ratio:5.2f}")
+        if bar is not None and ratio is not None:
+            cells.append(f"(bar {bar:g}{'' if ratio >= bar else ', MISSED'})")
+            if ratio < bar:
+                self.missed.append(f"{name}: {ratio:.2f} < {bar:g}")
+        self._say(name, "  ".join(cells), medians=medians, ratio=ratio, bar=bar)
+
+    def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
+        """A single figure; ``most`` is the most that we want."""
+        text = f"{value:10.1f} {unit}"
+        if most is not None:
+            text += f"  (at most {most:g}{'' if value <= most else ', MISSED'})"
+            if value > most:
+                self.missed.append(f"{name}: {value:.1f} > {most:g} {unit}")
+        self._say(name, text, value=value, unit=unit, most=most)
+
+    def _say(self, name: str, text: str, **values: object) -> None:
+        self.lines.append({"name": name, **values})
+        sys.stdout.write(f"{name:34} {text}\n")
+        sys.stdout.flush()
+
+    def finish(self, path: Path | None) -> int:
+        """Write all figures as JSON if asked; returns the number of missed bars."""
+        if path is not None:
+            path.write_text(json.dumps(self.lines, indent=1))
+        verdict = "all bars met" if not self.missed else "missed: " + "; ".join(self.missed)
+        sys.stdout.write(f"\n{verdict}\n")
+        return len(self.missed)

@@ -1,0 +1,30 @@
+"""What importing costs, in fresh interpreters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.measure import interleaved
+from benchmarks.report import Report
+
+UNWANTED = ("pandas", "pyspark", "boto3", "sqlglot")
+
+
+def imports(report: Report, rounds: int) -> None:
+    """Seconds that ``import lance_core`` takes beyond ``import pyarrow``; what it loads."""
+    modules = ("pyarrow", "lance_core", "lance")
+    timings = interleaved(
+        {name: lambda name=name: _run(f"import {name}") for name in modules}, max(rounds, 5)
+    )
+    extra = timings["lance_core"].median - timings["pyarrow"].median
+    for name in modules:
+        report.note(f"import {name}", 1000 * timings[name].median, "ms (whole process)")
+    report.note("import lance_core beyond pyarrow", 1000 * extra, "ms", most=60)
+    loaded = _run(f"import sys, lance_core; print([m for m in {UNWANTED} if m in sys.modules])")
+    assert loaded.strip() == "[]", f"import lance_core loads {loaded}"
+
+
+def _run(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,116 @@
+"""What is compared: the same operations of this library, pylance at file version 2.0, Parquet."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+class Subject(ABC):
+    """One implementation, with a folder of its own."""
+
+    name: str
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / self.name
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, workload: str) -> str:
+        """Where the table of a workload is."""
+        return str(self.folder / workload)
+
+    def remove(self, workload: str) -> None:
+        """Drop a table."""
+        shutil.rmtree(self.path(workload), ignore_errors=True)
+
+    @abstractmethod
+    def write(self, workload: str, table: pa.Table, **options: Any) -> None:
+        """Write a new table."""
+
+    @abstractmethod
+    def open(self, workload: str) -> Any:
+        """Open it as a user would."""
+
+    @abstractmethod
+    def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:
+        """Read rows as a table."""
+
+    @abstractmethod
+    def take(self, opened: Any, rows: np.ndarray) -> pa.Table:
+        """Rows by position."""
+
+
+class _LanceLike(Subject):
+    module: Any
+
+    def write(self, workload: str, table: pa.Table, **options: Any) -> None:
+        self.module.write_dataset(table, self.path(workload), data_storage_version="2.0", **options)
+
+    def open(self, workload: str) -> Any:
+        return self.module.dataset(self.path(workload))
+
+    def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:
+        return opened.to_table(columns=columns, filter=where)
+
+    def take(self, opened: Any, rows: np.ndarray) -> pa.Table:
+        return opened.take(rows.tolist())
+
+
+class Ours(_LanceLike):
+    """This library."""
+
+    name = "lance_core"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        import lance_core
+
+        self.module = lance_core
+
+
+class Pylance(_LanceLike):
+    """pylance."""
+
+    name = "pylance"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        import lance
+
+        self.module = lance
+
+
+class Parquet(Subject):
+    """Parquet files with Snappy, read through pyarrow."""
+
+    name = "parquet"
+
+    def write(self, workload: str, table: pa.Table, **options: Any) -> None:
+        Path(self.path(workload)).mkdir(exist_ok=True)
+        pq.write_table(table, Path(self.path(workload)) / "0.parquet")
+
+    def open(self, workload: str) -> Any:
+        return pq.ParquetFile(Path(self.path(workload)) / "0.parquet", memory_map=True)
+
+    def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:
+        table = opened.read(columns=columns)
+        return table if where is None else table.filter(_expression(where))
+
+    def take(self, opened: Any, rows: np.ndarray) -> pa.Table:
+        return opened.read().take(pa.array(rows))
+
+
+def _expression(where: str) -> Any:
+    """The two filters that the workloads use, as pyarrow expressions."""
+    import pyarrow.compute as pc
+
+    if where == "i32 < 1000":
+        return pc.field("i32") < 1000
+    ids = pc.field("id")
+    return pc.equal(pc.subtract(ids, pc.multiply(pc.divide(ids, 1000), 1000)), 7)

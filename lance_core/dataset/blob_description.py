@@ -1,0 +1,33 @@
+"""Blob fields seen as descriptions: where in the data file each value's bytes are.
+
+A scan returns descriptions unless it is asked for the bytes, so that a look at a table does not
+read all its blobs. A blob column of a 2.0 file holds exactly these two numbers, packed row by row
+(``PackedStruct`` of position and size).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lance_core.schema import BLOB_KEY, Field, Schema
+
+_PACKED = {"lance-encoding:packed": "true"}
+
+
+def with_descriptions(schema: Schema) -> Schema:
+    """``schema`` with each blob field as ``struct<position: uint64, size: uint64>``."""
+    return replace(schema, fields=tuple(_described(field) for field in schema.fields))
+
+
+def _described(field: Field) -> Field:
+    if not field.is_blob:
+        if not field.children:
+            return field
+        return replace(field, children=tuple(_described(child) for child in field.children))
+    children = tuple(
+        Field(name=name, id=-1, parent_id=field.id, logical_type="uint64", nullable=True)
+        for name in ("position", "size")
+    )
+    metadata = {key: value for key, value in field.metadata.items() if key != BLOB_KEY}
+    metadata.update(_PACKED)
+    return replace(field, logical_type="struct", children=children, metadata=metadata)

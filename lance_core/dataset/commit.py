@@ -1,0 +1,115 @@
+"""Committing: from a change as users state it to a new version that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from lance_core.commits.attempt import CommitSettings, commit_transaction
+from lance_core.commits.history import Version
+from lance_core.dataset import opening
+from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
+from lance_core.table.paths import NamingScheme
+from lance_core.table.transaction import COMMIT_MESSAGE
+
+_NEEDS_NO_BASE = (LanceOperation.Overwrite,)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """How a change is committed.
+
+    ``v2_manifest_paths``, ``stable_row_ids``: of a new table. ``storage_version``: of a new or
+    overwritten table. ``properties`` are kept with the transaction. ``timeout`` in seconds.
+    """
+
+    v2_manifest_paths: bool = True
+    stable_row_ids: bool = False
+    storage_version: FileVersion | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    max_retries: int = 20
+    timeout: float = 1800.0
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> CommitOptions:
+        """Options out of the keyword arguments of pylance's ``LanceDataset.commit``.
+
+        ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``max_retries``,
+        ``commit_timeout`` (a timedelta), ``commit_message`` and ``transaction_properties``.
+        """
+        given = {name: value for name, value in arguments.items() if value not in (None, False)}
+        timeout = given.pop("commit_timeout", timedelta(minutes=30))
+        options = cls(
+            v2_manifest_paths=arguments.get("enable_v2_manifest_paths") is not False,
+            stable_row_ids=bool(given.pop("enable_stable_row_ids", False)),
+            properties=properties_of(
+                given.pop("commit_message", None), given.pop("transaction_properties", None)
+            ),
+            max_retries=given.pop("max_retries", 20),
+            timeout=timeout.total_seconds(),
+        )
+        given.pop("enable_v2_manifest_paths", None)
+        if given:
+            raise UnsupportedFeatureError(f"commits do not support {sorted(given)} yet")
+        return options
+
+
+def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Transaction properties, the commit message among them."""
+    merged = dict(properties or {})
+    if message is not None:
+        merged[COMMIT_MESSAGE] = message
+    return merged
+
+
+def commit(
+    root: TableRoot, base: Snapshot | None, transaction: Transaction, options: CommitOptions
+) -> Snapshot:
+    """Make a version of ``transaction``; outcomes as of `commit_transaction`."""
+    storage_version = options.storage_version
+    settings = CommitSettings(
+        max_retries=options.max_retries,
+        timeout=options.timeout,
+        naming=NamingScheme.V2 if options.v2_manifest_paths else NamingScheme.V1,
+        storage_version=None if storage_version is None else storage_version.value,
+        stable_row_ids=options.stable_row_ids,
+    )
+    read = None if base is None else Version(base.file, base.location)
+    made = commit_transaction(root.handler, root.store, transaction.to_stored(), read, settings)
+    return Snapshot(root, made.file, made.location)
+
+
+def commit_operation(
+    root: TableRoot,
+    operation: LanceOperation.BaseOperation | Transaction,
+    read_version: int | None,
+    options: CommitOptions,
+) -> Snapshot:
+    """Commit what `LanceDataset.commit` was given."""
+    if isinstance(operation, Transaction):
+        transaction = operation
+        transaction.transaction_properties.update(options.properties)
+    else:
+        if read_version is None and not isinstance(operation, _NEEDS_NO_BASE):
+            raise InvalidInputError(
+                "read_version is required for all operations except Overwrite and Restore"
+            )
+        transaction = Transaction(
+            _newest(root) if read_version is None else read_version,
+            operation,
+            transaction_properties=dict(options.properties),
+        )
+    return commit(root, None, transaction, options)
+
+
+def _newest(root: TableRoot) -> int:
+    """The newest version's number, 0 if there is no table."""
+    try:
+        return opening.latest_location(root).version
+    except DatasetNotFoundError:
+        return 0

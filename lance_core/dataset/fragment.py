@@ -1,0 +1,120 @@
+"""`LanceFragment`: a range of rows of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lance_core.dataset import take as taking
+from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
+from lance_core.dataset.projection import Columns, select
+from lance_core.dataset.scanner import LanceScanner, options_of
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.validate import check_fragment
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lance_core.dataset.dataset import LanceDataset
+
+
+class LanceFragment:
+    """A fragment of one version; made by `LanceDataset.get_fragments`."""
+
+    def __init__(self, dataset: LanceDataset, fragment_id: int) -> None:
+        """Raises `InvalidInputError` if the version has no such fragment."""
+        self._dataset = dataset
+        self._snapshot: Snapshot = dataset.snapshot
+        self._fragment = self._snapshot.fragment(fragment_id)
+
+    def __repr__(self) -> str:
+        files = [file.path for file in self._fragment.files]
+        return f"LanceFileFragment(id={self.fragment_id}, data_files={files})"
+
+    def __reduce__(self) -> tuple[type[LanceFragment], tuple[LanceDataset, int]]:
+        return LanceFragment, (self._dataset, self.fragment_id)
+
+    @property
+    def fragment_id(self) -> int:
+        """The id, unique in the table and never used again."""
+        return self._fragment.id
+
+    @property
+    def metadata(self) -> FragmentMetadata:
+        """Files, row counts and deletions."""
+        return FragmentMetadata.of(self._fragment, self.physical_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the table."""
+        return self._snapshot.schema.to_arrow()
+
+    @property
+    def physical_schema(self) -> pa.Schema:
+        """Schema of what the fragment's files hold: only the columns that are stored in it."""
+        held = {
+            field_id for file in self._fragment.files for field_id in file.fields if field_id >= 0
+        }
+        schema = self._snapshot.schema
+        absent = [f.id for f in schema.walk() if f.is_leaf and f.id not in held]
+        return schema.without_ids(absent).to_arrow()
+
+    @property
+    def physical_rows(self) -> int:
+        """Rows in the files, deleted ones included."""
+        return self._snapshot.physical_rows(self._fragment)
+
+    @property
+    def num_deletions(self) -> int:
+        """Rows that are marked as deleted."""
+        return self.physical_rows - self._snapshot.live_rows(self._fragment)
+
+    def data_files(self) -> list[DataFile]:
+        """The files that hold the fragment's columns."""
+        return self.metadata.files
+
+    def deletion_file(self) -> str | None:
+        """Path of the deletion file under the table's root, None if nothing is deleted."""
+        file = self._fragment.deletion_file
+        return None if file is None else file.store_path(self.fragment_id)
+
+    def count_rows(self, filter: Any = None) -> int:
+        """Rows that are not deleted and pass ``filter``."""
+        if filter is None:
+            return self._snapshot.live_rows(self._fragment)
+        return self.scanner(columns=[], filter=filter).count_rows()
+
+    def scanner(self, *, columns: Columns = None, **options: Any) -> LanceScanner:
+        """A scan of this fragment; options as of `LanceDataset.scanner`."""
+        arguments = {"columns": columns, "fragments": [self], **options}
+        return LanceScanner(self._snapshot, options_of(arguments))
+
+    def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
+        """All rows; options as of `LanceDataset.scanner`."""
+        return self.scanner(columns=columns, **options).to_table()
+
+    def to_batches(self, *, columns: Columns = None, **options: Any) -> Iterator[pa.RecordBatch]:
+        """All rows as a stream; options as of `LanceDataset.scanner`."""
+        return self.scanner(columns=columns, **options).to_batches()
+
+    def to_pandas(self, columns: Columns = None, **options: Any) -> pd.DataFrame:
+        """All rows as a data frame."""
+        return self.to_table(columns=columns, **options).to_pandas()
+
+    def head(self, num_rows: int, **options: Any) -> pa.Table:
+        """The first rows."""
+        return self.scanner(limit=num_rows, **options).to_table()
+
+    def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
+        """Live rows by their position in the fragment."""
+        projection = select(self._snapshot.schema_with_descriptions, columns)
+        return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
+
+    def validate(self) -> None:
+        """Open every file of the fragment and check its counts against the manifest.
+
+        Raises `CorruptFileError`.
+        """
+        check_fragment(self._snapshot, self._fragment)

@@ -1,0 +1,163 @@
+"""Rows of one fragment: which data file holds which field, read and put side by side.
+
+A field that no file of the fragment holds reads as null (table.proto, DataFragment).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema import Field, wrap_chunks
+from lance_core.table.data_file import DataFile
+from lance_core.table.fragment import Fragment
+from lance_core.table.row_ids import RowIdSequence
+
+
+def read_rows(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    fields: Sequence[Field],
+    meta: Sequence[str],
+    rows: Rows,
+) -> pa.Table:
+    """Physical ``rows`` of the fragment: the stored ``fields``, then the ``meta`` columns.
+
+    ``fields`` may be pruned structs. Deleted rows are not left out here.
+    """
+    columns = read_fields(snapshot, fragment, fields, rows)
+    arrow = [field.to_arrow() for field in fields]
+    for name in meta:
+        values = meta_column(snapshot, fragment, name, rows)
+        columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
+        arrow.append(pa.field(name, pa.uint64()))
+    if not columns:
+        return _empty_rows(len(rows))
+    return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
+
+
+def read_fields(
+    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field], rows: Rows
+) -> list[pa.ChunkedArray]:
+    """Each field's values for physical ``rows``, in the field's Arrow type."""
+    if not fields:
+        return []
+    if fragment.overlays:
+        raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
+    homes = _field_homes(fragment)
+    places = [_place(field, homes) for field in fields]
+    columns: dict[int, pa.ChunkedArray] = {}
+    for number in sorted({place for place in places if place is not None and place >= 0}):
+        mine = [i for i, place in enumerate(places) if place == number]
+        read = _read_file(snapshot, fragment.files[number], [fields[i] for i in mine], rows)
+        columns.update(zip(mine, read, strict=True))
+    for i, (field, place) in enumerate(zip(fields, places, strict=True)):
+        if place is None:
+            columns[i] = pa.chunked_array([pa.nulls(len(rows), field.arrow_type)])
+        elif place == _SPLIT:
+            columns[i] = _read_split(snapshot, fragment, field, rows)
+    return [columns[i] for i in range(len(fields))]
+
+
+_SPLIT = -1
+
+
+def _field_homes(fragment: Fragment) -> dict[int, int]:
+    """Field id to the number of the file that holds it; of two files the later one counts."""
+    return {
+        field_id: number
+        for number, file in enumerate(fragment.files)
+        for field_id in file.fields
+        if field_id >= 0
+    }
+
+
+def leaf_ids(field: Field) -> Iterator[int]:
+    """Ids of the fields below (or at) ``field`` that own stored values."""
+    if not field.children or field.is_packed_struct or field.is_blob:
+        yield field.id
+    else:
+        for child in field.children:
+            yield from leaf_ids(child)
+
+
+def _place(field: Field, homes: dict[int, int]) -> int | None:
+    """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
+    found = {homes.get(leaf) for leaf in leaf_ids(field)}
+    return found.pop() if len(found) == 1 else _SPLIT
+
+
+def _read_file(
+    snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
+) -> list[pa.ChunkedArray]:
+    chunks = snapshot.root.reader(file).read(fields, file.columns(), rows)
+    return [wrap_chunks(column, field) for column, field in zip(chunks, fields, strict=True)]
+
+
+def _read_split(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Rows
+) -> pa.ChunkedArray:
+    """A struct whose children were added later and live in different files."""
+    if field.logical_type != "struct":
+        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    children = read_fields(snapshot, fragment, field.children, rows)
+    arrays = [child.combine_chunks() for child in children]
+    struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
+    return pa.chunked_array([struct])
+
+
+def meta_column(
+    snapshot: Snapshot, fragment: Fragment, name: str, rows: Rows
+) -> npt.NDArray[np.uint64]:
+    """Values of a meta column for physical ``rows``.
+
+    ``_rowaddr`` is fragment id << 32 | physical offset; ``_rowid`` is the same unless the table
+    has stable row ids; ``_rowoffset`` is the position among all live rows of the table.
+    """
+    offsets = physical_offsets(rows)
+    if name == ROW_ID and snapshot.manifest.uses_stable_row_ids:
+        if not isinstance(fragment.row_ids, bytes):
+            raise UnsupportedFeatureError(
+                f"fragment {fragment.id} has no row ids, or they are not in the manifest"
+            )
+        count = snapshot.physical_rows(fragment)
+        return RowIdSequence.from_bytes(fragment.row_ids, count).take(offsets.astype(np.int64))
+    if name in (ROW_ID, ROW_ADDRESS):
+        return offsets + np.uint64(fragment.id << 32)
+    assert name == ROW_OFFSET
+    start = snapshot.row_starts[snapshot.fragment_positions[fragment.id]]
+    deleted = snapshot.deleted_offsets(fragment)
+    before = 0 if deleted is None else np.searchsorted(deleted, offsets).astype(np.uint64)
+    return offsets - before + np.uint64(start)
+
+
+def physical_offsets(rows: Rows) -> npt.NDArray[np.uint64]:
+    """The row numbers of ``rows`` written out."""
+    if isinstance(rows, RowIndices):
+        return rows.values.astype(np.uint64)
+    return np.arange(rows.start, rows.stop, dtype=np.uint64)
+
+
+def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
+    """``rows`` without the deleted ones."""
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None or len(deleted) == 0:
+        return rows
+    first, last = np.searchsorted(deleted, [rows.start, rows.stop])
+    if first == last:
+        return rows
+    keep = np.ones(len(rows), bool)
+    keep[deleted[first:last] - rows.start] = False
+    return RowIndices(np.flatnonzero(keep) + rows.start)
+
+
+def _empty_rows(count: int) -> pa.Table:
+    """A table of ``count`` rows and no columns."""
+    return pa.table({"": pa.nulls(count)}).select([])

@@ -1,0 +1,170 @@
+"""Which columns a read returns, and which stored fields that needs.
+
+A column is a stored field (``"a"``), a field inside structs (``"s.x"``, returned as a flat column
+of that name), a meta column, or an SQL expression (``{"b": "a + 1"}``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expression import Value, as_value
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Field, Schema, format_path
+from lance_core.schema.project import project_lineages
+
+ROW_ID = "_rowid"
+ROW_ADDRESS = "_rowaddr"
+ROW_OFFSET = "_rowoffset"
+META_COLUMNS = (ROW_ID, ROW_ADDRESS, ROW_OFFSET)
+
+META_FIELDS = {name: pa.field(name, pa.uint64()) for name in META_COLUMNS}
+
+Columns = Sequence[str] | Mapping[str, str] | None
+"""What users pass as ``columns``; None means all stored columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the result: ``source`` is a path of names from a top-level field, or a value
+    computed from columns."""
+
+    field: pa.Field
+    source: tuple[str, ...] | Value
+
+    def of(self, data: pa.Table) -> pa.ChunkedArray:
+        """The column, taken or computed from ``data``."""
+        if isinstance(self.source, Value):
+            return self.source.evaluate(data)
+        column = data.column(self.source[0])
+        for name in self.source[1:]:
+            column = pc.struct_field(column, name)
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The columns of a read, in order.
+
+    ``fields``: the top-level stored fields to decode, pruned to what is needed, in table order.
+    ``meta``: the meta columns to compute.
+    """
+
+    outputs: tuple[Output, ...]
+    fields: tuple[Field, ...]
+    meta: tuple[str, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([output.field for output in self.outputs])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the outputs are exactly the decoded top-level fields and meta columns."""
+        return all(not isinstance(o.source, Value) and len(o.source) == 1 for o in self.outputs)
+
+    def apply(self, data: pa.Table) -> pa.Table:
+        """The result columns out of decoded ``data``."""
+        if not self.outputs:
+            return data.select([])
+        return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
+
+
+def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Projection:
+    """The projection for ``columns``, with the meta columns ``extra`` at the end if not named yet.
+
+    Raises `InvalidInputError` for an unknown or repeated column.
+    """
+    if columns is None:
+        outputs = [Output(f.to_arrow(), (f.name,)) for f in schema.fields]
+    elif isinstance(columns, Mapping):
+        outputs = [_computed(schema, name, text) for name, text in columns.items()]
+    else:
+        outputs = [_named(schema, name) for name in _checked(columns)]
+    names = {output.field.name for output in outputs}
+    outputs += [Output(META_FIELDS[name], (name,)) for name in extra if name not in names]
+    _refuse_repeats([output.field.name for output in outputs])
+    if columns is None:
+        meta = tuple(o.field.name for o in outputs if o.field.name in META_FIELDS)
+        return Projection(tuple(outputs), tuple(schema.fields), meta)
+    needed = [path for output in outputs for path in _paths(output)]
+    fields, meta = required(schema, needed)
+    return Projection(tuple(outputs), fields, meta)
+
+
+def required(
+    schema: Schema, paths: Sequence[tuple[str, ...]]
+) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """The pruned stored fields and the meta columns that ``paths`` need."""
+    own = {field.name for field in schema.fields}
+    stored = [path for path in paths if path[0] in own]
+    meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
+    return project_lineages([lineage(schema, path) for path in stored]), meta
+
+
+def lineage(schema: Schema, names: tuple[str, ...]) -> tuple[Field, ...]:
+    """The fields from the top level down that ``names`` lead to, or `InvalidInputError`."""
+    found: list[Field] = []
+    siblings = schema.fields
+    for name in names:
+        match = next((field for field in siblings if field.name == name), None)
+        if match is None:
+            raise InvalidInputError(f"there is no field {format_path(names)!r}")
+        found.append(match)
+        siblings = match.children
+    return tuple(found)
+
+
+def _paths(output: Output) -> Sequence[tuple[str, ...]]:
+    return output.source.columns if isinstance(output.source, Value) else [output.source]
+
+
+def _checked(columns: Sequence[str]) -> Sequence[str]:
+    if isinstance(columns, str):
+        raise InvalidInputError(f"columns must be a list of names, got the string {columns!r}")
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"column names are strings, got {name!r}")
+    return columns
+
+
+def _named(schema: Schema, name: str) -> Output:
+    if name in META_FIELDS and all(field.name != name for field in schema.fields):
+        return Output(META_FIELDS[name], (name,))
+    fields = schema.lineage(name)
+    if not fields:
+        raise _no_column(schema, name)
+    leaf = fields[-1].to_arrow()
+    nullable = any(field.nullable for field in fields)
+    return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
+
+
+def _computed(schema: Schema, name: str, text: str) -> Output:
+    value = as_value(text, queryable(schema))
+    return Output(pa.field(name, value.type), value)
+
+
+def queryable(schema: Schema) -> pa.Schema:
+    """The columns that expressions may name: the stored ones and the meta columns."""
+    arrow = schema.to_arrow()
+    for name, field in META_FIELDS.items():
+        if name not in arrow.names:
+            arrow = arrow.append(field)
+    return arrow
+
+
+def _no_column(schema: Schema, name: str) -> InvalidInputError:
+    valid = ", ".join([*schema.names, *META_COLUMNS])
+    return InvalidInputError(f"No field named {name}. Valid fields are {valid}.")
+
+
+def _refuse_repeats(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInputError(f"column {name!r} is asked for twice")
+        seen.add(name)

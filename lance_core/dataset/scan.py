@@ -1,0 +1,249 @@
+"""Scans: windows of rows are read in order, filtered early and materialised late.
+
+A window is a run of physical rows of one fragment. Under a filter only the filter's columns are
+read for all rows of a window; the other columns are read for the rows that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.expression import Filter
+from lance_core.dataset.fragment_read import live, read_rows
+from lance_core.dataset.projection import Projection, required
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.threads import in_order
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.schema import Field, Schema
+from lance_core.table.fragment import Fragment
+
+DEFAULT_BATCH_SIZE = 8192
+TABLE_WINDOW_ROWS = 1 << 19
+SEARCH_WINDOW_ROWS = 1 << 16
+STREAM_WINDOW_BYTES = 32 << 20
+READ_AHEAD = 4
+DENSE = 4
+"""From one selected row in this many on, decoding all rows and filtering is cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Physical rows ``start`` (inclusive) to ``stop`` (exclusive) of a fragment."""
+
+    fragment: Fragment
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What a scan returns. ``limit`` and ``offset`` count rows that are live and pass the filter.
+
+    ``spans``: where to read, in the order of the result. ``batch_size`` is the most rows that a
+    batch has. ``schema`` has the stored fields that projection and filter may name.
+    """
+
+    projection: Projection
+    spans: tuple[Span, ...]
+    schema: Schema
+    filter: Filter | None = None
+    limit: int | None = None
+    offset: int = 0
+    batch_size: int = DEFAULT_BATCH_SIZE
+
+
+def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
+    """Every row of the table."""
+    return tuple(
+        Span(fragment, 0, snapshot.physical_rows(fragment))
+        for fragment in snapshot.manifest.fragments
+    )
+
+
+def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
+    """The whole result at once."""
+    rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else TABLE_WINDOW_ROWS
+    tables = list(_tables(snapshot, plan, rows))
+    if not tables:
+        return plan.projection.schema.empty_table()
+    return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+
+
+def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The result as a stream of batches; a batch never spans two fragments."""
+    schema = plan.projection.schema
+    for table in _tables(snapshot, plan, _stream_rows(plan)):
+        for start in range(0, table.num_rows, plan.batch_size):
+            yield _batch(table, schema, start, min(start + plan.batch_size, table.num_rows))
+
+
+def count(snapshot: Snapshot, plan: ScanPlan) -> int:
+    """How many rows the scan returns."""
+    plan = _narrowed(snapshot, plan)
+    window = _Window(snapshot, plan)
+    spans = _windows(plan.spans, TABLE_WINDOW_ROWS)
+    total = sum(in_order(window.count, spans, READ_AHEAD)) - plan.offset
+    return max(0, total if plan.limit is None else min(total, plan.limit))
+
+
+def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
+    """Rows of a table as one batch; copies only where a column's chunks meet."""
+    if not schema.names:
+        return table.slice(start, stop - start).to_batches()[0]
+    arrays = []
+    for column in table.columns:
+        piece = column.slice(start, stop - start)
+        arrays.append(piece.chunk(0) if piece.num_chunks == 1 else piece.combine_chunks())
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _stream_rows(plan: ScanPlan) -> int:
+    """Rows of a window of a stream: about `STREAM_WINDOW_BYTES`, in whole batches."""
+    rows = sum(span.stop - span.start for span in plan.spans)
+    stored = sum(
+        file.file_size_bytes or 0
+        for fragment in {span.fragment.id: span.fragment for span in plan.spans}.values()
+        for file in fragment.files
+    )
+    wanted = STREAM_WINDOW_BYTES * max(rows, 1) // max(stored, 1)
+    wanted = max(1, min(wanted, TABLE_WINDOW_ROWS) // plan.batch_size)
+    return wanted * plan.batch_size
+
+
+def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa.Table]:
+    """The result window by window, cut to offset and limit."""
+    plan = _narrowed(snapshot, plan)
+    window = _Window(snapshot, plan)
+    skip, left = plan.offset, plan.limit
+    if left == 0:
+        return
+    for table in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
+        if skip:
+            dropped = min(skip, table.num_rows)
+            skip -= dropped
+            table = table.slice(dropped)
+        if left is not None:
+            table = table.slice(0, left)
+            left -= table.num_rows
+        if table.num_rows:
+            yield table
+        if left == 0:
+            return
+
+
+def _windows(spans: tuple[Span, ...], rows: int) -> Iterator[Span]:
+    for span in spans:
+        for start in range(span.start, span.stop, rows):
+            yield Span(span.fragment, start, min(start + rows, span.stop))
+
+
+def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
+    """Without a filter it is known where offset and limit fall: leave out the other rows."""
+    if plan.filter is not None or (plan.limit is None and not plan.offset):
+        return plan
+    skip, left = plan.offset, plan.limit
+    spans = []
+    for span in plan.spans:
+        rows = live(snapshot, span.fragment, RowRange(span.start, span.stop))
+        if skip >= len(rows):
+            skip -= len(rows)
+            continue
+        if left == 0:
+            break
+        stop = len(rows) if left is None else min(len(rows), skip + left)
+        spans.append(_cut(span, rows, skip, stop))
+        left = None if left is None else left - (stop - skip)
+        skip = 0
+    return replace(plan, spans=tuple(spans), offset=0)
+
+
+def _cut(span: Span, rows: Rows, first: int, stop: int) -> Span:
+    """The part of ``span`` from its live row ``first`` to before its live row ``stop``."""
+    if isinstance(rows, RowIndices):
+        values = rows.values
+        return Span(span.fragment, int(values[first]), int(values[stop - 1]) + 1)
+    return Span(span.fragment, rows.start + first, rows.start + stop)
+
+
+class _Window:
+    """How one window is read; shared by the threads of a scan."""
+
+    def __init__(self, snapshot: Snapshot, plan: ScanPlan) -> None:
+        self._snapshot = snapshot
+        self._projection = projection = plan.projection
+        self._filter = plan.filter
+        if plan.filter is not None:
+            self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
+            self._rest = _others(projection.fields, self._tested)
+            self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
+
+    def read(self, span: Span) -> pa.Table:
+        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        if len(rows) == 0:
+            return self._projection.schema.empty_table()
+        projection = self._projection
+        if self._filter is None:
+            data = self._fetch(span, projection.fields, projection.meta, rows)
+        else:
+            tested = self._fetch(span, self._tested, self._tested_meta, rows)
+            mask = self._filter.mask(tested)
+            if not mask.any():
+                return projection.schema.empty_table()
+            data = self._passing(span, rows, tested, mask)
+        return projection.apply(data)
+
+    def count(self, span: Span) -> int:
+        """How many live rows of the span the filter accepts; reads only the filter's columns."""
+        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        if self._filter is None or len(rows) == 0:
+            return len(rows)
+        tested = self._fetch(span, self._tested, self._tested_meta, rows)
+        return int(np.count_nonzero(self._filter.mask(tested)))
+
+    def _passing(
+        self, span: Span, rows: Rows, tested: pa.Table, mask: npt.NDArray[np.bool_]
+    ) -> pa.Table:
+        """The projection's fields of the rows where ``mask`` is set."""
+        chosen = np.flatnonzero(mask)
+        kept = tested if len(chosen) == len(rows) else tested.filter(pa.array(mask))
+        if self._rest or self._rest_meta:
+            rest = self._fetch(span, self._rest, self._rest_meta, _subset(rows, chosen))
+            for name in rest.column_names:
+                if name in kept.column_names:
+                    kept = kept.drop_columns(name)
+                kept = kept.append_column(rest.schema.field(name), rest.column(name))
+        return kept
+
+    def _fetch(
+        self, span: Span, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+    ) -> pa.Table:
+        """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
+        snapshot, fragment = self._snapshot, span.fragment
+        if isinstance(rows, RowIndices):
+            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+            if len(rows) * DENSE >= stop - first:
+                whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
+                keep = np.zeros(stop - first, bool)
+                keep[rows.values - first] = True
+                return whole.filter(pa.array(keep))
+        return read_rows(snapshot, fragment, fields, meta, rows)
+
+
+def _others(fields: tuple[Field, ...], tested: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields that the filter's columns do not already hold completely."""
+    have = {field.id: field for field in tested}
+    return tuple(field for field in fields if have.get(field.id) != field)
+
+
+def _subset(rows: Rows, chosen: npt.NDArray[np.intp]) -> Rows:
+    """The rows at positions ``chosen`` of ``rows``."""
+    if len(chosen) == len(rows):
+        return rows
+    if isinstance(rows, RowIndices):
+        return RowIndices(rows.values[chosen])
+    return RowIndices(chosen + rows.start)

@@ -1,0 +1,221 @@
+"""`LanceScanner`: a scan that is set up but not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset import scan
+from lance_core.dataset.expression import as_filter
+from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.take import Indices
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lance_core.dataset.fragment import LanceFragment
+
+BLOBS_AS_BYTES = "all_binary"
+BLOBS_AS_DESCRIPTIONS = ("blobs_descriptions", "all_descriptions")
+
+MAX_BATCH_SIZE = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """The arguments of `LanceDataset.scanner` that change the result.
+
+    ``filter`` is SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that pass it.
+    ``fragments``: only these, in this order. ``row_ranges``: only these physical rows, as
+    (fragment id, first offset, end offset), in this order.
+    """
+
+    columns: Columns = None
+    filter: str | pc.Expression | None = None
+    limit: int | None = None
+    offset: int | None = None
+    batch_size: int | None = None
+    fragments: Sequence[LanceFragment] | None = None
+    row_ranges: Sequence[tuple[int, int, int]] | None = None
+    with_row_id: bool | None = None
+    with_row_address: bool | None = None
+    blob_handling: str | None = None
+
+
+HINTS = frozenset(
+    {
+        "batch_readahead",
+        "fragment_readahead",
+        "scan_in_order",
+        "prefilter",
+        "use_stats",
+        "fast_search",
+        "io_buffer_size",
+        "late_materialization",
+        "use_scalar_index",
+        "strict_batch_size",
+    }
+)
+"""Arguments of pylance that tune how it scans; they cannot change the result of a scan here."""
+
+UNSUPPORTED = frozenset(
+    {
+        "nearest",
+        "full_text_query",
+        "index_segments",
+        "batch_size_bytes",
+        "include_deleted_rows",
+        "scan_stats_callback",
+        "order_by",
+        "disable_scoring_autoprojection",
+        "row_addr_allowlist",
+        "row_addr_blocklist",
+    }
+)
+
+_OPTIONS = frozenset(field.name for field in fields(ScanOptions))
+
+
+def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None) -> ScanOptions:
+    """Options out of keyword arguments; what is None falls back to ``defaults``.
+
+    Raises `UnsupportedFeatureError` for arguments that would need something this library does not
+    have yet, and ``TypeError`` for unknown ones.
+    """
+    given = {name: value for name, value in (defaults or {}).items() if value is not None}
+    given.update({name: value for name, value in arguments.items() if value is not None})
+    for name in sorted(given):
+        if name in UNSUPPORTED:
+            if given[name] is False:
+                continue
+            raise UnsupportedFeatureError(f"scans do not support {name!r} yet")
+        if name not in _OPTIONS and name not in HINTS:
+            raise TypeError(f"unknown scan option {name!r}")
+    return ScanOptions(**{name: value for name, value in given.items() if name in _OPTIONS})
+
+
+def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
+    """What the options mean for this version. Raises `InvalidInputError`."""
+    handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
+    if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
+        raise InvalidInputError(f"unknown blob_handling {handling!r}")
+    extra = [ROW_ID] if options.with_row_id else []
+    extra += [ROW_ADDRESS] if options.with_row_address else []
+    schema = snapshot.schema if handling == BLOBS_AS_BYTES else snapshot.schema_with_descriptions
+    condition = None
+    if options.filter is not None:
+        condition = as_filter(options.filter, queryable(schema))
+    return scan.ScanPlan(
+        projection=select(schema, options.columns, extra),
+        spans=_spans(snapshot, options),
+        filter=condition,
+        limit=_not_negative(options.limit, "Limit"),
+        offset=_not_negative(options.offset, "Offset") or 0,
+        batch_size=_batch_size(options.batch_size),
+        schema=schema,
+    )
+
+
+def _not_negative(value: int | None, name: str) -> int | None:
+    if value is not None and value < 0:
+        raise InvalidInputError(f"{name} must be non-negative, got {value}")
+    return value
+
+
+def _batch_size(value: int | None) -> int:
+    if value is None:
+        return scan.DEFAULT_BATCH_SIZE
+    if not 1 <= value <= MAX_BATCH_SIZE:
+        raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {value}")
+    return value
+
+
+def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[scan.Span, ...]:
+    if options.row_ranges is not None:
+        return tuple(_span(snapshot, *entry) for entry in options.row_ranges)
+    if options.fragments is None:
+        return scan.all_spans(snapshot)
+    chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
+    return tuple(scan.Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
+
+
+def _span(snapshot: Snapshot, fragment_id: int, start: int, stop: int) -> scan.Span:
+    fragment = snapshot.fragment(fragment_id)
+    if not 0 <= start <= stop <= snapshot.physical_rows(fragment):
+        raise InvalidInputError(f"rows {start} to {stop} are not in fragment {fragment_id}")
+    return scan.Span(fragment, start, stop)
+
+
+class LanceScanner:
+    """A scan of one version. Each method runs it anew; made by `LanceDataset.scanner`."""
+
+    def __init__(self, snapshot: Snapshot, options: ScanOptions) -> None:
+        self._snapshot = snapshot
+        self._options = options
+        self._plan = plan(snapshot, options)
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        """Schema of the result."""
+        return self._plan.projection.schema
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """Schema of the table that is scanned."""
+        return self._snapshot.schema.to_arrow()
+
+    def to_table(self) -> pa.Table:
+        """The whole result."""
+        return scan.scan_table(self._snapshot, self._plan)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The result batch by batch; memory is bounded whatever the size of the table."""
+        return scan.scan_batches(self._snapshot, self._plan)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The result as an Arrow stream."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The result as an Arrow C stream, for any library that reads one."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def scan_batches(self) -> Iterator[pa.RecordBatch]:
+        """The same as `to_batches`."""
+        return self.to_batches()
+
+    def to_pandas(self, **kwargs: Any) -> pd.DataFrame:
+        """The whole result as a data frame; ``kwargs`` as of `pyarrow.Table.to_pandas`."""
+        return self.to_table().to_pandas(**kwargs)
+
+    def count_rows(self) -> int:
+        """Number of rows of the result; reads only what the filter needs."""
+        return scan.count(self._snapshot, self._plan)
+
+    def head(self, num_rows: int) -> pa.Table:
+        """The first rows of the result."""
+        limit = num_rows if self._plan.limit is None else min(num_rows, self._plan.limit)
+        _not_negative(limit, "Limit")
+        return scan.scan_table(self._snapshot, replace(self._plan, limit=limit))
+
+    def take(self, indices: Indices) -> pa.Table:
+        """Rows of the result by position."""
+        return self.to_table().take(pa.array(indices, pa.int64()))
+
+    def explain_plan(self, verbose: bool = False) -> str:
+        """How the scan will be done, for people."""
+        steps = [f"read {', '.join(f.name for f in self._plan.projection.fields) or 'no columns'}"]
+        steps.append(f"of {len(self._plan.spans)} fragments of version {self._snapshot.version}")
+        if self._plan.filter is not None:
+            steps.append(f"where {self._options.filter}")
+        if self._plan.limit is not None or self._plan.offset:
+            steps.append(f"offset {self._plan.offset} limit {self._plan.limit}")
+        if verbose:
+            steps.append(f"batches of {self._plan.batch_size} rows")
+        return "LanceScan: " + ", ".join(steps)

@@ -1,0 +1,178 @@
+"""One version of a table, opened for reading. Verbs take a `Snapshot`; nothing here imports them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.datafile.reader import FileReader
+from lance_core.dataset.blob_description import with_descriptions
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Schema
+from lance_core.store.base import ObjectStore
+from lance_core.store.config import StoreConfig
+from lance_core.table.data_file import DataFile
+from lance_core.table.deletion import decode_deletions
+from lance_core.table.fragment import Fragment
+from lance_core.table.manifest import Manifest
+from lance_core.table.manifest_file import ManifestFile
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+MAX_OPEN_FILES = 1024
+"""Data files whose footers and page tables stay parsed, per opened table."""
+
+
+class Cache(Generic[K, V]):
+    """A bounded map, least recently used out first; safe for threads."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._items: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The item for ``key``, made outside the lock if it is not there."""
+        with self._lock:
+            if key in self._items:
+                self._items.move_to_end(key)
+                return self._items[key]
+        item = make()
+        with self._lock:
+            self._items[key] = item
+            while len(self._items) > self._capacity:
+                self._items.popitem(last=False)
+        return item
+
+
+@dataclass(frozen=True, eq=False)
+class TableRoot:
+    """Where a table lives, and what reads and commits it. Paths are relative to ``store``'s root."""
+
+    config: StoreConfig
+    store: ObjectStore
+    handler: CommitHandler
+    registry: EncodingRegistry
+    readers: Cache[tuple[str, int | None], FileReader] = field(
+        default_factory=lambda: Cache(MAX_OPEN_FILES)
+    )
+    deletions: Cache[str, npt.NDArray[np.uint32]] = field(
+        default_factory=lambda: Cache(MAX_OPEN_FILES)
+    )
+
+    @property
+    def uri(self) -> str:
+        return self.config.uri
+
+    def reader(self, file: DataFile) -> FileReader:
+        """The open data file; keyed by name and size, since names are never used twice."""
+        size = file.file_size_bytes
+        path = file.store_path()
+        return self.readers.get(
+            (path, size),
+            lambda: FileReader.open(self.store, path, registry=self.registry, size=size),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A version of a table."""
+
+    root: TableRoot
+    file: ManifestFile
+    location: ManifestLocation
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.file.manifest
+
+    @property
+    def schema(self) -> Schema:
+        return self.manifest.schema
+
+    @property
+    def version(self) -> int:
+        return self.manifest.version
+
+    @cached_property
+    def schema_with_descriptions(self) -> Schema:
+        """The schema with blob fields as what their columns hold: position and size of the bytes."""
+        return with_descriptions(self.schema)
+
+    def fragment(self, fragment_id: int) -> Fragment:
+        """The fragment with this id, or `InvalidInputError`."""
+        place = self.fragment_positions.get(fragment_id)
+        if place is None:
+            raise InvalidInputError(f"version {self.version} has no fragment {fragment_id}")
+        return self.manifest.fragments[place]
+
+    @property
+    def storage_version(self) -> FileVersion:
+        """File version of the table's data files."""
+        return FileVersion(self.manifest.storage_version)
+
+    def live_rows(self, fragment: Fragment) -> int:
+        """Rows of ``fragment`` that are not deleted."""
+        if fragment.num_rows is not None:
+            return fragment.num_rows
+        deleted = self.deleted_offsets(fragment)
+        return self.physical_rows(fragment) - (0 if deleted is None else len(deleted))
+
+    def physical_rows(self, fragment: Fragment) -> int:
+        """Rows stored in ``fragment``, deleted ones included (old tables do not record it)."""
+        if fragment.physical_rows is not None:
+            return fragment.physical_rows
+        if not fragment.files:
+            return 0
+        return self.root.reader(fragment.files[0]).num_rows
+
+    def deleted_offsets(self, fragment: Fragment) -> npt.NDArray[np.uint32] | None:
+        """Sorted physical offsets of the fragment's deleted rows, None if there are none."""
+        file = fragment.deletion_file
+        if file is None:
+            return None
+        path = file.store_path(fragment.id)
+        return self.root.deletions.get(
+            path,
+            lambda: decode_deletions(
+                file.file_type,
+                self.root.store.get(path),
+                self.physical_rows(fragment),
+                file.num_deleted_rows,
+                path,
+            ),
+        )
+
+    @cached_property
+    def row_starts(self) -> npt.NDArray[np.int64]:
+        """Position of each fragment's first live row in the table, and the total at the end."""
+        counts = self.manifest.fragments.counts
+        if counts.num_rows is None:
+            live = np.array([self.live_rows(fragment) for fragment in self.manifest.fragments])
+        else:
+            live = np.array(counts.physical_rows) - np.array(counts.deleted_rows)
+        starts = np.zeros(len(live) + 1, np.int64)
+        np.cumsum(live.astype(np.int64), out=starts[1:])
+        return starts
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Live rows of the table."""
+        counted = self.manifest.num_rows
+        return int(self.row_starts[-1]) if counted is None else counted
+
+    @cached_property
+    def fragment_positions(self) -> dict[int, int]:
+        """Fragment id to its place in the manifest's list."""
+        return {id_: place for place, id_ in enumerate(self.manifest.fragments.counts.ids)}

@@ -1,0 +1,44 @@
+"""Kernels that are written for one array, on whatever a kernel is given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.sql.node import Call, Column, Datum, Node, call, evaluate
+
+
+def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
+    """The kernel for arrays, chunked arrays and scalars."""
+    return functools.partial(_each_chunk, kernel=kernel)
+
+
+def _each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
+    if isinstance(value, pa.Scalar):
+        return kernel(pa.array([value]))[0]
+    if isinstance(value, pa.ChunkedArray):
+        chunks = [kernel(chunk) for chunk in value.chunks]
+        return pa.chunked_array(chunks) if chunks else kernel(pa.array([], value.type))
+    return kernel(value)
+
+
+def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
+    """What ``plan`` makes of a dictionary column, reckoned on the entries of its dictionaries.
+
+    ``plan`` must give NULL for NULL. None if the node is no dictionary column or ``plan`` does not
+    depend on it.
+    """
+    if not isinstance(node, Column) or not pa.types.is_dictionary(node.type):
+        return None
+    entries = plan(Column(("",), node.type.value_type))
+    if not isinstance(entries, Call):
+        return None
+    return call("dictionary", by_chunk(functools.partial(_entries, of_entry=entries)), node)
+
+
+def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:
+    found = evaluate(of_entry, pa.table({"": chunk.dictionary})).combine_chunks()
+    return pc.take(found, chunk.indices)

@@ -1,0 +1,64 @@
+"""Statistics of a version, from its manifest and from the page tables of its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.dataset.snapshot import Snapshot
+
+
+@dataclass
+class FieldStatistics:
+    """Bytes that the pages of a field take in the data files."""
+
+    id: int
+    bytes_on_disk: int
+
+
+@dataclass
+class DataStatistics:
+    """Statistics of every field, parents first."""
+
+    fields: list[FieldStatistics]
+
+
+class LanceStats:
+    """Statistics of one version; made by `LanceDataset.stats`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def dataset_stats(self, max_rows_per_group: int = 1024) -> dict[str, int]:
+        """Fragments, deleted rows, and fragments of fewer than ``max_rows_per_group`` rows."""
+        snapshot = self._snapshot
+        fragments = snapshot.manifest.fragments
+        live = [snapshot.live_rows(fragment) for fragment in fragments]
+        stored = [snapshot.physical_rows(fragment) for fragment in fragments]
+        return {
+            "num_deleted_rows": sum(stored) - sum(live),
+            "num_fragments": len(fragments),
+            "num_small_files": sum(rows < max_rows_per_group for rows in stored),
+        }
+
+    def data_stats(self) -> DataStatistics:
+        """Bytes of each field over all fragments."""
+        sizes = {field.id: 0 for field in self._snapshot.schema.walk()}
+        for fragment in self._snapshot.manifest.fragments:
+            for file in fragment.files:
+                columns = self._snapshot.root.reader(file).metadata.columns
+                for field_id, index in zip(file.fields, file.column_indices, strict=True):
+                    if field_id in sizes and index >= 0:
+                        sizes[field_id] += sum(
+                            buffer.length
+                            for page in columns[index].pages
+                            for buffer in page.buffers
+                        )
+        return DataStatistics([FieldStatistics(id, size) for id, size in sizes.items()])
+
+    def index_stats(self, index_name: str) -> dict[str, object]:
+        """Not there yet: this library has no indices."""
+        raise UnsupportedFeatureError(f"statistics of index {index_name!r}: no indices yet")

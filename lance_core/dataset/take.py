@@ -1,0 +1,143 @@
+"""Random access: rows by position, by row address or by stable row id, in the order asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.fragment_read import read_rows
+from lance_core.dataset.projection import Projection
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.threads import in_order
+from lance_core.encodings.decoding import RowIndices
+from lance_core.errors import InvalidInputError
+from lance_core.table.fragment import Fragment
+
+Indices = Sequence[int] | pa.Array | npt.NDArray[np.integer]
+Int64Array = npt.NDArray[np.int64]
+
+READ_AHEAD = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Picks:
+    """Physical rows of one fragment, strictly ascending."""
+
+    fragment: Fragment
+    offsets: Int64Array
+
+
+def as_indices(indices: Indices) -> Int64Array:
+    """Row numbers as an array. Raises `InvalidInputError` for what is not a list of numbers ≥ 0."""
+    if isinstance(indices, pa.Array | pa.ChunkedArray):
+        indices = indices.to_numpy(zero_copy_only=False)
+    values = np.asarray(indices)
+    if values.size == 0:
+        return np.empty(0, np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise InvalidInputError("indices must be a flat list of whole numbers")
+    if values.dtype.kind == "i" and values.min() < 0:
+        raise InvalidInputError(f"index {values.min()} is negative")
+    return values.astype(np.int64, copy=False)
+
+
+def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
+    """Live rows by their position in the table (0 is the first), repeated if asked for twice."""
+    wanted = as_indices(indices)
+    if len(wanted) and wanted.max() >= snapshot.num_rows:
+        raise InvalidInputError(
+            f"row {wanted.max()} is out of range: the table has {snapshot.num_rows} rows"
+        )
+    rows, order = _distinct(wanted)
+    return _gather(snapshot, list(_by_position(snapshot, rows)), order, projection)
+
+
+def take_addresses(snapshot: Snapshot, addresses: Indices, projection: Projection) -> pa.Table:
+    """Rows by row address (fragment id << 32 | physical offset)."""
+    rows, order = _distinct(as_indices(addresses))
+    return _gather(snapshot, list(_by_address(snapshot, rows)), order, projection)
+
+
+def take_in_fragment(
+    snapshot: Snapshot, fragment: Fragment, indices: Indices, projection: Projection
+) -> pa.Table:
+    """Live rows of one fragment by their position in it."""
+    wanted = as_indices(indices)
+    count = snapshot.live_rows(fragment)
+    if len(wanted) and wanted.max() >= count:
+        raise InvalidInputError(
+            f"row {wanted.max()} is out of range: fragment {fragment.id} has {count} rows"
+        )
+    rows, order = _distinct(wanted)
+    picks = [_Picks(fragment, _physical(snapshot, fragment, rows))] if len(rows) else []
+    return _gather(snapshot, picks, order, projection)
+
+
+def _distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
+    """Ascending distinct rows, and which of them each wanted row is (None: just these rows)."""
+    if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
+        return wanted, None
+    return np.unique(wanted, return_inverse=True)
+
+
+def _by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
+    starts = snapshot.row_starts
+    owners = np.searchsorted(starts, rows, side="right") - 1
+    for place, part in _runs(owners, rows):
+        fragment = snapshot.manifest.fragments[place]
+        yield _Picks(fragment, _physical(snapshot, fragment, part - starts[place]))
+
+
+def _by_address(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
+    for fragment_id, part in _runs(rows >> 32, rows):
+        place = snapshot.fragment_positions.get(fragment_id)
+        if place is None:
+            raise InvalidInputError(f"row address {part[0]}: there is no fragment {fragment_id}")
+        fragment = snapshot.manifest.fragments[place]
+        offsets = part & 0xFFFFFFFF
+        if offsets[-1] >= snapshot.physical_rows(fragment):
+            raise InvalidInputError(f"row address {part[-1]} is past the end of its fragment")
+        yield _Picks(fragment, offsets)
+
+
+def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
+    """Neighbouring rows with the same owner."""
+    if len(rows) == 0:
+        return
+    cuts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+    for part, first in zip(np.split(rows, cuts), [0, *cuts.tolist()], strict=True):
+        yield int(owners[first]), part
+
+
+def _physical(snapshot: Snapshot, fragment: Fragment, rows: Int64Array) -> Int64Array:
+    """Physical offsets of a fragment's live rows: rows deleted before them are counted in.
+
+    The k-th deleted offset (from 0) lies before live row r exactly if offset - k <= r.
+    """
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None or len(deleted) == 0:
+        return rows
+    shifted = deleted.astype(np.int64) - np.arange(len(deleted))
+    return rows + np.searchsorted(shifted, rows, side="right")
+
+
+def _gather(
+    snapshot: Snapshot,
+    picks: Sequence[_Picks],
+    order: Int64Array | None,
+    projection: Projection,
+) -> pa.Table:
+    def read(pick: _Picks) -> pa.Table:
+        rows = RowIndices(pick.offsets)
+        return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, rows)
+
+    tables = list(in_order(read, picks, READ_AHEAD))
+    if not tables:
+        return projection.schema.empty_table()
+    table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+    result = projection.apply(table)
+    return result if order is None else result.take(pa.array(order))

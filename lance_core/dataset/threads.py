@@ -1,0 +1,64 @@
+"""The process's pool for reading and decoding; kernels release the interpreter lock."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def pool() -> ThreadPoolExecutor:
+    """The shared pool, with as many threads as the process may use processors."""
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(_processors(), thread_name_prefix="lance-core")
+    return _pool
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return max(2, len(os.sched_getaffinity(0)))
+    return max(2, os.cpu_count() or 2)
+
+
+def _forget_pool() -> None:
+    """Threads do not survive a fork; the child makes its own pool."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
+    """``work(item)`` for each item, results in the order of the items.
+
+    At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded by
+    that many results. A single item is worked on in the calling thread.
+    """
+    source = iter(items)
+    first = list(itertools.islice(source, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    waiting: collections.deque[Future[R]] = collections.deque()
+    executor = pool()
+    try:
+        for item in itertools.chain(first, source):
+            waiting.append(executor.submit(work, item))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

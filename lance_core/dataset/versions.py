@@ -1,0 +1,93 @@
+"""The versions of a table: listing them, finding one by time, and what made them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lance_core.commits.history import read_transaction
+from lance_core.dataset import opening
+from lance_core.dataset.operation import Transaction
+from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.table.manifest import Manifest
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def describe_all(root: TableRoot) -> list[dict[str, Any]]:
+    """Every attached version, oldest first; reads all manifests."""
+    locations = root.handler.list_versions()
+    return [describe(opening.load(root, location).manifest) for location in locations]
+
+
+def describe(manifest: Manifest) -> dict[str, Any]:
+    """Number, local time without a zone, and totals as text, as pylance gives them."""
+    return {
+        "version": manifest.version,
+        "timestamp": local_time(manifest),
+        "metadata": {name: str(total) for name, total in _totals(manifest).items()},
+    }
+
+
+def local_time(manifest: Manifest) -> datetime:
+    """When the version was made, in local time without a zone."""
+    timestamp = manifest.timestamp
+    return _EPOCH if timestamp is None else timestamp.astimezone().replace(tzinfo=None)
+
+
+def _totals(manifest: Manifest) -> dict[str, int]:
+    files = [file for fragment in manifest.fragments for file in fragment.files]
+    deletions = [f.deletion_file for f in manifest.fragments if f.deletion_file is not None]
+    return {
+        "total_data_file_rows": sum(f.physical_rows or 0 for f in manifest.fragments),
+        "total_data_files": len(files),
+        "total_deletion_file_rows": sum(file.num_deleted_rows or 0 for file in deletions),
+        "total_deletion_files": len(deletions),
+        "total_files_size": sum(file.file_size_bytes or 0 for file in files),
+        "total_fragments": len(manifest.fragments),
+        "total_rows": sum(f.num_rows or 0 for f in manifest.fragments),
+    }
+
+
+def version_at(root: TableRoot, asof: datetime | str) -> int:
+    """The newest version that is not newer than ``asof`` (local time if it has no zone).
+
+    Raises `DatasetNotFoundError` if all versions are newer.
+    """
+    moment = _moment(asof)
+    for location in reversed(root.handler.list_versions()):
+        manifest = opening.load(root, location).manifest
+        made = manifest.timestamp
+        if made is None or made <= moment:
+            return manifest.version
+    raise DatasetNotFoundError(f"{asof} is earlier than the first version of this dataset")
+
+
+def _moment(asof: datetime | str) -> datetime:
+    if isinstance(asof, str):
+        try:
+            asof = datetime.fromisoformat(asof)
+        except ValueError as error:
+            raise InvalidInputError(f"{asof!r} is not a date and time: {error}") from error
+    if not isinstance(asof, datetime):
+        raise InvalidInputError(f"asof must be a datetime or text, got {type(asof).__name__}")
+    return asof.astimezone()
+
+
+def transaction(root: TableRoot, version: int) -> Transaction | None:
+    """What made a version, None if it was not recorded."""
+    location = opening.open_version(root, version).location
+    made_by = read_transaction(root.store, location)
+    return None if made_by is None else Transaction.of(made_by)
+
+
+def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | None]:
+    """What made the newest versions up to ``snapshot``, newest first."""
+    locations = [
+        location
+        for location in reversed(snapshot.root.handler.list_versions())
+        if location.version <= snapshot.version
+    ]
+    made_by = [read_transaction(snapshot.root.store, where) for where in locations[:count]]
+    return [None if found is None else Transaction.of(found) for found in made_by]

@@ -1,0 +1,249 @@
+"""`write_dataset` and `write_fragments`: create, append to or overwrite a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from lance_core.dataset import fragment_writer, opening
+from lance_core.dataset.commit import CommitOptions, commit, properties_of
+from lance_core.dataset.dataset import LanceDataset
+from lance_core.dataset.fragment_metadata import FragmentMetadata
+from lance_core.dataset.input import ReaderLike, to_reader
+from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.progress import FragmentWriteProgress
+from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    UnsupportedFeatureError,
+)
+from lance_core.schema import Schema, append_schema, check_storable
+from lance_core.table.fragment import Fragment
+
+DEFAULT_VERSION = FileVersion.V2_0
+"""File version of new tables."""
+
+CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
+
+Target = str | os.PathLike[str] | LanceDataset
+
+
+class WriteArguments(TypedDict, total=False):
+    """Keyword arguments of `write_dataset`.
+
+    ``max_rows_per_file`` (1 Mi) and ``max_bytes_per_file`` (90 GiB) cut the data into files.
+    ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages.
+    ``storage_options``: for the store; which, is said on the store's page.
+    ``data_storage_version``: file version, ``"2.0"`` by default; an existing table keeps its own.
+    ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
+    ``commit_message`` and ``transaction_properties`` are kept with the transaction.
+    ``progress`` is told when a fragment begins and is complete.
+    """
+
+    max_rows_per_file: int
+    max_bytes_per_file: int
+    max_rows_per_group: int
+    data_cache_bytes: int | None
+    max_page_bytes: int | None
+    progress: FragmentWriteProgress | None
+    storage_options: Mapping[str, Any] | None
+    data_storage_version: str | None
+    enable_v2_manifest_paths: bool
+    enable_stable_row_ids: bool
+    commit_message: str | None
+    transaction_properties: Mapping[str, str] | None
+
+
+_UNSUPPORTED = frozenset(
+    {
+        "commit_lock",
+        "use_legacy_format",
+        "auto_cleanup_options",
+        "initial_bases",
+        "target_bases",
+        "target_all_bases",
+        "base_store_params",
+        "blob_pack_file_size_threshold",
+        "namespace_client",
+        "table_id",
+    }
+)
+_IGNORED = frozenset({"session", "external_blob_mode", "allow_external_blob_outside_bases"})
+
+
+def write_dataset(
+    data_obj: ReaderLike,
+    uri: Target,
+    schema: pa.Schema | None = None,
+    mode: str = CREATE,
+    **arguments: Unpack[WriteArguments],
+) -> LanceDataset:
+    """Write rows to a table and return it at the version that holds them.
+
+    ``mode``: ``"create"`` makes a new table, ``"append"`` adds rows (and makes a table if there is
+    none), ``"overwrite"`` makes a version with only these rows; older versions stay readable.
+    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`.
+
+    Raises `DatasetExistsError`, `SchemaMismatchError`, `UnsupportedFeatureError` for types that
+    the file version cannot store, `CommitConflictError` if an incompatible commit came in between
+    (nothing was changed), and `CommitUnknownError`.
+    """
+    job = _Job.prepare(data_obj, uri, schema, mode, dict(arguments))
+    fragments = job.write()
+    transaction = job.transaction(fragments)
+    try:
+        return LanceDataset.of(commit(job.root, job.base, transaction, job.commit_options))
+    except (CommitConflictError, DatasetExistsError):
+        fragment_writer.discard(job.root, fragments)
+        raise
+
+
+def write_fragments(
+    data: ReaderLike,
+    dataset_uri: Target,
+    schema: pa.Schema | None = None,
+    *,
+    return_transaction: bool = False,
+    mode: str = APPEND,
+    **arguments: Unpack[WriteArguments],
+) -> list[FragmentMetadata] | Transaction:
+    """Write rows as fragments that no version has yet, for one commit of several writers' work.
+
+    Pass the result to `LanceDataset.commit`: as a list in an operation, or, with
+    ``return_transaction``, as a transaction that knows the version it is based on.
+    """
+    job = _Job.prepare(data, dataset_uri, schema, mode, dict(arguments))
+    fragments = job.write()
+    if return_transaction:
+        return job.transaction(fragments)
+    return [FragmentMetadata.of(fragment, fragment.physical_rows or 0) for fragment in fragments]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A write that was checked and can begin. ``base`` is None if there is no table yet."""
+
+    root: TableRoot
+    base: Snapshot | None
+    reader: pa.RecordBatchReader
+    schema: Schema
+    mode: str
+    file_options: fragment_writer.WriteOptions
+    commit_options: CommitOptions
+
+    @classmethod
+    def prepare(
+        cls,
+        data: ReaderLike,
+        target: Target,
+        schema: pa.Schema | None,
+        mode: str,
+        arguments: dict[str, Any],
+    ) -> _Job:
+        _check_arguments(mode, arguments)
+        root, base = _target(target, mode, arguments.get("storage_options"))
+        reader = to_reader(data, schema)
+        version = _file_version(base, mode, arguments.get("data_storage_version"))
+        if base is not None and mode == APPEND:
+            stored = append_schema(base.schema, reader.schema)
+        else:
+            stored = Schema.from_arrow(reader.schema)
+        check_storable(stored, version.value)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return cls(
+            root,
+            base,
+            reader,
+            stored,
+            mode,
+            _file_options(version, given),
+            CommitOptions(
+                v2_manifest_paths=given.get("enable_v2_manifest_paths", True),
+                stable_row_ids=given.get("enable_stable_row_ids", False),
+                storage_version=version,
+                properties=properties_of(
+                    given.get("commit_message"), given.get("transaction_properties")
+                ),
+            ),
+        )
+
+    def write(self) -> list[Fragment]:
+        """Write all rows as fragments."""
+        return fragment_writer.write_fragments(
+            self.root, self.reader, self.schema, self.file_options
+        )
+
+    def transaction(self, fragments: list[Fragment]) -> Transaction:
+        """The transaction that makes a version of ``fragments``."""
+        metadata = [FragmentMetadata.of(f, f.physical_rows or 0) for f in fragments]
+        operation: LanceOperation.BaseOperation
+        if self.base is not None and self.mode == APPEND:
+            operation = LanceOperation.Append(metadata)
+        else:
+            operation = LanceOperation.Overwrite(self.schema, metadata)
+        read_version = 0 if self.base is None else self.base.version
+        properties = dict(self.commit_options.properties)
+        return Transaction(read_version, operation, transaction_properties=properties)
+
+
+def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
+    if mode not in (CREATE, APPEND, OVERWRITE):
+        raise InvalidInputError(f"Invalid mode {mode}")
+    for name in [name for name in arguments if name not in WriteArguments.__annotations__]:
+        value = arguments.pop(name)
+        if name in _UNSUPPORTED:
+            if value is not None:
+                raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
+        elif name not in _IGNORED:
+            raise TypeError(f"unknown argument {name!r}")
+
+
+def _target(
+    target: Target, mode: str, storage_options: Mapping[str, Any] | None
+) -> tuple[TableRoot, Snapshot | None]:
+    """The place to write to and the version to build on: the newest one, None if there is none."""
+    if isinstance(target, LanceDataset):
+        root = target.snapshot.root
+    else:
+        root = opening.open_root(target, storage_options)
+    try:
+        location = opening.latest_location(root)
+    except DatasetNotFoundError:
+        return root, None
+    if mode == CREATE:
+        raise DatasetExistsError(f"Dataset already exists: {root.uri}")
+    return root, opening.load(root, location)
+
+
+def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
+    """The version of the new files; appending never changes what a table is made of."""
+    if base is None or mode == OVERWRITE:
+        if selector is not None:
+            return FileVersion.from_selector(selector)
+        return DEFAULT_VERSION if base is None else base.storage_version
+    if selector is not None and FileVersion.from_selector(selector) is not base.storage_version:
+        raise InvalidInputError(
+            f"the table holds files of version {base.storage_version.value}, "
+            f"data of version {selector} cannot be appended"
+        )
+    return base.storage_version
+
+
+def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:
+    defaults = fragment_writer.WriteOptions(version)
+    return fragment_writer.WriteOptions(
+        version,
+        given.get("max_rows_per_file", defaults.max_rows_per_file),
+        given.get("max_bytes_per_file", defaults.max_bytes_per_file),
+        given.get("data_cache_bytes"),
+        given.get("max_page_bytes"),
+        given.get("progress"),
+    )
