@@ -85,8 +85,8 @@ class DataFile:
         """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
         return cls(
             message.path,
-            tuple(message.fields),
-            tuple(message.column_indices),
+            tuple(message.fields[:]),
+            tuple(message.column_indices[:]),
             message.file_major_version,
             message.file_minor_version,
             message.file_size_bytes or None,

@@ -13,9 +13,11 @@ from typing import overload
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragment import Fragment
-from lance_core.table.unknown_fields import parse
+from lance_core.table.unknown_fields import all_known, parse
 
 _ROW_LIMIT = 1 << 63
+_BLOCK = 64
+"""Fragments decoded at once by iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,13 @@ class FragmentList(Sequence[Fragment]):
         return fragment
 
     def __iter__(self) -> Iterator[Fragment]:
-        return (self[position] for position in range(len(self._raw)))
+        for start in range(0, len(self._raw), _BLOCK):
+            block = range(start, min(start + _BLOCK, len(self._raw)))
+            missing = [position for position in block if position not in self._decoded]
+            if len(missing) > 1:
+                fragments = _decode_block([self._raw[position] for position in missing])
+                self._decoded.update(zip(missing, fragments, strict=True))
+            yield from (self[position] for position in block)
 
     def __add__(self, other: FragmentList) -> FragmentList:
         if not other:
@@ -152,6 +160,18 @@ class FragmentList(Sequence[Fragment]):
             if decoded is not None:
                 made._decoded[place] = decoded
         return made
+
+
+def _decode_block(raw: list[bytes]) -> list[Fragment]:
+    """Decode neighbours in one call of the protobuf library, which is faster than one by one."""
+    joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
+    try:
+        message = parse(table_pb2.Manifest, joined, "Manifest.fragments")
+    except CorruptFileError:
+        return [Fragment.from_bytes(data) for data in raw]
+    if not all_known(message, len(joined)):
+        return [Fragment.from_bytes(data) for data in raw]
+    return [Fragment.from_proto(fragment, keep_unknown=False) for fragment in message.fragments]
 
 
 def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
