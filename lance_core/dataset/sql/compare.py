@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.sql import logic
+from lance_core.dataset.sql.chunks import once_per_entry
 from lance_core.dataset.sql.coerce import (
     common_type,
     converted,
@@ -38,8 +39,8 @@ _KERNELS = {
 }
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-FEW = 3
-"""Up to so many values an IN is a chain of comparisons."""
+FEW_WORDS, FEW_TEXTS = 16, 4
+"""Up to so many values a chain of comparisons is faster than a hash table."""
 
 
 def compare(operator: str, left: Node, right: Node) -> Node:
@@ -47,9 +48,13 @@ def compare(operator: str, left: Node, right: Node) -> Node:
 
     Raises `InvalidInputError` for types that do not compare.
     """
-    left, right = plain(left), plain(right)
     if isinstance(left, Constant) and not isinstance(right, Constant):
         return compare(_SWAPPED[operator], right, left)
+    if isinstance(right, Constant):
+        entries = once_per_entry(left, lambda entry: compare(operator, entry, right))
+        if entries is not None:
+            return entries
+    left, right = plain(left), plain(right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(pa.bool_())
     if isinstance(right, Constant):
@@ -204,12 +209,14 @@ def between(node: Node, low: Node, high: Node) -> Node:
 
 def is_in(node: Node, choices: Sequence[Node]) -> Node:
     """Whether the value is among ``choices``; NULL if that depends on a NULL."""
+    if not all(isinstance(choice, Constant) for choice in choices):
+        return logic.any_of([compare("=", node, choice) for choice in choices])
+    entries = once_per_entry(node, lambda entry: is_in(entry, choices))
+    if entries is not None:
+        return entries
     node = plain(node)
-    if (
-        len(choices) <= FEW
-        or isinstance(node, Constant)
-        or not all(isinstance(choice, Constant) for choice in choices)
-    ):
+    few = FEW_WORDS if _is_word(node.type) else FEW_TEXTS
+    if len(choices) <= few or isinstance(node, Constant):
         return logic.any_of([compare("=", node, choice) for choice in choices])
     node = _wide(node)
     literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
@@ -219,6 +226,14 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
         _is_member, values=pa.array(found, node.type), has_null=len(given) < len(literals)
     )
     return call("IN", kernel, node)
+
+
+def _is_word(kind: pa.DataType) -> bool:
+    """Whether values have at most 64 bits."""
+    try:
+        return bool(kind.bit_width <= 64)
+    except ValueError:
+        return False
 
 
 def _equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:

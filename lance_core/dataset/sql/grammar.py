@@ -63,9 +63,9 @@ def parse(text: str, names: Collection[str] = ()) -> exp.Expression:
     try:
         return _parse(text, ())
     except InvalidInputError:
-        lower = {name.lower() for name in names}
+        lower = text.lower()
         taken = tuple(
-            sorted(word for word in lower if word in _keywords() and word in text.lower())
+            name for name in names if name.lower() in _keywords() and name.lower() in lower
         )
         if not taken:
             raise

@@ -8,6 +8,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.sql.chunks import once_per_entry
 from lance_core.dataset.sql.coerce import is_text, plain
 from lance_core.dataset.sql.node import Constant, Datum, Kernel, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -15,6 +16,9 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
     """Whether the whole text fits the pattern. NULL for a NULL on either side."""
+    entries = once_per_entry(subject, lambda e: like(e, pattern, escape, ignore_case))
+    if entries is not None:
+        return entries
     subject = plain(subject)
     if not isinstance(pattern, Constant):
         raise UnsupportedFeatureError("LIKE with a pattern that is not a literal")
