@@ -143,17 +143,18 @@ def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:
 
 
 def has_fixed_width(type_: pa.DataType) -> bool:
-    """Whether values of ``type_`` are a single buffer of values of one width in Arrow."""
-    return bool(
+    """Whether values of ``type_`` are one buffer of values of one width, which is not 0."""
+    is_fixed = (
         pa.types.is_primitive(type_)
         or pa.types.is_fixed_size_binary(type_)
         or pa.types.is_decimal(type_)
     )
+    return bool(is_fixed and type_.bit_width)
 
 
 def bit_width(type_: pa.DataType) -> int:
     """Bits of one value; raises `CorruptFileError` if there is no fixed width."""
-    if not has_fixed_width(type_) or type_.bit_width == 0:
+    if not has_fixed_width(type_):
         raise CorruptFileError(f"{type_} is not a type of fixed width", field="Flat")
     return int(type_.bit_width)
 
