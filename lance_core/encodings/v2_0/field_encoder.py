@@ -91,7 +91,11 @@ class LeafEncoder(ColumnsEncoder):
         if not self._waiting:
             return
         waiting, self._waiting, self._bytes = self._waiting, [], 0
-        yield self._page(pa.concat_arrays(waiting), self._row)
+        array = pa.concat_arrays(waiting)
+        if array.nbytes > self._context.max_page_bytes:
+            yield from self._split(array, array.nbytes, self._row)
+        else:
+            yield self._page(array, self._row)
 
     def _split(self, array: pa.Array, size: int, row: int) -> Iterator[EncodedPage]:
         """An array as pages of at most `EncodeContext.max_page_bytes`, if its rows are alike."""
