@@ -57,22 +57,6 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
         raise error.at(path) from None
 
 
-def committed_transaction(data: pa.Buffer | bytes | memoryview, path: str = "") -> bytes | None:
-    """The transaction that a manifest file says it came from, serialized; None if it says none.
-
-    Interprets nothing else, so it also answers for tables that this library cannot read. Raises
-    `CorruptFileError` as `parse_manifest_file` does.
-    """
-    view = _bytes_view(data)
-    try:
-        start, stop = _manifest_range(view)
-        message, _ = split(bytes(view[start:stop]))
-        position = section_positions(message).transaction_section
-        return _section(view, position, "transaction_section")
-    except CorruptFileError as error:
-        raise error.at(path) from None
-
-
 def serialize_manifest_file(file: ManifestFile) -> bytes:
     """The bytes of a manifest file as today's releases write it.
 

@@ -13,7 +13,11 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.tree import Schema
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile, serialize_manifest_file
+from lance_core.table.manifest_file import (
+    ManifestFile,
+    parse_manifest_file,
+    serialize_manifest_file,
+)
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.operations import (
     Append,
@@ -222,3 +226,42 @@ def test_the_reference_implementation_reads_a_transaction_of_ours(
     assert found.uuid == transaction.uuid
     assert found.read_version == 8
     assert type(found.operation).__name__ == "Append"
+
+
+def test_operations_of_the_reference_implementation_are_classified(
+    tmp_path: Path, manifests: Callable[[Path], list[Path]]
+) -> None:
+    root = tmp_path / "table"
+    rows = pa.table({"a": range(10), "b": range(10)})
+    dataset = lance.write_dataset(rows, root, max_rows_per_file=5, data_storage_version="2.0")
+    dataset.update({"b": "7"}, where="a = 1")
+    dataset.merge_insert("a").when_matched_update_all().execute(rows.slice(2, 1))
+    dataset.add_columns({"c": "a + 1"})
+    dataset.alter_columns({"path": "c", "name": "d"})
+    dataset.drop_columns(["d"])
+    dataset.optimize.compact_files()
+    dataset.update_schema_metadata({"k": "v"})
+    dataset.update_field_metadata({"a": {"k": "v"}})
+    old = lance.dataset(root, version=2)
+    old.restore()
+    found = []
+    for path in manifests(root):
+        file = parse_manifest_file(path.read_bytes())
+        assert file.transaction is not None
+        transaction = Transaction.from_bytes(file.transaction)
+        assert transaction.to_proto() == Message.FromString(file.transaction)
+        operation = transaction.operation
+        found.append((operation.kinds, sorted(operation.touched_fragments)))
+    assert found == [
+        ((KIND.OVERWRITE,), []),
+        ((KIND.UPDATE_ROWS,), [0]),
+        ((KIND.UPDATE_ROWS,), [0]),
+        ((KIND.MERGE,), [0, 1, 2, 3]),
+        ((KIND.PROJECT_SAFE,), []),
+        ((KIND.PROJECT_SAFE,), []),
+        ((KIND.RESERVE_FRAGMENTS,), []),
+        ((KIND.REWRITE,), [0, 1, 2, 3]),
+        ((KIND.UPDATE_METADATA,), []),
+        ((KIND.UPDATE_METADATA,), []),
+        ((KIND.RESTORE,), []),
+    ]
