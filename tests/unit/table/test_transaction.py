@@ -256,7 +256,7 @@ def test_operations_of_the_reference_implementation_are_classified(
         ((KIND.OVERWRITE,), []),
         ((KIND.UPDATE_ROWS,), [0]),
         ((KIND.UPDATE_ROWS,), [0]),
-        ((KIND.MERGE,), [0, 1, 2, 3]),
+        ((KIND.MERGE_SAFE,), [0, 1, 2, 3]),
         ((KIND.PROJECT_SAFE,), []),
         ((KIND.PROJECT_SAFE,), []),
         ((KIND.RESERVE_FRAGMENTS,), []),
