@@ -1,7 +1,8 @@
 """Bytes at paths: the store contract, the built-in stores and what wraps any store.
 
 Whoever writes a store starts at `lance_core.store.base`; `lance_core.store.probe` finds out what a
-store really guarantees.
+store really guarantees. The wrappers `tracing`, `throttled` and `faulty` are imported by those who
+use them.
 """
 
 from lance_core.store.base import (
@@ -16,15 +17,12 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.config import StoreConfig
-from lance_core.store.faulty import FaultRule, FaultyStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, carrying_secrets, plain
 from lance_core.store.shortcuts import exists, get_range, list_paths, read_tail
 from lance_core.store.spec import ObjectStoreSpec
-from lance_core.store.throttled import ThrottledStore
-from lance_core.store.tracing import Trace, TracingStore
 from lance_core.store.uri import StoreUrl, parse_uri
 
 __all__ = [
@@ -32,8 +30,6 @@ __all__ = [
     "ByteRange",
     "BytesLike",
     "Durability",
-    "FaultRule",
-    "FaultyStore",
     "Guarantee",
     "LocalStore",
     "MemoryStore",
@@ -47,9 +43,6 @@ __all__ = [
     "StoreCapabilities",
     "StoreConfig",
     "StoreUrl",
-    "ThrottledStore",
-    "Trace",
-    "TracingStore",
     "carrying_secrets",
     "exists",
     "get_range",

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -34,10 +34,8 @@ CAPABILITIES = StoreCapabilities(**{f.name: Guarantee.YES for f in fields(StoreC
 """What every memory store guarantees: everything."""
 
 
-class _Object(NamedTuple):
-    content: pa.Buffer
-    modified: datetime
-    number: int
+_Object: TypeAlias = tuple[pa.Buffer, datetime, int]
+"""Content, date, and the number of the write that made it."""
 
 
 class Objects:
@@ -68,7 +66,7 @@ class Objects:
             if mode is PutMode.create and path in self._objects:
                 raise ObjectExistsError(path)
             self._writes += 1
-            self._objects[path] = _Object(content, datetime.now(UTC), self._writes)
+            self._objects[path] = (content, datetime.now(UTC), self._writes)
 
     def move_if_absent(self, source: str, target: str) -> None:
         """Give an object another path."""
@@ -86,7 +84,7 @@ class Objects:
 
     def sorted_items(self) -> list[tuple[str, _Object]]:
         """All objects at this moment, by path. Comparing text compares its UTF-8 bytes."""
-        return sorted(self._objects.copy().items())
+        return sorted(self._objects.copy().items(), key=lambda item: item[0])
 
 
 class MemoryStore(ObjectStore):
@@ -111,7 +109,7 @@ class MemoryStore(ObjectStore):
         return slice_ranges(self.get(path), ranges, path)
 
     def get(self, path: str) -> pa.Buffer:
-        return self._objects.get(check_path(path)).content
+        return self._objects.get(check_path(path))[0]
 
     def head(self, path: str) -> ObjectMeta:
         return _meta(path, self._objects.get(check_path(path)))
@@ -132,7 +130,7 @@ class MemoryStore(ObjectStore):
         self._objects.delete(check_path(path))
 
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
-        content = self._objects.get(check_path(source)).content
+        content = self._objects.get(check_path(source))[0]
         self._objects.put(check_path(target), content, mode)
 
     def rename_if_absent(self, source: str, target: str) -> None:
@@ -181,7 +179,8 @@ class _MemoryWriter(ObjectWriter):
 
 
 def _meta(path: str, found: _Object) -> ObjectMeta:
-    return ObjectMeta(path, found.content.size, found.modified, str(found.number))
+    content, modified, number = found
+    return ObjectMeta(path, content.size, modified, str(number))
 
 
 _instances: weakref.WeakSet[Objects] = weakref.WeakSet()

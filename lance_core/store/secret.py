@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import NoReturn
@@ -13,10 +12,9 @@ from lance_core.errors import InvalidInputError
 _HIDDEN = "***"
 _carrying: ContextVar[bool] = ContextVar("lance_core_carrying_secrets", default=False)
 
-_TELLING_NAMES = re.compile(
-    r"secret|token|passw|pwd|passphrase|credential|signature|private|sas_key|sas_token"
-    r"|(?:access|account|api|master|shared|encryption)_?key",
-    re.IGNORECASE,
+_TELLING = (
+    *("secret", "token", "passw", "pwd", "passphrase", "credential", "signature", "private"),
+    *("accesskey", "accountkey", "apikey", "masterkey", "sharedkey", "encryptionkey", "saskey"),
 )
 
 
@@ -120,7 +118,12 @@ def wrap_secrets(
     secret = {name.lower() for name in declared}
     return {
         name: Secret(value)
-        if isinstance(value, str) and (name.lower() in secret or _TELLING_NAMES.search(name))
+        if isinstance(value, str) and (name.lower() in secret or _sounds_secret(name))
         else value
         for name, value in options.items()
     }
+
+
+def _sounds_secret(name: str) -> bool:
+    word = name.lower().replace("_", "").replace("-", "").replace(".", "")
+    return any(telling in word for telling in _TELLING)

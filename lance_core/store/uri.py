@@ -8,16 +8,10 @@ literally; so is every `os.PathLike`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote
 
 from lance_core.errors import InvalidInputError
-
-# A scheme has two characters at least: one letter and a colon is a Windows drive.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.-]+)(?:\+([A-Za-z][A-Za-z0-9.-]*))?:")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,39 +58,71 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
         return _local(path)
     if not isinstance(uri, str):
         raise InvalidInputError(f"a URI is text or a path, not {type(uri).__name__}")
-    if _CONTROL.search(uri):
-        raise InvalidInputError("a URI must not contain control characters")
-    found = _SCHEME.match(uri)
-    if found is None:
-        before, separator, _ = uri.partition("://")
-        if separator and "/" not in before and len(before) != 1:
-            raise InvalidInputError(f"{before!r} cannot be the scheme of a URI")
+    _refuse_control(uri)
+    start, rest = _split_scheme(uri)
+    if not start:
         return _local(uri)
-    scheme, commit_scheme = found[1].lower(), found[2] and found[2].lower()
-    rest = uri[found.end() :]
+    scheme, plus, commit_scheme = start.lower().partition("+")
     if not rest.startswith("//") and not (scheme == "file" and rest.startswith("/")):
         raise InvalidInputError(
-            f"{_start(uri)!r} starts like a URI but is none: write {scheme}://…, "
-            f"or ./{scheme}:… for a local path"
+            f"{_start(uri)!r} starts like a URI but is none: write {start}://…, "
+            f"or ./{start}:… for a local path"
         )
-    return _url(uri, scheme, commit_scheme, rest)
+    return _url(uri, scheme, commit_scheme if plus else None, rest)
 
 
 def is_local_text(uri: str) -> bool:
     """Whether ``uri`` is a local path without a scheme."""
-    return _SCHEME.match(uri) is None
+    return not _split_scheme(uri)[0]
 
 
 def without_password(uri: str) -> str:
     """``uri`` without the password that may stand before an ``@``."""
-    return re.sub(r"\A([A-Za-z][A-Za-z0-9.+-]+://[^/?#@:]*):[^/?#]*@", r"\1@", uri)
+    before, separator, rest = uri.partition("://")
+    authority = _authority(rest)
+    user, at, host = authority.rpartition("@")
+    if not separator or not at:
+        return uri
+    return f"{before}://{user.partition(':')[0]}@{host}{rest[len(authority) :]}"
+
+
+def _split_scheme(uri: str) -> tuple[str, str]:
+    """What stands before the first colon, if it is a scheme, and what is behind; else "".
+
+    One letter is no scheme but a Windows drive.
+    """
+    start, colon, rest = uri.partition(":")
+    if not colon or "/" in start or len(start) < 2:
+        return "", uri
+    names = start.split("+")
+    if len(names) <= 2 and all(_is_scheme(name) for name in names) and len(names[0]) > 1:
+        return start, rest
+    if rest.startswith("//"):
+        raise InvalidInputError(f"{start!r} cannot be the scheme of a URI")
+    return "", uri
+
+
+def _is_scheme(name: str) -> bool:
+    plain = name.replace(".", "").replace("-", "")
+    return name.isascii() and name[:1].isalpha() and plain.isalnum()
+
+
+def _authority(rest: str) -> str:
+    """The part of ``rest``, what follows ``//``, that names a host or bucket."""
+    for end in "/?#":
+        rest = rest.partition(end)[0]
+    return rest
+
+
+def _refuse_control(text: str) -> None:
+    if any(character < " " or character == "\x7f" for character in text):
+        raise InvalidInputError("a URI or path must not contain control characters")
 
 
 def _local(path: str) -> StoreUrl:
     if not path:
         raise InvalidInputError("the URI is empty")
-    if _CONTROL.search(path):
-        raise InvalidInputError("a path must not contain control characters")
+    _refuse_control(path)
     absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
     return StoreUrl("file", absolute, text=path)
 
@@ -110,7 +136,8 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
         rest = f"//{rest}"
     netloc, slash, raw_path = rest[2:].partition("/")
     if scheme == "file":
-        raw_path = re.sub(r"/+", "/", raw_path).removeprefix("/")  # as in any local path
+        # Repeated slashes are one, as in any local path.
+        raw_path = "/".join(part for part in raw_path.split("/") if part)
     path = _decoded_path(raw_path, uri)
     if scheme == "file":
         if netloc not in {"", "localhost"}:
@@ -137,16 +164,21 @@ def _decoded_path(raw: str, uri: str) -> str:
 
 
 def _decoded_segment(part: str, uri: str) -> str:
+    from urllib.parse import unquote
+
     try:
         segment = unquote(part, errors="strict")
     except UnicodeDecodeError:
         raise InvalidInputError(f"{_start(uri)!r}: the path is not UTF-8") from None
-    if segment in {"", ".", ".."} or "/" in segment or _CONTROL.search(segment):
+    _refuse_control(segment)
+    if segment in {"", ".", ".."} or "/" in segment:
         raise InvalidInputError(f"{_start(uri)!r}: {part!r} cannot be a segment of a path")
     return segment
 
 
 def _query(query: str, uri: str) -> dict[str, str]:
+    from urllib.parse import parse_qsl
+
     try:
         pairs = parse_qsl(
             query, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
@@ -161,5 +193,10 @@ def _query(query: str, uri: str) -> dict[str, str]:
 
 def _start(uri: str) -> str:
     """As much of ``uri`` as can be shown: nothing that may be a password or a query's value."""
-    shown = re.sub(r"\A([^/]*//)[^/?#]*@", r"\1***@", uri).partition("?")[0]
+    before, separator, rest = uri.partition("://")
+    if separator:
+        authority = _authority(rest)
+        hidden = "***@" if "@" in authority else ""
+        uri = f"{before}://{hidden}{authority.rpartition('@')[2]}{rest[len(authority) :]}"
+    shown = uri.partition("?")[0]
     return shown if len(shown) <= 200 else f"{shown[:200]}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.local.libc import rename_exclusive
@@ -44,10 +44,14 @@ def chosen_durability(
 class Disk:
     """The real file system. Whoever wants to know or change what happens passes a subclass.
 
-    Paths are absolute. Every method raises `OSError` and nothing else.
+    Paths are absolute. Every method raises `OSError` and nothing else. ``exclusive_moves``: how a
+    name is taken exclusively on each device, as `lance_core.store.local.exclusive` found out.
     """
 
-    __slots__ = ()
+    __slots__ = ("exclusive_moves",)
+
+    def __init__(self) -> None:
+        self.exclusive_moves: dict[int, Callable[[Disk, str, str], None]] = {}
 
     def create(self, path: str) -> int:
         """A descriptor for writing a new file; `FileExistsError` if anything is at ``path``."""
@@ -107,3 +111,7 @@ class Disk:
     def remove(self, path: str) -> None:
         """Remove a file."""
         os.unlink(path)
+
+
+REAL_DISK = Disk()
+"""What stores use that are given no other."""

@@ -8,6 +8,7 @@ lock file. Which of them works is tried out once per device.
 from __future__ import annotations
 
 import contextlib
+import enum
 import errno
 import os
 from collections.abc import Callable
@@ -31,8 +32,6 @@ _CANNOT = {
     errno.EXDEV,
 }
 """What a file system answers that lacks an operation."""
-
-_known: dict[int, Move] = {}
 
 
 def move_by_link(disk: Disk, source: str, target: str) -> None:
@@ -58,34 +57,44 @@ def move(disk: Disk, source: str, target: str) -> None:
     """
     folder = os.path.dirname(target)
     device = os.stat(folder).st_dev
-    chosen = _known.get(device)
+    chosen = disk.exclusive_moves.get(device)
     if chosen is None:
-        chosen = _known[device] = _first_that_works(folder)
+        chosen = disk.exclusive_moves[device] = _first_that_works(disk, folder)
     try:
         chosen(disk, source, target)
     except OSError as error:
         if error.errno in _CANNOT:
-            _known.pop(device, None)  # another file system may have got its number
+            disk.exclusive_moves.pop(device, None)  # another file system may have got its number
         raise
 
 
-def is_same_file(source: str, target: str) -> bool:
-    """Whether ``target`` is what ``source`` was moved to, after the move failed.
+class Traces(enum.Enum):
+    """What a failed move left behind."""
 
-    Network file systems send a request again if the answer is lost, and report that the name is
-    taken: by the first sending. Only for a ``source`` that nobody else moves.
+    not_moved = "the file is where it was"
+    moved = "the file has both names"
+    gone = "the file is not where it was, or this cannot be found out"
+
+
+def traces(source: str, target: str) -> Traces:
+    """What became of ``source``, which nobody else moves, after `move` failed.
+
+    Network file systems send a request again if the answer is lost, and then report what they meet:
+    what the first sending did.
     """
     try:
-        return os.path.samestat(os.lstat(source), os.lstat(target))
+        status = os.lstat(source)
+        is_target = os.path.samestat(status, os.lstat(target))
     except FileNotFoundError:
-        return not os.path.lexists(source) and os.path.lexists(target)
+        return Traces.not_moved if os.path.lexists(source) else Traces.gone
     except OSError:
-        return False
+        return Traces.gone
+    return Traces.moved if is_target else Traces.not_moved
 
 
-def _first_that_works(folder: str) -> Move:
+def _first_that_works(disk: Disk, folder: str) -> Move:
     for candidate in _PREFERRED:
-        if works(candidate, folder):
+        if works(disk, candidate, folder):
             return candidate
     raise UnsupportedFeatureError(
         f"the file system of {folder!r} has no way to create a file only if its name is free: "
@@ -93,9 +102,8 @@ def _first_that_works(folder: str) -> Move:
     )
 
 
-def works(candidate: Move, folder: str) -> bool:
+def works(disk: Disk, candidate: Move, folder: str) -> bool:
     """Try ``candidate`` in ``folder``: the second of two files must not get the name."""
-    disk = Disk()
     first, second, name = (temporary_path(folder) for _ in range(3))
     try:
         for path, content in ((first, b"1"), (second, b"2")):
@@ -104,17 +112,17 @@ def works(candidate: Move, folder: str) -> bool:
                 disk.write(descriptor, [memoryview(content)])
             finally:
                 os.close(descriptor)
-        return _gives_name_once(candidate, first, second, name)
+        return _gives_name_once(disk, candidate, first, second, name)
     finally:
         for path in (first, second, name):
             with contextlib.suppress(FileNotFoundError):
                 disk.remove(path)
 
 
-def _gives_name_once(candidate: Move, first: str, second: str, name: str) -> bool:
+def _gives_name_once(disk: Disk, candidate: Move, first: str, second: str, name: str) -> bool:
     try:
-        candidate(Disk(), first, name)
-        candidate(Disk(), second, name)
+        candidate(disk, first, name)
+        candidate(disk, second, name)
     except FileExistsError:
         with open(name, "rb") as file:
             return file.read() == b"1"

@@ -20,7 +20,6 @@ _NOT_APPLIED = {
     errno.EMLINK,
     errno.ENAMETOOLONG,
     errno.ENFILE,
-    errno.ENOENT,
     errno.ENOSPC,
     errno.ENOSYS,
     errno.ENOTDIR,
@@ -30,7 +29,8 @@ _NOT_APPLIED = {
     errno.EROFS,
     errno.EXDEV,
 }
-"""Refusals. Others, such as a server that went away, say nothing about what was done before."""
+"""Refusals. Others say nothing about what was done before: a server went away, or, asked again
+because its answer got lost, it no longer finds the file that it has moved (``ENOENT``)."""
 
 
 def read_error(error: OSError, path: str, where: str) -> OSError:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
-import socket
 import time
 from collections.abc import Iterator
 
@@ -46,6 +44,8 @@ def move_under_lock(disk: Disk, source: str, target: str) -> None:
 
 def lock_path(target: str) -> str:
     """Where the lock file of ``target`` is: in the same folder, of bounded length."""
+    import hashlib
+
     folder, name = os.path.split(target)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
     return f"{folder}/{PREFIX}-lock-{digest}"
@@ -100,6 +100,8 @@ def _own(descriptor: int, path: str, *, is_new: bool) -> int:
 
 def _here() -> bytes:
     """This machine, as of its last start."""
+    import socket
+
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             start = file.read().strip()

@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -41,11 +40,8 @@ def _identity(status: os.stat_result) -> _Identity:
     return (status.st_ino, status.st_mtime_ns, status.st_size, status.st_dev)
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    full_path: str
-    identity: _Identity
-    buffer: pa.Buffer
+_Content: TypeAlias = tuple[str, _Identity, pa.Buffer]
+"""A file's full path, what it was when it was opened, and its bytes."""
 
 
 def open_for_reading(root: Root, full_path: str) -> int:
@@ -96,9 +92,10 @@ class OpenFiles:
             if kept is not None:
                 self._contents.move_to_end(path)
         if kept is not None:
+            full_path, identity, buffer = kept
             # A mapping keeps its inode from being given to another file.
-            if _identity(os.stat(kept.full_path)) == kept.identity:
-                return kept.buffer
+            if _identity(os.stat(full_path)) == identity:
+                return buffer
             self.forget(path)
         return self._open(path)
 
@@ -119,7 +116,7 @@ class OpenFiles:
             os.close(descriptor)
         is_settled = time.time_ns() - status.st_mtime_ns > SETTLED_NS
         if mapped is not None or (size < MAP_FROM and is_settled):
-            self._keep(path, _Content(full_path, _identity(status), buffer))
+            self._keep(path, (full_path, _identity(status), buffer))
         return buffer
 
     def _keep(self, path: str, content: _Content) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 
-from lance_core.errors import ObjectExistsError, ObjectNotFoundError
+from lance_core.errors import ObjectExistsError, ObjectNotFoundError, OutcomeUnknownError
 from lance_core.store.base import PutMode
 from lance_core.store.local.disk import Disk, Durability
-from lance_core.store.local.exclusive import is_same_file, move
+from lance_core.store.local.exclusive import Traces, move, traces
 from lance_core.store.local.failures import preparing, publishing, settling
 from lance_core.store.local.root import Root
 from lance_core.store.local.temporary import temporary_path
@@ -69,8 +69,6 @@ class Publisher:
                 move(self.disk, source_path, target_path)
             except FileExistsError as error:
                 raise ObjectExistsError(target) from error
-            except FileNotFoundError as error:
-                raise ObjectNotFoundError(source, self.root.path) from error
         self._sync_folders(target, *dict.fromkeys(reversed(folders)))
 
     def remove(self, path: str) -> None:
@@ -92,8 +90,13 @@ class Publisher:
         try:
             move(self.disk, temporary, full_path)
         except OSError as error:
-            if is_same_file(temporary, full_path):
+            left = traces(temporary, full_path)
+            if left is Traces.moved:
                 self.discard(temporary)
+            elif left is Traces.gone:
+                raise OutcomeUnknownError(
+                    f"creating {path!r} in {self.root.path}: {error}, and {left.value}"
+                ) from error
             elif isinstance(error, FileExistsError):
                 raise ObjectExistsError(path) from error
             else:

@@ -20,7 +20,7 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_views
-from lance_core.store.local.disk import Disk, Durability, chosen_durability
+from lance_core.store.local.disk import REAL_DISK, Disk, Durability, chosen_durability
 from lance_core.store.local.failures import preparing, read_error, reading
 from lance_core.store.local.open_files import OpenFiles, open_for_reading, regular_file_size
 from lance_core.store.local.publish import Publisher
@@ -63,7 +63,7 @@ class LocalStore(ObjectStore):
             durability = chosen_durability({} if durability is None else {"durability": durability})
         self._root = Root(os.fspath(root))
         self._files = OpenFiles(self._root)
-        self._publisher = Publisher(self._root, durability, disk or Disk())
+        self._publisher = Publisher(self._root, durability, REAL_DISK if disk is None else disk)
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root.path!r}, {self.durability.value!r})"
