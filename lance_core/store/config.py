@@ -29,6 +29,8 @@ class StoreConfig:
     def __post_init__(self) -> None:
         parse_uri(self.uri)
         for name, value in self.options.items():
+            if not isinstance(name, str):
+                raise InvalidInputError(f"name {name!r} of a storage option is not text")
             if not isinstance(value, str | Secret):
                 raise InvalidInputError(
                     f"storage option {name!r} is {type(value).__name__}, not text"

@@ -92,10 +92,10 @@ def _split_scheme(uri: str) -> tuple[str, str]:
     One letter is no scheme but a Windows drive.
     """
     start, colon, rest = uri.partition(":")
-    if not colon or "/" in start or len(start) < 2:
+    if not colon or "/" in start or len(start) == 1:
         return "", uri
     names = start.split("+")
-    if len(names) <= 2 and all(_is_scheme(name) for name in names) and len(names[0]) > 1:
+    if len(names) <= 2 and len(names[0]) > 1 and all(_is_scheme(name) for name in names):
         return start, rest
     if rest.startswith("//"):
         raise InvalidInputError(f"{start!r} cannot be the scheme of a URI")

@@ -1,0 +1,70 @@
+"""What travels to other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from pathlib import Path
+
+import pytest
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.config import Secret, StoreConfig, carrying_secrets
+
+CONFIG = StoreConfig(
+    "s3+ddb://user:S3CRET1@host/x?ddbTableName=T",
+    {"aws_secret_access_key": "S3CRET2", "aws_region": "eu", "odd": "S3CRET3"},
+    "external",
+)
+
+
+def test_a_configuration_shows_no_values() -> None:
+    shown = f"{CONFIG} {CONFIG!r}"
+    assert "S3CRET" not in shown
+    assert "aws_region" in shown
+    assert "external" in shown
+
+
+def test_plain_pickling_leaves_secrets_behind() -> None:
+    data = pickle.dumps(CONFIG)
+    assert b"S3CRET1" not in data
+    assert b"S3CRET2" not in data
+    loaded = pickle.loads(data)
+    assert loaded.uri == "s3+ddb://user@host/x?ddbTableName=T"
+    assert loaded.options["aws_region"] == "eu"
+    assert loaded.options["aws_secret_access_key"] == Secret.missing()
+    assert loaded.commit_handler == "external"
+
+
+def test_pickling_carries_secrets_if_asked_to() -> None:
+    with carrying_secrets():
+        data = pickle.dumps(CONFIG)
+    assert pickle.loads(data) == CONFIG
+
+
+def test_a_local_path_means_the_same_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickle.dumps(StoreConfig("a b.lance"))).uri == f"{tmp_path}/a b.lance"
+
+
+def test_a_configuration_does_not_change() -> None:
+    options = {"aws_region": "eu"}
+    config = StoreConfig("s3://b/x", options)
+    options["aws_region"] = "us"
+    assert config.options == {"aws_region": "eu"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.uri = "x"  # type: ignore[misc]
+    assert hash(config) == hash(StoreConfig("s3://b/x", {"other": "1"}))
+
+
+@pytest.mark.parametrize("options", [{"a": 1}, {"a": None}, {"a": b"x"}, {1: "a"}])
+def test_options_are_texts(options: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError):
+        StoreConfig("s3://b/x", options)
+
+
+def test_a_malformed_uri_is_refused_at_once() -> None:
+    with pytest.raises(InvalidInputError):
+        StoreConfig("s3:x")

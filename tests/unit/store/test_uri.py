@@ -1,0 +1,202 @@
+"""What a URI or local path means."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, without_password
+
+HOME = str(Path.home())
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/a b.lance", "/a b.lance"),
+        ("/a%20b", "/a%20b"),
+        ("/a?b=c", "/a?b=c"),
+        ("/a#b", "/a#b"),
+        ("/a\\b", "/a\\b"),
+        ("/a//b/../c/", "/a/c"),
+        ("/", "/"),
+        ("~", HOME),
+        ("~/x", f"{HOME}/x"),
+        ("x", f"{Path.cwd()}/x"),
+        (" ", f"{Path.cwd()}/ "),
+        ("./s3:x", f"{Path.cwd()}/s3:x"),
+        ("a/b://c", f"{Path.cwd()}/a/b:/c"),
+        ("C:\\x", f"{Path.cwd()}/C:\\x"),
+        ("C:/x", f"{Path.cwd()}/C:/x"),
+        ("c:x", f"{Path.cwd()}/c:x"),
+        ("/é/日本", "/é/日本"),
+    ],
+)
+def test_local_paths_are_literal(text: str, path: str) -> None:
+    assert parse_uri(text) == StoreUrl("file", path)
+    assert is_local_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("file:///a/b", "/a/b"),
+        ("file:///a%20b", "/a b"),
+        ("file:///a b", "/a b"),
+        ("file:///%C3%A9", "/é"),
+        ("file:///a%23b%3Fc", "/a#b?c"),
+        ("file:///a%zz", "/a%zz"),
+        ("file:///a/./b/../c/", "/a/c"),
+        ("file:////a//b", "/a/b"),
+        ("file:/a", "/a"),
+        ("FILE:///a", "/a"),
+        ("file://localhost/a", "/a"),
+        ("file:///", "/"),
+    ],
+)
+def test_file_urls_are_decoded(text: str, path: str) -> None:
+    assert parse_uri(text) == StoreUrl("file", path)
+    assert not is_local_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("s3://bucket/a/b", StoreUrl("s3", "a/b", "bucket")),
+        ("s3://bucket/a/b/", StoreUrl("s3", "a/b", "bucket")),
+        ("s3://bucket", StoreUrl("s3", "", "bucket")),
+        ("s3://bucket/", StoreUrl("s3", "", "bucket")),
+        ("S3://Bucket/A", StoreUrl("s3", "A", "Bucket")),
+        ("s3://bucket/a%20b/c+d", StoreUrl("s3", "a b/c+d", "bucket")),
+        ("s3://bucket/a/../b", StoreUrl("s3", "b", "bucket")),
+        (
+            "s3+ddb://bucket/p?ddbTableName=T",
+            StoreUrl("s3", "p", "bucket", "ddb", {"ddbTableName": "T"}),
+        ),
+        (
+            "file+sql:///p?url=sqlite%3A%2F%2F%2Fx&a=",
+            StoreUrl("file", "/p", "", "sql", {"url": "sqlite:///x", "a": ""}),
+        ),
+        ("memory://", StoreUrl("memory", "")),
+        ("memory://name/x", StoreUrl("memory", "x", "name")),
+        ("memory:///x", StoreUrl("memory", "x")),
+        ("az://container@account.host/x", StoreUrl("az", "x", "container@account.host")),
+        ("my-store.v2://x/y", StoreUrl("my-store.v2", "y", "x")),
+    ],
+)
+def test_urls_have_parts(text: str, url: StoreUrl) -> None:
+    parsed = parse_uri(text)
+    assert parsed == url
+    assert parsed.text == text
+    assert hash(parsed) == hash(url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a\0b",
+        "a\nb",
+        "s3:bucket/x",
+        "s3:/bucket/x",
+        "file:relative",
+        "file://host/x",
+        "file://",
+        "file:///a#b",
+        "s3://b/x#y",
+        "s3+://b/x",
+        "+s3://b/x",
+        "1s3://b",
+        "s_3://b/x",
+        "a+b+c://x",
+        "://x",
+        "s3://b/a//b",
+        "s3://b//a",
+        "s3://b/../x",
+        "s3://b/a/../../x",
+        "s3://b/%2e%2e/x",
+        "s3://b/%2E",
+        "s3://b/a%2Fb",
+        "s3://b/a%00",
+        "s3://b/%ff",
+        "file:///..%2Fx",
+        "s3://b/x?novalue",
+        "s3://b/x?a=1&a=2",
+        "s3://b/x?a=%ff",
+    ],
+)
+def test_what_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize("uri", [None, 3, b"/x", ["x"]])
+def test_a_uri_is_text_or_a_path(uri: object) -> None:
+    with pytest.raises(InvalidInputError):
+        parse_uri(uri)  # type: ignore[arg-type]  # what is tested
+
+
+def test_path_objects_are_literal() -> None:
+    assert parse_uri(Path("/a%20b?c")) == StoreUrl("file", "/a%20b?c")
+    assert parse_uri(PurePosixPath("s3:/x")) == StoreUrl("file", f"{Path.cwd()}/s3:/x")
+
+    class BytesPath:
+        def __fspath__(self) -> bytes:
+            return b"/x"
+
+    with pytest.raises(InvalidInputError):
+        parse_uri(BytesPath())  # type: ignore[arg-type]
+
+
+SECRET_URIS = [
+    "s3://user:S3CRET@host/x",
+    "s3://S3CRET@host/x?a=b",
+    "s3://host/x?token=S3CRET",
+    "file+sql:///x?url=postgresql%3A%2F%2Fu%3AS3CRET%40h",
+]
+
+
+@pytest.mark.parametrize("text", SECRET_URIS)
+def test_a_shown_url_hides_what_may_be_secret(text: str) -> None:
+    url = parse_uri(text)
+    assert "S3CRET" not in f"{url} {url!r} {url!s:>5}"
+    assert str(url).startswith(text.partition("://")[0])
+
+
+@pytest.mark.parametrize("text", [*SECRET_URIS, "s3://user:S3CRET@host/x?a=b"])
+@pytest.mark.parametrize("flaw", ["#x", "#?S3CRET", "/%ff?S3CRET", "/..//%2e?S3CRET"])
+def test_an_error_hides_what_may_be_secret(text: str, flaw: str) -> None:
+    broken = text.replace("/x", f"/x{flaw}") if flaw.startswith("/") else text + flaw
+    with pytest.raises(InvalidInputError) as caught:
+        parse_uri(broken)
+    assert "S3CRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("s3://u:p@h/x@y", "s3://u@h/x@y"),
+        ("s3://u:p:q@h", "s3://u@h"),
+        ("az://container@account/x", "az://container@account/x"),
+        ("s3://h/x?a=u:p@v", "s3://h/x?a=u:p@v"),
+        ("/u:p@h", "/u:p@h"),
+    ],
+)
+def test_a_password_can_be_taken_out(text: str, without: str) -> None:
+    assert without_password(text) == without
+
+
+@given(st.text())
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    try:
+        url = parse_uri(text)
+    except InvalidInputError:
+        return
+    assert url.scheme
+    assert url.scheme != "file" or url.path.startswith("/")
+    assert url.scheme == "file" or not set(url.path.split("/")) & {".", ".."}
+    assert repr(url)
