@@ -7,6 +7,7 @@ from lance_core.encodings.v2_0.binary import decode_binary, encode_binary
 from lance_core.encodings.v2_0.dictionary import decode_dictionary, encode_dictionary
 from lance_core.encodings.v2_0.fixed_size_list import decode_fixed_size_list, encode_fixed_size_list
 from lance_core.encodings.v2_0.flat import decode_flat, encode_flat
+from lance_core.encodings.v2_0.fsst import decode_fsst, encode_fsst
 from lance_core.encodings.v2_0.nullable import decode_nullable, encode_nullable
 from lance_core.encodings.v2_0.packed_struct import decode_packed_struct, encode_packed_struct
 from lance_core.encodings.version import FileVersion
@@ -24,5 +25,6 @@ def specs() -> list[EncodingSpec]:
         EncodingSpec("fixed_size_list", version, decode_fixed_size_list, encode_fixed_size_list),
         EncodingSpec("binary", version, decode_binary, encode_binary),
         EncodingSpec("dictionary", version, decode_dictionary, encode_dictionary),
+        EncodingSpec("fsst", version, decode_fsst, encode_fsst),
         EncodingSpec("packed_struct", version, decode_packed_struct, encode_packed_struct),
     ]

@@ -1,0 +1,91 @@
+"""Finding the symbols that shorten a text most, after Boncz, Neumann and Leis (FSST, VLDB 2020).
+
+Starting from no symbols, a sample is cut into symbols and single bytes; what occurs often, and
+pairs of neighbours, joined, become the candidates for the next round.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array
+
+MAX_SYMBOLS = 255
+MAX_LENGTH = 8
+
+_ROUNDS = 5
+_SAMPLE_BYTES = 16 << 10
+_PIECE = 512
+
+
+def train(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> tuple[bytes, ...]:
+    """Symbols for the strings at ``starts[i]`` to ``stops[i]`` of ``data``, best first.
+
+    No two symbols of three bytes or more begin with the same three bytes, so that an encoder needs
+    to try only one of them at each place. The same strings always give the same symbols.
+    """
+    sample = _sample(data, starts, stops)
+    symbols: set[bytes] = set()
+    for _ in range(_ROUNDS):
+        gains: Counter[bytes] = Counter()
+        for text in sample:
+            _count(text, symbols, gains)
+        symbols = set(_best(gains))
+    return tuple(_best(gains)) if sample else ()
+
+
+def _sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
+    """Pieces of evenly spread strings, about 16 KiB in total."""
+    full = np.flatnonzero(stops > starts)
+    if not len(full):
+        return []
+    total = int((stops[full] - starts[full]).sum())
+    average = min(_PIECE, max(1, total // len(full)))
+    step = max(1, len(full) * average // _SAMPLE_BYTES)
+    view = memoryview(data)
+    pieces, size = [], 0
+    for start, stop in zip(
+        starts[full[::step]].tolist(), stops[full[::step]].tolist(), strict=True
+    ):
+        for begin in range(start, stop, max(_PIECE, (stop - start) // 16)):
+            piece = bytes(view[begin : min(stop, begin + _PIECE)])
+            pieces.append(piece)
+            size += len(piece)
+        if size > 2 * _SAMPLE_BYTES:
+            break
+    return pieces
+
+
+def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> None:
+    """Cut ``text`` into symbols and add to each, and to each pair, the bytes that it covers."""
+    position, before = 0, b""
+    while position < len(text):
+        length = min(MAX_LENGTH, len(text) - position)
+        while length > 1 and text[position : position + length] not in symbols:
+            length -= 1
+        found = text[position : position + length]
+        gains[found] += length
+        if len(before) + length <= MAX_LENGTH and before:
+            gains[before + found] += len(before) + length
+        before = found
+        position += length
+
+
+def _best(gains: Counter[bytes]) -> list[bytes]:
+    """The candidates that gain most. A single byte saves its escape, which counts double."""
+    weighed = {text: gain * (2 if len(text) == 1 else 1) for text, gain in gains.items()}
+    ranked = sorted(weighed, key=lambda text: (-weighed[text], text))
+    chosen: list[bytes] = []
+    prefixes: set[bytes] = set()
+    for text in ranked:
+        if len(chosen) == MAX_SYMBOLS:
+            break
+        if len(text) >= 3:
+            if text[:3] in prefixes:
+                continue
+            prefixes.add(text[:3])
+        chosen.append(text)
+    return chosen

@@ -1,0 +1,80 @@
+"""Strings compressed with FSST (message ``Fsst``): codes stored like any binary values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Fsst
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.compression import fsst
+from lance_core.encodings.compression.fsst_encode import compress
+from lance_core.encodings.compression.fsst_train import train
+from lance_core.encodings.variable import Spans, is_variable, offset_dtype, variable_arrays
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_LEAST_BYTES = 32 << 10
+"""Less than this is stored as it is, under a table that says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class FsstPlan(ArrayPlan):
+    """``codes`` decodes the codes as large_binary; ``table`` is what they are looked up in."""
+
+    type: pa.DataType
+    codes: ArrayPlan
+    table: pa.Array
+    num_symbols: int
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        arrays = yield from self.codes.decode(rows, context)
+        return [plain for array in arrays for plain in self._plain(array, context.validate_utf8)]
+
+    def _plain(self, array: pa.Array, validate_utf8: bool) -> list[pa.Array]:
+        _, offsets, data = array.buffers()
+        edges = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
+        begin = int(edges[0])
+        codes = np.frombuffer(data, np.uint8, int(edges[-1]) - begin, begin)
+        text, ends = fsst.decompress(self.table, self.num_symbols, codes, edges[1:] - begin)
+        valid = np.asarray(array.is_valid()) if array.null_count else None
+        return variable_arrays(self.type, Spans(0, ends, valid), text, validate_utf8)
+
+
+def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``fsst``."""
+    if not is_variable(scope.type):
+        raise CorruptFileError(f"FSST strings in a column of {scope.type}")
+    table = fsst.parse_table(encoding.symbol_table)
+    if not table.active:
+        return plan_array(encoding.binary, scope)
+    codes = plan_array(encoding.binary, scope.inner(pa.large_binary()))
+    return FsstPlan(scope.type, codes, fsst.lookup_table(table.symbols), len(table.symbols))
+
+
+def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
+    """`ArrayEncoder` of ``fsst``: strings and binary values, the symbols found in a sample."""
+    if not is_variable(array.type):
+        raise UnsupportedFeatureError(f"{array.type} cannot be compressed with FSST")
+    inner = EncodeScope(scope.registry, scope.buffers)
+    _, offset_buffer, data = array.buffers()
+    dtype = np.dtype(offset_dtype(array.type))
+    table = fsst.SymbolTable((), active=False)
+    if len(array) and offset_buffer is not None and data is not None:
+        place = array.offset * dtype.itemsize
+        edges = np.frombuffer(offset_buffer, dtype, len(array) + 1, place).astype(np.int64)
+        if edges[-1] - edges[0] >= _LEAST_BYTES:
+            symbols = train(data, edges[:-1], edges[1:])
+            codes, ends = compress(symbols, data, edges[:-1], edges[1:])
+            if codes.size < edges[-1] - edges[0]:
+                table = fsst.SymbolTable(symbols)
+                valid = np.asarray(array.is_valid()) if array.null_count else None
+                (array,) = variable_arrays(pa.large_binary(), Spans(0, ends, valid), codes, False)
+    binary = inner.encode("binary", array)
+    return ArrayEncoding(fsst=Fsst(binary=binary, symbol_table=table.to_bytes()))
