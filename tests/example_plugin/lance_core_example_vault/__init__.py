@@ -6,7 +6,22 @@ is not needed to describe what there is; ``factory`` texts name the rest.
 
 from __future__ import annotations
 
-from lance_core.hookspecs import CommitHandlerSpec, ObjectStoreSpec, hookimpl
+from lance_core.hookspecs import (
+    CommitHandlerSpec,
+    ObjectStoreSpec,
+    StoreCapabilities,
+    hookimpl,
+)
+from lance_core.store.base import Guarantee
+
+CAPABILITIES = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    rename_if_absent=Guarantee.YES,
+    copy_if_absent=Guarantee.YES,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+"""What every vault guarantees."""
 
 
 @hookimpl
@@ -17,6 +32,7 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
             name="vault",
             schemes=("vault",),
             factory="lance_core_example_vault.store:open_vault",
+            capabilities=CAPABILITIES,
             option_aliases={"timeout": "vault_timeout"},
         )
     ]

@@ -1,14 +1,26 @@
-"""A commit handler for the processes of one machine: SQLite's write lock makes them take turns."""
+"""A commit handler for the processes of one machine: a ledger in SQLite says whose a version is.
+
+The manifest is staged, then its version is entered in the ledger, whose key is the version: that is
+the commit. Then the manifest is copied to its usual place. Whoever comes across an entry whose
+manifest is not there yet copies it, so nothing is lost if a writer dies in between, and a table can
+be read without the ledger. Copying twice or late is harmless: what is copied never changes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lance_core.commits.directory import DirectoryCommitHandler
-from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFoundError, StoreError
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    StoreError,
+)
 from lance_core.hookspecs import (
     Candidate,
     CommitHandler,
@@ -18,6 +30,10 @@ from lance_core.hookspecs import (
     Surroundings,
 )
 from lance_core.store.config import Secret
+from lance_core.store.shortcuts import exists
+
+CREATE = """create table if not exists versions (
+    version integer primary key, path text, staging text, is_in_place integer default 0)"""
 
 
 def open_ledger(
@@ -33,30 +49,71 @@ def open_ledger(
 
 
 class LedgerCommitHandler(DirectoryCommitHandler):
-    """Whoever holds the lock looks whether the version exists, and writes it if it does not.
-
-    The lock goes with the process that holds it, so a crash blocks nobody. The store's writes must
-    not land after they have failed: then they could replace what another holder wrote.
-    """
+    """Versions are manifests in the usual place, after a look into the ledger."""
 
     def __init__(self, store: ObjectStore, ledger: Path) -> None:
         super().__init__(store)
-        self._ledger = ledger
+        self._file = ledger
+
+    def latest(self) -> ManifestLocation | None:
+        self._finish()
+        return super().latest()
+
+    def locate(self, version: int) -> ManifestLocation:
+        self._finish()
+        return super().locate(version)
+
+    def list_versions(self) -> Sequence[ManifestLocation]:
+        self._finish()
+        return super().list_versions()
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        self._ledger.parent.mkdir(parents=True, exist_ok=True)
+        entry = (candidate.version, candidate.path, _staging_path(candidate))
+        if exists(self.store, candidate.path):  # a table may be older than its ledger
+            raise ObjectExistsError(candidate.path)
         try:
-            connection = sqlite3.connect(self._ledger, timeout=60, isolation_level=None)
-            with contextlib.closing(connection):
-                connection.execute("begin exclusive")
-                return self._commit_alone(candidate)
-        except sqlite3.Error as error:
-            raise StoreError(f"ledger {self._ledger}: {error}") from error
+            self.store.put(entry[2], candidate.data)
+        except StoreError as error:
+            raise StoreError(f"the manifest could not be staged: {error}") from error
+        try:
+            with self._ledger() as ledger:
+                query = "insert into versions (version, path, staging) values (?, ?, ?)"
+                ledger.execute(query, entry)
+        except sqlite3.IntegrityError:
+            raise ObjectExistsError(candidate.path) from None
+        try:
+            self._finish()
+        except StoreError as error:
+            raise OutcomeUnknownError(f"committed, but not in place: {error}") from error
+        return candidate.location
 
-    def _commit_alone(self, candidate: Candidate) -> ManifestLocation:
+    def discard(self, candidate: Candidate) -> None:
+        self.store.delete(_staging_path(candidate))
+
+    def _finish(self) -> None:
+        """Put every manifest in place that is in the ledger only."""
+        if not self._file.exists():
+            return
+        with self._ledger() as ledger:
+            query = "select version, path, staging from versions where not is_in_place"
+            for version, path, staging in ledger.execute(query).fetchall():
+                with contextlib.suppress(ObjectNotFoundError):  # somebody else was faster
+                    self.store.copy(staging, path)
+                    self.store.delete(staging)
+                done = "update versions set is_in_place = 1 where version = ?"
+                ledger.execute(done, [version])
+
+    @contextlib.contextmanager
+    def _ledger(self) -> Iterator[sqlite3.Connection]:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self.store.head(candidate.path)
-        except ObjectNotFoundError:
-            self.store.put(candidate.path, candidate.data)
-            return candidate.location
-        raise ObjectExistsError(candidate.path)
+            connection = sqlite3.connect(self._file, timeout=60, isolation_level=None)
+            with contextlib.closing(connection):
+                connection.execute(CREATE)
+                yield connection
+        except sqlite3.OperationalError as error:
+            raise OutcomeUnknownError(f"ledger {self._file}: {error}") from error
+
+
+def _staging_path(candidate: Candidate) -> str:
+    return f"_versions/.tmp_{candidate.version}_{candidate.transaction_uuid}"

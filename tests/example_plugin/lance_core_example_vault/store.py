@@ -27,7 +27,6 @@ from lance_core.store.base import (
     Buffers,
     ByteRange,
     BytesLike,
-    Guarantee,
     ObjectMeta,
     ObjectWriter,
     PutMode,
@@ -36,6 +35,7 @@ from lance_core.store.buffers import joined
 from lance_core.store.config import Secret
 from lance_core.store.paths import check_folder, check_path
 from lance_core.store.ranges import slice_ranges
+from lance_core_example_vault import CAPABILITIES
 
 CREATE = """create table if not exists objects (
     id integer primary key autoincrement, path text unique not null, data blob, written integer)"""
@@ -64,15 +64,7 @@ class VaultStore(ObjectStore):
 
     @property
     def capabilities(self) -> StoreCapabilities:
-        yes = Guarantee.YES
-        return StoreCapabilities(
-            put_if_absent=yes,
-            multipart_if_absent=Guarantee.NO,
-            rename_if_absent=yes,
-            copy_if_absent=yes,
-            ordered_list=yes,
-            strong_reads=yes,
-        )
+        return CAPABILITIES
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         return slice_ranges(self.get(path), ranges, path)
@@ -129,7 +121,6 @@ class VaultStore(ObjectStore):
         """Run one statement as a transaction of its own; how many objects it wrote."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
-            connection.execute(CREATE)
             try:
                 return connection.execute(query, values).rowcount
             except sqlite3.IntegrityError:
@@ -142,6 +133,7 @@ class VaultStore(ObjectStore):
                 self._file, timeout=self._timeout, isolation_level=None, check_same_thread=False
             )
             with contextlib.closing(connection):
+                connection.execute(CREATE)
                 yield connection
         except sqlite3.OperationalError as error:
             busy = error.sqlite_errorname.startswith("SQLITE_BUSY")
@@ -150,31 +142,34 @@ class VaultStore(ObjectStore):
 
 
 class VaultWriter(ObjectWriter):
-    """Collects an object and writes it when it is closed."""
+    """Collects an object (SQLite takes up to 1 GB) and writes it when it is closed."""
 
     def __init__(self, store: VaultStore, path: str) -> None:
         self._store = store
         self._path = path
         self._parts: list[bytes] = []
-        self._size = 0
-        self._open = True
+        self._state = "open"
 
     def write(self, data: BytesLike) -> None:
-        if not self._open:
-            raise InvalidInputError(f"the writer of {self._path!r} is closed")
+        self._check(self._state == "open")
         self._parts.append(bytes(joined(data)))
-        self._size += len(self._parts[-1])
 
     def tell(self) -> int:
-        return self._size
+        return sum(map(len, self._parts))
 
     def close(self) -> None:
-        if self._open:
+        self._check(self._state != "aborted")
+        if self._state == "open":
             self._store.put(self._path, b"".join(self._parts))
-        self._open = False
+        self._state = "closed"
 
     def abort(self) -> None:
-        self._open = False
+        if self._state == "open":
+            self._state = "aborted"
+
+    def _check(self, is_allowed: bool) -> None:
+        if not is_allowed:
+            raise InvalidInputError(f"the writer of {self._path!r} is {self._state}")
 
 
 def _meta(path: object, size: object, written: object, number: object) -> ObjectMeta:

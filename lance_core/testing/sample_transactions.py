@@ -1,0 +1,67 @@
+"""Small transactions, and what a table's history says became of them. No data file is involved."""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+
+from lance_core.commits.attempt import CommitSettings
+from lance_core.commits.base import Candidate, CommitHandler
+from lance_core.commits.history import read_transaction
+from lance_core.commits.surroundings import Surroundings
+from lance_core.schema import Schema
+from lance_core.store.base import ObjectStore
+from lance_core.table.apply import CommitFacts, apply
+from lance_core.table.data_file import DataFile
+from lance_core.table.fragment import Fragment
+from lance_core.table.manifest_file import serialize_manifest_file
+from lance_core.table.operations import Append, Overwrite
+from lance_core.table.paths import NamingScheme
+from lance_core.table.transaction import Transaction
+
+SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))
+ROWS = 10
+
+IMPATIENT = Surroundings(sleep=lambda _: None)
+"""The real world, but waiting takes no time."""
+
+PATIENT = CommitSettings(max_retries=200)
+"""For many writers at a time."""
+
+
+def creation() -> Transaction:
+    """Makes a table with one fragment."""
+    return Transaction(0, str(uuid.uuid4()), Overwrite((_fragment(),), SCHEMA))
+
+
+def append(read_version: int) -> Transaction:
+    """Adds one fragment."""
+    return Transaction(read_version, str(uuid.uuid4()), Append((_fragment(),)))
+
+
+def first_candidate(naming: NamingScheme = NamingScheme.V2, version: int = 1) -> Candidate:
+    """A manifest that is ready to be committed; ``version`` other than 1 only says so in its name.
+
+    Two of them differ, as those of two writers do.
+    """
+    transaction = creation()
+    file = apply(None, transaction, CommitFacts(timestamp_ns=1))
+    return Candidate(
+        version=version,
+        naming=naming,
+        data=serialize_manifest_file(file),
+        transaction_uuid=transaction.uuid,
+        transaction=transaction.to_bytes(),
+    )
+
+
+def history(handler: CommitHandler, store: ObjectStore) -> list[str]:
+    """The uuids of the transactions that led to the versions, oldest first."""
+    found = [read_transaction(store, location) for location in handler.list_versions()]
+    return ["" if transaction is None else transaction.uuid for transaction in found]
+
+
+def _fragment() -> Fragment:
+    file = DataFile(f"{uuid.uuid4()}.lance", (0,), (0,), 2, 0, 100)
+    return Fragment(0, (file,), physical_rows=ROWS)
