@@ -1,0 +1,11 @@
+"""What the tests beside pylance have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written files need not survive a loss of power."""
+    monkeypatch.setenv("LANCE_CORE_DURABILITY", "fast")
