@@ -7,16 +7,18 @@ keeps Arrow's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lance_core.dataset.arrow_expression import ArrowExpression
-from lance_core.dataset.sql.node import Node, evaluate, paths
 from lance_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    # Arrow's compute functions take a fifth of the time to import this library; only expressions
+    # need them.
+    import pyarrow.compute as pc
 
 Mask = npt.NDArray[np.bool_]
 
@@ -34,25 +36,6 @@ class Computed(Protocol):
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         """The values, of type `type`. ``data`` needs to have `columns` only."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlExpression:
-    """A planned SQL expression."""
-
-    text: str
-    node: Node
-
-    @property
-    def type(self) -> pa.DataType:
-        return self.node.type
-
-    @property
-    def columns(self) -> tuple[tuple[str, ...], ...]:
-        return paths([self.node])
-
-    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
-        return evaluate(self.node, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +82,12 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     """
     condition: Computed
     if isinstance(filter, str):
-        from lance_core.dataset.sql.plan import plan_filter
+        from lance_core.dataset.sql.expression import filter_expression
 
-        condition = SqlExpression(filter, plan_filter(filter, schema))
-    elif isinstance(filter, pc.Expression):
+        condition = filter_expression(filter, schema)
+    elif _is_arrow(filter):
+        from lance_core.dataset.arrow_expression import ArrowExpression
+
         condition = ArrowExpression.bind(filter, schema)
         if not pa.types.is_boolean(condition.type):
             raise InvalidInputError(f"the filter {filter} is not boolean but {condition.type}")
@@ -120,10 +105,12 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
     """
     computed: Computed
     if isinstance(sql, str):
-        from lance_core.dataset.sql.plan import plan_value
+        from lance_core.dataset.sql.expression import value_expression
 
-        computed = SqlExpression(sql, plan_value(sql, schema))
-    elif isinstance(sql, pc.Expression):
+        computed = value_expression(sql, schema)
+    elif _is_arrow(sql):
+        from lance_core.dataset.arrow_expression import ArrowExpression
+
         computed = ArrowExpression.bind(sql, schema)
     else:
         raise InvalidInputError(
@@ -142,3 +129,9 @@ def _mask(chunk: pa.BooleanArray) -> Mask:
         bits = bits & np.frombuffer(validity, np.uint8)[low:high]
     unpacked = np.unpackbits(bits, bitorder="little")
     return unpacked[first - low * 8 :][:count].view(np.bool_)
+
+
+def _is_arrow(given: object) -> bool:
+    import pyarrow.compute as pc
+
+    return isinstance(given, pc.Expression)

@@ -135,7 +135,7 @@ def meta_column(
     start = snapshot.row_starts[snapshot.fragment_positions[fragment.id]]
     deleted = snapshot.deleted_offsets(fragment)
     before = 0 if deleted is None else np.searchsorted(deleted, offsets).astype(np.uint64)
-    return offsets - before + np.uint64(start)
+    return (offsets - before + np.uint64(start)).astype(np.uint64)
 
 
 def physical_offsets(rows: Rows) -> npt.NDArray[np.uint64]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.dataset.expression import Value, as_value
 from lance_core.errors import InvalidInputError
@@ -30,8 +29,10 @@ Columns = Sequence[str] | Mapping[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the result: ``source`` is a path of names from a top-level field, or a value
-    computed from columns."""
+    """One column of the result.
+
+    ``source`` is a path of names from a top-level field, or a value computed from columns.
+    """
 
     field: pa.Field
     source: tuple[str, ...] | Value
@@ -41,9 +42,16 @@ class Output:
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
         column = data.column(self.source[0])
-        for name in self.source[1:]:
-            column = pc.struct_field(column, name)
+        return _member(column, self.source[1:])
+
+
+def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
+    """The field inside structs that ``path`` leads to."""
+    if not path:
         return column
+    import pyarrow.compute as pc
+
+    return pc.struct_field(column, list(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.dataset import scan
 from lance_core.dataset.expression import as_filter
@@ -18,6 +17,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow.compute as pc
 
     from lance_core.dataset.fragment import LanceFragment
 

@@ -58,7 +58,7 @@ class Cache(Generic[K, V]):
 
 @dataclass(frozen=True, eq=False)
 class TableRoot:
-    """Where a table lives, and what reads and commits it. Paths are relative to ``store``'s root."""
+    """Where a table lives, what reads it and what commits to it. Paths count from ``store``'s root."""
 
     config: StoreConfig
     store: ObjectStore
@@ -107,7 +107,7 @@ class Snapshot:
 
     @cached_property
     def schema_with_descriptions(self) -> Schema:
-        """The schema with blob fields as what their columns hold: position and size of the bytes."""
+        """The schema with blob fields as what columns hold of them: position and size."""
         return with_descriptions(self.schema)
 
     def fragment(self, fragment_id: int) -> Fragment:

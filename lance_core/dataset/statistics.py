@@ -57,7 +57,7 @@ class LanceStats:
                             for page in columns[index].pages
                             for buffer in page.buffers
                         )
-        return DataStatistics([FieldStatistics(id, size) for id, size in sizes.items()])
+        return DataStatistics([FieldStatistics(id_, size) for id_, size in sizes.items()])
 
     def index_stats(self, index_name: str) -> dict[str, object]:
         """Not there yet: this library has no indices."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
 from lance_core.table.fragment import Fragment
 
-Indices = Sequence[int] | pa.Array | npt.NDArray[np.integer]
+Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
 Int64Array = npt.NDArray[np.int64]
 
 READ_AHEAD = 8
@@ -35,7 +36,7 @@ def as_indices(indices: Indices) -> Int64Array:
     """Row numbers as an array. Raises `InvalidInputError` for what is not a list of numbers ≥ 0."""
     if isinstance(indices, pa.Array | pa.ChunkedArray):
         indices = indices.to_numpy(zero_copy_only=False)
-    values = np.asarray(indices)
+    values: npt.NDArray[Any] = np.asarray(indices)
     if values.size == 0:
         return np.empty(0, np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu":

@@ -7,20 +7,17 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_pool: ThreadPoolExecutor | None = None
 
-
+@cache
 def pool() -> ThreadPoolExecutor:
     """The shared pool, with as many threads as the process may use processors."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(_processors(), thread_name_prefix="lance-core")
-    return _pool
+    return ThreadPoolExecutor(_processors(), thread_name_prefix="lance-core")
 
 
 def _processors() -> int:
@@ -29,14 +26,9 @@ def _processors() -> int:
     return max(2, os.cpu_count() or 2)
 
 
-def _forget_pool() -> None:
-    """Threads do not survive a fork; the child makes its own pool."""
-    global _pool
-    _pool = None
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    # Threads do not survive a fork; the child makes its own pool.
+    os.register_at_fork(after_in_child=pool.cache_clear)
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:

@@ -1,4 +1,4 @@
-"""Schema fields to and from ``lance.file.Field`` messages (``protos/lance/file.proto``).
+"""Schema fields to and from ``lance.file.Field`` messages (``protos/file.proto``).
 
 A file lists the fields of the whole tree depth first; each names its parent by id.
 """
@@ -13,24 +13,10 @@ from lance_core.schema import extension
 from lance_core.schema.arrow import MAX_DEPTH
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
+from lance_core.schema.unknown_fields import unknown_fields
 
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
-
-_KNOWN = (
-    "name",
-    "id",
-    "parent_id",
-    "logical_type",
-    "nullable",
-    "encoding",
-    "dictionary",
-    "extension_name",
-    "metadata",
-    "unenforced_primary_key",
-    "unenforced_primary_key_position",
-    "unenforced_clustering_key_position",
-)
 
 
 def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
@@ -110,16 +96,8 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
         unenforced_primary_key=message.unenforced_primary_key,
         unenforced_primary_key_position=message.unenforced_primary_key_position,
         unenforced_clustering_key_position=message.unenforced_clustering_key_position,
-        unknown=_unknown_of(message),
+        unknown=unknown_fields(message),
     )
-
-
-def _unknown_of(message: file_pb2.Field) -> bytes:
-    rest = type(message)()
-    rest.CopyFrom(message)
-    for name in _KNOWN:
-        rest.ClearField(name)  # type: ignore[arg-type]  # the names are literals, but in a tuple
-    return rest.SerializeToString(deterministic=True)
 
 
 def fields_to_proto(fields: Iterable[Field]) -> list[file_pb2.Field]:

@@ -1,8 +1,4 @@
-"""Fields of a stored message that this library does not know, kept to be written back.
-
-The values of this package hold them as the bytes of a message that has only these fields; merging
-those bytes into a message with the known fields restores it.
-"""
+"""Decoding stored messages, and keeping the fields of them that this library does not know."""
 
 from __future__ import annotations
 
@@ -11,6 +7,9 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from lance_core.errors import CorruptFileError
+from lance_core.schema.unknown_fields import unknown_fields
+
+__all__ = ["all_known", "parse", "unknown_fields"]
 
 M = TypeVar("M", bound=Message)
 
@@ -22,15 +21,6 @@ def parse(kind: type[M], data: bytes, field: str) -> M:
     except (DecodeError, RecursionError):
         name = kind.DESCRIPTOR.full_name
         raise CorruptFileError(f"these bytes are not a {name}", field=field) from None
-
-
-def unknown_fields(message: Message) -> bytes:
-    """The unknown fields of ``message`` itself, not those of messages inside it."""
-    rest = type(message)()
-    rest.CopyFrom(message)
-    for descriptor, _ in rest.ListFields():
-        rest.ClearField(descriptor.name)
-    return rest.SerializeToString()
 
 
 def all_known(message: Message, size: int) -> bool:
