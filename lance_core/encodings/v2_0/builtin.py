@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.v2_0.binary import decode_binary, encode_binary
+from lance_core.encodings.v2_0.bitpacked_for_non_neg import decode_bitpacked_for_non_neg
 from lance_core.encodings.v2_0.dictionary import decode_dictionary, encode_dictionary
 from lance_core.encodings.v2_0.fixed_size_list import decode_fixed_size_list, encode_fixed_size_list
 from lance_core.encodings.v2_0.flat import decode_flat, encode_flat
@@ -26,5 +27,6 @@ def specs() -> list[EncodingSpec]:
         EncodingSpec("binary", version, decode_binary, encode_binary),
         EncodingSpec("dictionary", version, decode_dictionary, encode_dictionary),
         EncodingSpec("fsst", version, decode_fsst, encode_fsst),
+        EncodingSpec("bitpacked_for_non_neg", version, decode_bitpacked_for_non_neg),
         EncodingSpec("packed_struct", version, decode_packed_struct, encode_packed_struct),
     ]

@@ -1,0 +1,70 @@
+"""Integers in chunks of 1024, packed to as many bits as the largest needs (``BitpackedForNonNeg``).
+
+Known writers do not produce it in 2.0 files; it is only read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import BitpackedForNonNeg
+from lance_core.encodings.array import ArrayPlan, PlanScope
+from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes, unpack
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.gather import fixed_ranges, fixed_take
+from lance_core.encodings.v2_0.flat import bit_width
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class BitpackedPlan(ArrayPlan):
+    """Chunks of ``packed_bits`` for each value, from byte ``start`` of the file."""
+
+    type: pa.DataType
+    start: int
+    packed_bits: int
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        size = packed_bytes(self.packed_bits)
+        if isinstance(rows, RowRange):
+            first, last = rows.start // CHUNK, -(-rows.stop // CHUNK)
+            (data,) = yield [ByteRange(self.start + first * size, self.start + last * size)]
+            packed = np.frombuffer(data, np.uint8)
+            values = self._unpack(packed)[rows.start - first * CHUNK : rows.stop - first * CHUNK]
+        else:
+            chunks, number = np.unique(rows.values // CHUNK, return_inverse=True)
+            ranges, cuts = fixed_ranges(self.start, size, chunks, context.coalesce_gap)
+            buffers = yield ranges
+            packed = fixed_take(buffers, cuts, chunks, size).view(np.uint8)
+            values = self._unpack(packed)[number * CHUNK + rows.values % CHUNK]
+        buffer = pa.py_buffer(np.ascontiguousarray(values))
+        return [pa.Array.from_buffers(self.type, len(rows), [None, buffer], 0)]
+
+    def _unpack(self, packed: np.ndarray) -> np.ndarray:
+        return unpack(packed, self.packed_bits, self.type.bit_width)
+
+
+def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope) -> ArrayPlan:
+    """`ArrayDecoder` of ``bitpacked_for_non_neg``."""
+    bits, packed_bits = encoding.uncompressed_bits_per_value, encoding.compressed_bits_per_value
+    if bits != bit_width(scope.type) or bits not in WIDTHS:
+        raise CorruptFileError(f"values of type {scope.type} packed from {bits} bits")
+    if not 1 <= packed_bits <= bits:
+        raise CorruptFileError(f"values of {bits} bits packed to {packed_bits}")
+    place = scope.buffer(encoding.buffer)
+    needed = -(-scope.num_values // CHUNK) * packed_bytes(packed_bits)
+    if needed > place.length:
+        raise CorruptFileError(
+            f"{scope.num_values} packed values in {place.length} bytes, not {needed}",
+            offset=place.start,
+        )
+    return BitpackedPlan(scope.type, place.start, packed_bits)
