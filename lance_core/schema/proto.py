@@ -13,10 +13,14 @@ from lance_core.schema import extension
 from lance_core.schema.arrow import MAX_DEPTH
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
-from lance_core.schema.unknown_fields import unknown_fields
+from lance_core.schema.unknown_fields import has_unknown_fields, without_known
 
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
+
+
+_CARRIED = frozenset({"type", "unenforced_clustering_key"})
+"""Fields of the message that `Field` carries along without an attribute."""
 
 
 def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
@@ -96,8 +100,15 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
         unenforced_primary_key=message.unenforced_primary_key,
         unenforced_primary_key_position=message.unenforced_primary_key_position,
         unenforced_clustering_key_position=message.unenforced_clustering_key_position,
-        unknown=unknown_fields(message),
+        unknown=_rest_of(message),
     )
+
+
+def _rest_of(message: file_pb2.Field) -> bytes:
+    """What `Field` has no attribute for; nothing, for nearly all fields."""
+    if message.type or message.unenforced_clustering_key or has_unknown_fields(message):
+        return without_known(message, _CARRIED)
+    return b""
 
 
 def fields_to_proto(fields: Iterable[Field]) -> list[file_pb2.Field]:

@@ -14,13 +14,22 @@ if TYPE_CHECKING:
 
 def unknown_fields(message: Message) -> bytes:
     """The unknown fields of ``message`` itself, not those of messages inside it."""
+    # Nearly all messages have none; to find that out is much cheaper than to cut out the others.
+    return without_known(message) if has_unknown_fields(message) else b""
+
+
+def has_unknown_fields(message: Message) -> bool:
+    """Whether ``message`` itself has any."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    # Nearly all messages have none; to find that out is much cheaper than to cut out the others.
-    if not len(UnknownFieldSet(message)):
-        return b""
+    return len(UnknownFieldSet(message)) > 0
+
+
+def without_known(message: Message, keep: frozenset[str] = frozenset()) -> bytes:
+    """``message`` with only its unknown fields and those named ``keep``, serialized."""
     rest = type(message)()
     rest.CopyFrom(message)
     for descriptor, _ in rest.ListFields():
-        rest.ClearField(descriptor.name)
-    return rest.SerializeToString()
+        if descriptor.name not in keep:
+            rest.ClearField(descriptor.name)
+    return rest.SerializeToString(deterministic=True)
