@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -11,8 +12,9 @@ RUNS = 9
 
 
 def run(code: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True
     ).stdout.strip()
 
 
