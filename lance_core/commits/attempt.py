@@ -220,16 +220,17 @@ class _Attempts:
         ours = self._base.location
         if ours.version > newest.version:
             return True
-        if ours.version < newest.version:
-            try:
-                return ours.contradicts(self._handler.locate(ours.version))
-            except DatasetNotFoundError:
-                return False  # cleaned up, in all likelihood
-        if ours.contradicts(newest):
-            return True
-        if ours.etag is not None and newest.etag is not None:
-            return False
-        return not _are_same(self._base.file, read_version(self._store, newest).file)
+        try:
+            theirs = newest
+            if ours.version < newest.version:
+                theirs = self._handler.locate(ours.version)
+            if ours.contradicts(theirs):
+                return True
+            if ours.etag is not None and theirs.etag is not None:
+                return False
+            return not _are_same(self._base.file, read_version(self._store, theirs).file)
+        except DatasetNotFoundError:
+            return False  # cleaned up, in all likelihood
 
     def _publish(self) -> Version | None:
         """Send the next version; None if another writer was faster."""

@@ -45,8 +45,17 @@ def first_candidate(naming: NamingScheme = NamingScheme.V2, version: int = 1) ->
 
     Two of them differ, as those of two writers do.
     """
-    transaction = creation()
-    file = apply(None, transaction, CommitFacts(timestamp_ns=1))
+    return candidate_of(creation(), naming, version)
+
+
+def candidate_of(
+    transaction: Transaction,
+    naming: NamingScheme = NamingScheme.V2,
+    version: int = 1,
+    timestamp_ns: int = 1,
+) -> Candidate:
+    """The manifest that a transaction which makes a table leads to."""
+    file = apply(None, transaction, CommitFacts(timestamp_ns))
     return Candidate(
         version=version,
         naming=naming,
