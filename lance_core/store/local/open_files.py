@@ -33,11 +33,12 @@ _READ = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 
-_Identity: TypeAlias = tuple[int, int, int, int]
+_Identity: TypeAlias = tuple[int, int, int, int, int]
 
 
 def _identity(status: os.stat_result) -> _Identity:
-    return (status.st_ino, status.st_mtime_ns, status.st_size, status.st_dev)
+    """What tells a file from others. Programs can set ``mtime``, but not ``ctime``."""
+    return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_dev)
 
 
 _Content: TypeAlias = tuple[str, _Identity, pa.Buffer]
@@ -114,7 +115,8 @@ class OpenFiles:
             buffer = _read(descriptor, size) if mapped is None else mapped
         finally:
             os.close(descriptor)
-        is_settled = time.time_ns() - status.st_mtime_ns > SETTLED_NS
+        changed = max(status.st_mtime_ns, status.st_ctime_ns)
+        is_settled = time.time_ns() - changed > SETTLED_NS
         if mapped is not None or (size < MAP_FROM and is_settled):
             self._keep(path, (full_path, _identity(status), buffer))
         return buffer

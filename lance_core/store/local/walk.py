@@ -82,7 +82,7 @@ def _entries(root: Root, folder: str) -> tuple[list[str], list[str]]:
 
 
 def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:
-    return entry.is_symlink() and entry.is_file() and root.holds_target(entry.path)
+    return entry.is_symlink() and os.path.isfile(entry.path) and root.holds_target(entry.path)
 
 
 def _objects(folder: str, found: list[str]) -> list[str]:
