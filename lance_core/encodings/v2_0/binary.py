@@ -18,7 +18,6 @@ from lance_core.encodings.compression import general
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.gather import Cuts, span_ranges, span_take
 from lance_core.encodings.v2_0.ends import Ends, UInt64Array, adjusted, not_ascending
-from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.encodings.variable import (
     Spans,
     is_variable,
@@ -47,17 +46,15 @@ class BinaryPlan(ArrayPlan):
         """See `ArrayPlan`."""
         if not isinstance(rows, RowRange):
             return (yield from self._take(rows.values, context))
-        stored = self.ends.stored
-        if len(rows) == self.num_values and isinstance(stored, FixedWidthPlan):
-            spans, data = yield from self._read_all(stored)
+        if len(rows) == self.num_values and self.ends.start is not None:
+            spans, data = yield from self._read_all(self.ends.start)
         else:
             spans, data = yield from self._read(rows, context)
         return variable_arrays(self.type, spans, data, context.validate_utf8)
 
-    def _read_all(self, stored: FixedWidthPlan) -> Decoding[tuple[Spans, pa.Buffer]]:
+    def _read_all(self, start: int) -> Decoding[tuple[Spans, pa.Buffer]]:
         """All values; ends and bytes are asked for at once."""
-        size = stored.width * self.num_values
-        ends, data = yield [ByteRange(stored.start, stored.start + size), self.place]
+        ends, data = yield [ByteRange(start, start + 8 * self.num_values), self.place]
         if self.scheme:
             data = general.decompress(self.scheme, data)
         real, valid = self.ends.real(np.frombuffer(ends, np.uint64), data.size)
@@ -110,7 +107,7 @@ def decode_binary(encoding: Binary, scope: PlanScope) -> ArrayPlan:
     return BinaryPlan(
         scope.type,
         scope.num_values,
-        Ends(plan_array(encoding.indices, scope.inner(pa.uint64())), encoding.null_adjustment),
+        Ends.of(plan_array(encoding.indices, scope.inner(pa.uint64())), encoding.null_adjustment),
         scope.buffer(flat.buffer),
         "" if scheme == "none" else scheme,
     )

@@ -8,107 +8,109 @@ column tells them apart.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.decoding import RowRange, together
-from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.variable import is_variable, offset_dtype
+from lance_core.encodings.lookup import Lookup
+from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+Items = TypeVar("Items")
+Indices = npt.NDArray[np.integer[Any]]
 
 _KEPT_BYTES = 1 << 20
 _INDEX_TYPES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 
 
 @dataclass(frozen=True, slots=True)
-class _DictionaryPlan(ArrayPlan):
+class _DictionaryPlan(ArrayPlan, Generic[Items]):
     """``num_items`` items; small ones are kept in ``_kept`` after the first use."""
 
     type: pa.DataType
     indices: ArrayPlan
     items: ArrayPlan
     num_items: int
-    _kept: list[pa.Array] = field(default_factory=list, compare=False, repr=False)
+    _kept: list[Items] = field(default_factory=list, compare=False, repr=False)
 
-    def _read(self, rows: Rows, context: DecodeContext) -> Decoding[tuple[pa.Array, pa.Array]]:
-        """The indices of ``rows``, none too large, and what they point into."""
-        kept = self._kept
-        if kept or not self.num_items:
-            indices = yield from self.indices.decode(rows, context)
-            items = kept[0] if kept else self._items([])
+    def _read(self, rows: Rows, context: DecodeContext) -> Decoding[tuple[Indices, Items]]:
+        """The indices of ``rows``, all of them in range, and what they point into."""
+        if self._kept:
+            arrays = yield from self.indices.decode(rows, context)
+            items = self._kept[0]
+        elif not self.num_items:
+            arrays = yield from self.indices.decode(rows, context)
+            items = self._prepare([])
         else:
             everything = RowRange(0, self.num_items)
-            indices, stored = yield from together(
+            arrays, stored = yield from together(
                 [self.indices.decode(rows, context), self.items.decode(everything, context)]
             )
-            items = self._items(stored)
-            if items.nbytes <= _KEPT_BYTES:
-                kept.append(items)
-        return self._checked(_single(indices), len(items)), items
+            items = self._prepare(stored)
+            if sum(part.nbytes for part in stored) <= _KEPT_BYTES:
+                self._kept.append(items)
+        array = _single(arrays)
+        if array.null_count:
+            raise CorruptFileError("the index of an item is null", field="Dictionary.indices")
+        return array.to_numpy(), items
 
-    def _items(self, stored: list[pa.Array]) -> pa.Array:
+    def _prepare(self, stored: list[pa.Array]) -> Items:
+        """What is made of the stored items."""
         raise NotImplementedError
 
-    @staticmethod
-    def _checked(indices: pa.Array, limit: int) -> pa.Array:
-        if indices.null_count:
-            raise CorruptFileError("the index of an item is null", field="Dictionary.indices")
-        values = indices.to_numpy()
-        largest, smallest = int(values.max()), int(values.min())
-        if largest >= limit or smallest < 0:
-            wrong = largest if largest >= limit else smallest
-            raise CorruptFileError(f"index {wrong} into {limit} items", field="Dictionary.indices")
-        return indices
 
-
-class ArrowDictionaryPlan(_DictionaryPlan):
+class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
     """Arrays of Arrow dictionary type. Nulls among the items become null indices."""
 
     __slots__ = ()
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
-        indices, items = yield from self._read(rows, context)
+        values, items = yield from self._read(rows, context)
+        _check_range(values, len(items))
+        indices = pa.array(values, self.type.index_type)
         if items.null_count:
             is_null = np.asarray(items.is_null())
-            values = indices.to_numpy()
             if is_null.sum() == 1 and is_null[-1]:
                 items = items.slice(0, len(items) - 1)
             indices = pa.array(values, self.type.index_type, mask=is_null[values])
-        return [
-            pa.DictionaryArray.from_arrays(indices, items, ordered=self.type.ordered, safe=False)
-        ]
+        ordered = self.type.ordered
+        return [pa.DictionaryArray.from_arrays(indices, items, ordered=ordered, safe=False)]
 
-    def _items(self, stored: list[pa.Array]) -> pa.Array:
+    def _prepare(self, stored: list[pa.Array]) -> pa.Array:
         return _single(stored) if stored else pa.array([], self.type.value_type)
 
 
-class StringDictionaryPlan(_DictionaryPlan):
-    """Arrays of plain strings. The items are led by the null that index 0 stands for."""
+class StringDictionaryPlan(_DictionaryPlan[Lookup]):
+    """Arrays of plain strings; index 0 is null."""
 
     __slots__ = ()
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
-        indices, items = yield from self._read(rows, context)
-        dtype = offset_dtype(self.type)
-        lengths = np.diff(np.frombuffer(items.buffers()[1], dtype, len(items) + 1))
-        if int(lengths.max()) * len(indices) > MAX_OFFSET:
-            total = int(lengths.astype(np.int64)[indices.to_numpy()].sum())
-            if total > MAX_OFFSET:
-                raise CorruptFileError(f"a page of strings with a dictionary is {total} bytes long")
-        return [items.take(indices)]
+        indices, lookup = yield from self._read(rows, context)
+        _check_range(indices, len(lookup.items))
+        return [lookup.take(indices)]
 
-    def _items(self, stored: list[pa.Array]) -> pa.Array:
-        return pa.concat_arrays([pa.nulls(1, self.type), *stored])
+    def _prepare(self, stored: list[pa.Array]) -> Lookup:
+        return Lookup.of(stored, self.type)
+
+
+def _check_range(indices: Indices, limit: int) -> None:
+    largest = int(indices.max())
+    smallest = int(indices.min()) if indices.dtype.kind == "i" else 0
+    if largest >= limit or smallest < 0:
+        wrong = largest if largest >= limit else smallest
+        raise CorruptFileError(f"index {wrong} into {limit} items", field="Dictionary.indices")
 
 
 def _single(arrays: list[pa.Array]) -> pa.Array:

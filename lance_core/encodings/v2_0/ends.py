@@ -14,7 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.array import ArrayPlan
@@ -36,15 +38,26 @@ class Picked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """``stored`` decodes the ends as they are stored; 0 as ``adjustment`` makes all values null."""
+    """``stored`` decodes the ends as they are stored; 0 as ``adjustment`` makes all values null.
+
+    ``start`` is the byte of the file where they are, if they are there as they are.
+    """
 
     stored: ArrayPlan
     adjustment: int
+    start: int | None
+
+    @classmethod
+    def of(cls, stored: ArrayPlan, adjustment: int) -> Ends:
+        """The ends that ``stored`` decodes as uint64."""
+        if isinstance(stored, FixedWidthPlan) and stored.validity is None:
+            return cls(stored, adjustment, stored.start)
+        return cls(stored, adjustment, None)
 
     def read(self, rows: RowRange, context: DecodeContext) -> Decoding[UInt64Array]:
         """Stored ends of ``rows`` and, unless they start at 0, of the row before them."""
-        wanted = RowRange(max(0, rows.start - 1), rows.stop)
-        return as_uint64((yield from self.stored.decode(wanted, context)))
+        first = rows.start - 1 if rows.start else 0
+        return (yield from self._read(first, rows.stop, context))
 
     def pick(self, positions: Int64Array, context: DecodeContext) -> Decoding[UInt64Array]:
         """Stored ends of the values before ``positions``, then those of the values there.
@@ -53,13 +66,20 @@ class Ends:
         """
         first, last = max(0, int(positions[0]) - 1), int(positions[-1])
         if (last - first) * 8 <= context.coalesce_gap:
-            arrays = yield from self.stored.decode(RowRange(first, last + 1), context)
+            ends = yield from self._read(first, last + 1, context)
             at = positions - first
         else:
             both = np.unique(np.maximum(np.concatenate([positions - 1, positions]), 0))
-            arrays = yield from self.stored.decode(RowIndices(both), context)
+            ends = _as_uint64((yield from self.stored.decode(RowIndices(both), context)))
             at = np.searchsorted(both, positions)
-        return as_uint64(arrays).take(np.concatenate([at - 1, at]), mode="wrap")
+        return ends.take(np.concatenate([at - 1, at]), mode="wrap")
+
+    def _read(self, first: int, stop: int, context: DecodeContext) -> Decoding[UInt64Array]:
+        if self.start is None:
+            wanted = RowRange(first, stop)
+            return _as_uint64((yield from self.stored.decode(wanted, context)))
+        (data,) = yield [ByteRange(self.start + 8 * first, self.start + 8 * stop)]
+        return np.frombuffer(data, np.uint64)
 
     def real(self, stored: UInt64Array, size: int) -> tuple[Int64Array, Valid]:
         """Real ends and which values are valid. `CorruptFileError` for an end past ``size``."""
@@ -91,7 +111,7 @@ def not_ascending() -> CorruptFileError:
     return CorruptFileError("the ends of values do not ascend")
 
 
-def as_uint64(arrays: list[pa.Array]) -> UInt64Array:
+def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
     """Decoded ends as one numpy array."""
     array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
     if array.null_count:

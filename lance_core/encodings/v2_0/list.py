@@ -76,7 +76,7 @@ class ListPlan(FieldPlan):
             except CorruptFileError as error:
                 raise placed(error, page, self.path) from error
             pages.append(
-                ListPage(Ends(stored, message.null_offset_adjustment), first, message.num_items)
+                ListPage(Ends.of(stored, message.null_offset_adjustment), first, message.num_items)
             )
             first += message.num_items
         return pages
