@@ -96,9 +96,9 @@ def _asked_for(
         asked = manager.url_suffix(url.commit_scheme)
     elif HANDLER_OPTION in options:
         asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
-    elif table_marker is not None:
+    elif table_marker is not None and manager.commit_handler(table_marker).multi_writer:
         asked = manager.commit_handler(table_marker)
-    else:
+    else:  # only a caller, not a table, can ask for a handler that may lose commits
         return None
     if isinstance(asked, ManifestStoreSpec):
         raise UnsupportedFeatureError(

@@ -77,7 +77,8 @@ def open_store(
     spec = get_manager().object_store(url.scheme)
     options = _for_the_store(storage_options or {})
     given = frozenset(spec.canonical_options(options).items())
-    key = (spec, url, frozenset(url.query.items()), given)
+    query = frozenset((name, Secret(value)) for name, value in url.query.items())
+    key = (spec, url, query, given)
     store = live_stores.get(key)
     if store is None:
         store = live_stores.keep(key, spec.open(url, options))

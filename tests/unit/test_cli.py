@@ -1,0 +1,97 @@
+"""The command ``lance-core``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from lance_core._version import __version__
+from lance_core.cli import main
+from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.hookspecs import hookimpl
+from lance_core.plugins import get_manager
+
+
+@pytest.fixture
+def registered() -> Callable[[object, str], None]:
+    manager, names = get_manager(), []
+
+    def register(plugin: object, name: str) -> None:
+        names.append(manager.register(plugin, name))
+
+    yield register
+    for name in names:
+        manager.unregister(name)
+
+
+def test_plugins_are_listed_with_what_they_offer(
+    registered: Callable[[object, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    @hookimpl
+    def lance_commit_handlers() -> list[CommitHandlerSpec]:
+        return [CommitHandlerSpec("turns", "a:b", frozenset({"strong_reads"}), "turns", 7)]
+
+    @hookimpl
+    def lance_manifest_stores() -> list[ManifestStoreSpec]:
+        return [ManifestStoreSpec("kv", "kv", "a:b")]
+
+    plugin = SimpleNamespace(
+        lance_commit_handlers=lance_commit_handlers, lance_manifest_stores=lance_manifest_stores
+    )
+    registered(plugin, "mine")
+    assert main(["plugins"]) == 0
+    printed = capsys.readouterr().out
+    for text in (
+        f"builtin (lance-core {__version__})",
+        "store file: file:// guarantees copy_if_absent, put_if_absent",
+        "commit handler put-if-absent: requires put_if_absent, strong_reads, rank 100",
+        "commit handler unsafe: for one writer at a time, only if asked for by name",
+        "encodings: ",
+        "mine (a call of register)",
+        "commit handler turns: +turns://, requires strong_reads, rank 7",
+        "manifest store kv: +kv://",
+        sys.executable,
+    ):
+        assert text in printed
+    assert "failed" not in printed
+
+
+def test_plugins_that_failed_are_listed_with_their_cause(
+    registered: Callable[[object, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    @hookimpl
+    def lance_object_stores() -> None:
+        raise ImportError("no module named 'boto3'")
+
+    registered(SimpleNamespace(lance_object_stores=lance_object_stores), "broken")
+    assert main(["plugins"]) == 0
+    printed = capsys.readouterr().out
+    assert "failed to load: 'broken' of a call of register (ImportError: no module" in printed
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "lance_core", "plugins"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "builtin" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert __version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["wat"]])
+def test_what_cannot_be_meant_is_explained(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: lance-core" in capsys.readouterr().err
