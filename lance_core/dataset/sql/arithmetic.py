@@ -37,6 +37,8 @@ def _beside(node: Node, other: Node) -> Node:
         return node
     if not (is_number(node.type) and is_number(other.type)):
         return node
+    if pa.types.is_integer(other.type) and not pa.types.is_integer(node.type):
+        return node  # 1.0 asks for a division with a fraction
     return fitted(node, other.type) or node
 
 

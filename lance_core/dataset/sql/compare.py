@@ -27,7 +27,7 @@ from lance_core.dataset.sql.coerce import (
 )
 from lance_core.dataset.sql.exact import Grid, at, exact_value, fitted, grid, steps
 from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _KERNELS = {
     "=": pc.equal,
@@ -39,7 +39,7 @@ _KERNELS = {
 }
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-FEW_WORDS, FEW_TEXTS = 16, 4
+FEW_WORDS, FEW_TEXTS = 16, 3
 """Up to so many values a chain of comparisons is faster than a hash table."""
 
 
@@ -57,6 +57,8 @@ def compare(operator: str, left: Node, right: Node) -> Node:
     left, right = plain(left), plain(right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(pa.bool_())
+    if pa.types.is_nested(left.type) or pa.types.is_nested(right.type):
+        raise UnsupportedFeatureError(f"{operator} of {left.type} and {right.type}")
     if isinstance(right, Constant):
         return _with_constant(operator, left, literal_as(right, left.type))
     if isinstance(left, Constant):
@@ -218,13 +220,27 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
     few = FEW_WORDS if _is_word(node.type) else FEW_TEXTS
     if len(choices) <= few or isinstance(node, Constant):
         return logic.any_of([compare("=", node, choice) for choice in choices])
-    node = _wide(node)
     literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
     given = [literal for literal in literals if not literal.is_null]
     found = [value for literal in given for value in _equals(node.type, literal)]
-    kernel = functools.partial(
-        _is_member, values=pa.array(found, node.type), has_null=len(given) < len(literals)
-    )
+    return _member(node, pa.array(found, node.type), has_null=len(given) < len(literals))
+
+
+def is_among(node: Node, choices: list[int] | list[str]) -> Node | None:
+    """`is_in` for a long list of plain literals, all at once; None for types it does not know."""
+    node = plain(node)
+    where = grid(node.type)
+    if is_text(node.type) and isinstance(choices[0], str):
+        return _member(node, pa.array(choices, node.type), has_null=False)
+    if where is not None and pa.types.is_integer(node.type) and isinstance(choices[0], int):
+        fitting = [n for n in choices if isinstance(n, int) and where.low <= n <= where.high]
+        return _member(node, pa.array(fitting, node.type), has_null=False)
+    return None
+
+
+def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
+    node = _wide(node)
+    kernel = functools.partial(_is_member, values=values.cast(node.type), has_null=has_null)
     return call("IN", kernel, node)
 
 

@@ -5,7 +5,8 @@ Import this module inside functions only: it loads sqlglot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,8 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     Raises `InvalidInputError` for text that is no boolean expression over ``schema``, and
     `UnsupportedFeatureError` naming a construct that is not known here.
     """
-    node = _Planner(schema).plan(parse(text, schema.names))
+    with _bounded_depth(text):
+        node = _Planner(schema).plan(parse(text, schema.names))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(f"the filter {text!r} is not true or false but {node.type}")
     return node
@@ -37,10 +39,23 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
         return resolve(schema, Name(text, quoted=True))
     tree = parse(text, schema.names)
     planner = _Planner(schema)
-    if type(tree) in _ARITHMETIC:
-        return planner.arithmetic(tree, outermost=True)
-    return planner.plan(tree)
+    with _bounded_depth(text):
+        if type(tree) in _ARITHMETIC:
+            return planner.arithmetic(tree, outermost=True)
+        return planner.plan(tree)
 
+
+@contextmanager
+def _bounded_depth(text: str) -> Iterator[None]:
+    """A chain of a thousand operators is a thousand levels deep."""
+    try:
+        yield
+    except RecursionError:
+        raise InvalidInputError(f"the expression {text[:100]!r}… is nested too deeply") from None
+
+
+MANY = 100
+"""From so many values on, the literals of an IN are read in one go."""
 
 Tree = Any
 """A node of sqlglot's tree; its base class has another name in each release."""
@@ -121,8 +136,10 @@ class _Planner:
     def is_in(self, tree: Tree) -> Node:
         if not tree.expressions:
             raise UnsupportedFeatureError(f"{_shown(tree)}: IN needs a list of values")
-        choices = [self.plan(choice) for choice in tree.expressions]
-        return compare.is_in(self.plan(tree.this), choices)
+        node = self.plan(tree.this)
+        plain = _plain_literals(tree.expressions)
+        among = compare.is_among(node, plain) if plain else None
+        return among or compare.is_in(node, [self.plan(choice) for choice in tree.expressions])
 
     def between(self, tree: Tree) -> Node:
         low, high = self.plan(tree.args["low"]), self.plan(tree.args["high"])
@@ -190,6 +207,18 @@ class _Planner:
 
     def function(self, tree: Tree) -> Node:
         return functions.call_function(tree.name, [self.plan(a) for a in tree.expressions])
+
+
+def _plain_literals(trees: list[Tree]) -> list[int] | list[str]:
+    """The values of a long list of nothing but digits or nothing but texts, else nothing."""
+    if len(trees) <= MANY or any(type(tree) is not exp.Literal for tree in trees):
+        return []
+    if all(tree.is_string for tree in trees):
+        return [str(tree.this) for tree in trees]
+    texts = [str(tree.this) for tree in trees if not tree.is_string]
+    if len(texts) < len(trees) or not all(len(t) < 20 and t.isdecimal() for t in texts):
+        return []
+    return [int(text) for text in texts]
 
 
 def _name(part: Tree) -> Name:

@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.sql import casts
 from lance_core.dataset.sql.coerce import converted, is_bytes, is_text
-from lance_core.dataset.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.dataset.sql.node import (
+    Call,
+    Constant,
+    Datum,
+    Kernel,
+    Node,
+    call,
+    constant,
+    null,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -64,20 +73,20 @@ def position(node: Node, part: Node) -> Node:
 
 def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     """Whether the pattern occurs (RE2 syntax). Flags: i (any case), s (``.`` takes newlines), m."""
-    return _searched("regexp_like", _flagged("regexp_like", flags), node, pattern)
+    written = "" if flags is None else _given("regexp_like", flags, str)
+    if set(written) - set("ims"):
+        raise UnsupportedFeatureError(f"regexp_like with the flags {written!r}")
+    found = _searched("regexp_like", functools.partial(_matches, flags=written), node, pattern)
+    if isinstance(found, Call):
+        # No row, no error: try the pattern now.
+        call("regexp_like", found.kernel, constant(""))
+    return found
 
 
 def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     """As a condition: whether the pattern occurs, false for NULL."""
-    found = _searched("regexp_match", _flagged("regexp_match", flags), node, pattern)
+    found = regexp_like(node, pattern, flags)
     return call("regexp_match", functools.partial(pc.fill_null, fill_value=False), found)
-
-
-def _flagged(what: str, flags: Node | None) -> Kernel:
-    written = "" if flags is None else _given(what, flags, str)
-    if set(written) - set("ims"):
-        raise UnsupportedFeatureError(f"{what} with the flags {written!r}")
-    return functools.partial(_matches, flags=written)
 
 
 def _matches(value: Datum, pattern: str, flags: str) -> Datum:
