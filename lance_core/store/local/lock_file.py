@@ -85,7 +85,9 @@ def _own(descriptor: int, path: str, *, is_new: bool) -> int:
     `BlockingIOError` if somebody else holds it, `FileNotFoundError` if it was removed.
     """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Others may look into a new file before its maker can lock it, and let go of it at once:
+        # it is not theirs. Its maker waits for that.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_new else fcntl.LOCK_NB))
         if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
             raise FileNotFoundError(path)
         if is_new:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import subprocess
 import sys
@@ -69,23 +70,26 @@ def test_the_first_means_that_works_is_chosen(kind: type[Disk], tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_of_racing_processes_one_gets_each_name(kind: type[Disk], tmp_path: Path) -> None:
     arguments = [kind.__module__, kind.__name__, str(tmp_path), str(KEYS)]
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, *arguments, str(number)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(PROCESSES)
-    ]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    won = [racer.communicate(timeout=60)[0].split() for racer in racers]
+    with contextlib.ExitStack() as ended:
+        racers = [
+            ended.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", RACER, *arguments, str(number)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(PROCESSES)
+        ]
+        for racer in racers:
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == "ready\n"
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write("go\n")
+            racer.stdin.flush()
+        won = [racer.communicate(timeout=60)[0].split() for racer in racers]
     assert sorted(int(key) for keys in won for key in keys) == list(range(KEYS))
     for number, keys in enumerate(won):
         for key in keys:
