@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import Column
 
 _MOST_PICKED_ITEMS = 1 << 28
+_MOST_ITEMS = 1 << 48  # of a page; sums of so many fit into 64 bits
 
 
 class ListPage(NamedTuple):
@@ -71,6 +72,9 @@ class ListPlan(FieldPlan):
                 raise placed(CorruptFileError("not the offsets of lists"), page, self.path)
             scope = page_scope(self.column, page, pa.uint64(), context)
             message = encoding.list
+            if message.num_items > _MOST_ITEMS:
+                damage = CorruptFileError(f"a page of lists cannot have {message.num_items} items")
+                raise placed(damage, page, self.path)
             try:
                 stored = plan_array(message.offsets, scope)
             except CorruptFileError as error:
