@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.errors import PluginLoadError
 from lance_core.store.spec import ObjectStoreSpec
+
+if TYPE_CHECKING:  # importing it takes longer than everything else here: only when plugins are used
+    from importlib.metadata import EntryPoint
 
 GROUP = "lance_core"
 """The entry-point group."""
@@ -102,7 +103,9 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _entry_points(failures: list[PluginLoadFailure]) -> Iterable[importlib.metadata.EntryPoint]:
+def _entry_points(failures: list[PluginLoadFailure]) -> Iterable[EntryPoint]:
+    import importlib.metadata
+
     try:
         return importlib.metadata.entry_points(group=GROUP)
     except Exception:
@@ -112,7 +115,9 @@ def _entry_points(failures: list[PluginLoadFailure]) -> Iterable[importlib.metad
 
 def _readable_entry_points(
     failures: list[PluginLoadFailure],
-) -> Iterator[importlib.metadata.EntryPoint]:
+) -> Iterator[EntryPoint]:
+    import importlib.metadata
+
     seen: set[str] = set()
     for distribution in importlib.metadata.distributions():
         try:
