@@ -9,6 +9,7 @@ import pyarrow as pa
 from lance_core.datafile.metadata import FileMetadata, read_metadata
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import DecodeContext, RowRange, Rows, together
+from lance_core.encodings.page import Column
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.structural import decode_field
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -109,6 +110,14 @@ class FileReader:
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
+    def column_bytes(self, index: int) -> int:
+        """Bytes in the pages of a physical column; raises `CorruptFileError`."""
+        try:
+            pages = self._column(index).pages
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+        return sum(buffer.length for page in pages for buffer in page.buffers)
+
     def read_global_buffer(self, index: int) -> pa.Buffer:
         """The bytes of a global buffer; number 0 is the description of the file."""
         buffers = self.metadata.global_buffers
@@ -144,18 +153,22 @@ class FileReader:
         index = column_of.get(field.id)
         if index is None or index < 0:
             return
-        columns = self.metadata.columns
-        if index >= len(columns):
-            raise CorruptFileError(
-                f"column {index} is missing, the file has {len(columns)}", field=field.name
-            )
-        rows = columns[index].num_rows
+        try:
+            rows = self._column(index).num_rows
+        except CorruptFileError as error:
+            raise error.at(field=field.name) from error
         if rows != self.metadata.num_rows:
             raise CorruptFileError(
                 f"the pages of column {index} have {rows} rows, the file has "
                 f"{self.metadata.num_rows}",
                 field=field.name,
             )
+
+    def _column(self, index: int) -> Column:
+        columns = self.metadata.columns
+        if index >= len(columns):
+            raise CorruptFileError(f"column {index} is missing, the file has {len(columns)}")
+        return columns[index]
 
 
 def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedArray:

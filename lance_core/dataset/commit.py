@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -40,30 +41,62 @@ class CommitOptions:
         """Options out of the keyword arguments of pylance's ``LanceDataset.commit``.
 
         ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``max_retries``,
-        ``commit_timeout`` (a timedelta), ``commit_message`` and ``transaction_properties``.
+        ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
+        ``transaction_properties``.
         """
-        given = {name: value for name, value in arguments.items() if value not in (None, False)}
-        timeout = given.pop("commit_timeout", timedelta(minutes=30))
+        given = {name: value for name, value in arguments.items() if value is not None}
         options = cls(
-            v2_manifest_paths=arguments.get("enable_v2_manifest_paths") is not False,
+            v2_manifest_paths=bool(given.pop("enable_v2_manifest_paths", True)),
             stable_row_ids=bool(given.pop("enable_stable_row_ids", False)),
             properties=properties_of(
                 given.pop("commit_message", None), given.pop("transaction_properties", None)
             ),
-            max_retries=given.pop("max_retries", 20),
-            timeout=timeout.total_seconds(),
+            max_retries=_retries(given.pop("max_retries", 20)),
+            timeout=_seconds(arguments.get("commit_timeout", timedelta(minutes=30))),
         )
-        given.pop("enable_v2_manifest_paths", None)
-        if given:
-            raise UnsupportedFeatureError(f"commits do not support {sorted(given)} yet")
+        given.pop("commit_timeout", None)
+        for name, value in given.items():
+            if name not in _UNSUPPORTED:
+                raise TypeError(f"unknown argument {name!r}")
+            if value is not False:
+                raise UnsupportedFeatureError(f"commits do not support {name!r} yet")
         return options
 
 
+_UNSUPPORTED = frozenset(
+    {
+        "commit_lock",
+        "detached",
+        "namespace_client",
+        "table_id",
+        "namespace_client_managed_versioning",
+        "base_store_params",
+    }
+)
+
+
+def _retries(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise InvalidInputError(f"max_retries must be a whole number from 0 on, got {value!r}")
+    return value
+
+
+def _seconds(timeout: object) -> float:
+    if timeout is None:
+        return math.inf
+    if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
+        raise InvalidInputError(f"commit_timeout must be a positive timedelta, got {timeout!r}")
+    return timeout.total_seconds()
+
+
 def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Transaction properties, the commit message among them."""
+    """Transaction properties, the commit message among them; all of them must be text."""
     merged = dict(properties or {})
     if message is not None:
         merged[COMMIT_MESSAGE] = message
+    for name, value in merged.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInputError(f"transaction property {name!r} is not text: {value!r}")
     return merged
 
 
@@ -92,8 +125,17 @@ def commit_operation(
 ) -> Snapshot:
     """Commit what `LanceDataset.commit` was given."""
     if isinstance(operation, Transaction):
+        if options.properties:
+            raise InvalidInputError(
+                "commit_message and transaction_properties cannot be given together with a "
+                "Transaction: set them in its own transaction_properties"
+            )
         transaction = operation
-        transaction.transaction_properties.update(options.properties)
+    elif not isinstance(operation, LanceOperation.BaseOperation):
+        raise TypeError(
+            "operation must be a LanceOperation.BaseOperation or Transaction, "
+            f"got {type(operation).__name__}"
+        )
     else:
         if read_version is None and not isinstance(operation, _NEEDS_NO_BASE):
             raise InvalidInputError(

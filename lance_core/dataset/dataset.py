@@ -15,7 +15,7 @@ from lance_core.dataset.commit import CommitOptions, commit_operation
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.operation import LanceOperation, Transaction
-from lance_core.dataset.projection import Columns, select
+from lance_core.dataset.projection import Columns, select_pruned
 from lance_core.dataset.scanner import LanceScanner, options_of
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.statistics import LanceStats
@@ -37,7 +37,7 @@ class LanceDataset:
     def __init__(
         self,
         uri: str | os.PathLike[str],
-        version: int | None = None,
+        version: opening.VersionLike | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
         default_scan_options: Mapping[str, Any] | None = None,
@@ -51,8 +51,8 @@ class LanceDataset:
     def of(cls, snapshot: Snapshot, scan_defaults: Mapping[str, Any] | None = None) -> LanceDataset:
         """A dataset of a version that is already open."""
         dataset = cls.__new__(cls)
-        dataset._snapshot = snapshot
-        dataset._scan_defaults = dict(scan_defaults or {})
+        dataset._snapshot = snapshot  # noqa: SLF001  # its own class makes it
+        dataset._scan_defaults = dict(scan_defaults or {})  # noqa: SLF001  # as above
         return dataset
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,7 +77,9 @@ class LanceDataset:
 
     @property
     def schema(self) -> pa.Schema:
-        """Schema of the stored columns."""
+        """Schema of the stored columns, or of what the default scan options make of them."""
+        if self._scan_defaults:
+            return self.scanner().projected_schema
         return self._snapshot.schema.to_arrow()
 
     @property
@@ -137,8 +139,11 @@ class LanceDataset:
         """The open version, described as `versions` does."""
         return versions.describe(self._snapshot.manifest)
 
-    def checkout_version(self, version: int) -> LanceDataset:
-        """Another version of the same table, as a dataset of its own."""
+    def checkout_version(self, version: opening.VersionLike) -> LanceDataset:
+        """Another version of the same table, as a dataset of its own; (None, None) is the newest.
+
+        Raises `DatasetNotFoundError`.
+        """
         snapshot = opening.open_version(self._snapshot.root, version)
         return LanceDataset.of(snapshot, self._scan_defaults)
 
@@ -211,8 +216,12 @@ class LanceDataset:
         return self.scanner(columns, offset=start, limit=end - start).to_table()
 
     def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
-        """Rows by position, in the order of ``indices``."""
-        projection = select(self._snapshot.schema_with_descriptions, columns)
+        """Rows by position, in the order of ``indices``.
+
+        ``columns`` as of `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
+        with only that member.
+        """
+        projection = select_pruned(self._snapshot.schema_with_descriptions, columns)
         return taking.take(self._snapshot, indices, projection)
 
     def sample(
@@ -222,7 +231,7 @@ class LanceDataset:
         count = self.count_rows()
         if not 0 <= num_rows <= count:
             raise InvalidInputError(f"cannot sample {num_rows} of {count} rows")
-        indices = random.sample(range(count), num_rows)  # noqa: S311
+        indices = random.sample(range(count), num_rows)
         return self.take(indices if randomize_order else sorted(indices), columns)
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
@@ -295,7 +304,7 @@ def _reopen(config: StoreConfig, version: int, scan_defaults: dict[str, Any]) ->
 
 def dataset(
     uri: str | os.PathLike[str],
-    version: int | None = None,
+    version: opening.VersionLike | None = None,
     asof: datetime | str | None = None,
     *,
     storage_options: Mapping[str, str] | None = None,

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lance_core.dataset import take as taking
 from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
-from lance_core.dataset.projection import Columns, select
+from lance_core.dataset.input import ReaderLike
+from lance_core.dataset.projection import Columns, select_pruned
 from lance_core.dataset.scanner import LanceScanner, options_of
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.validate import check_fragment
+from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    import os
+
     import pandas as pd
 
     from lance_core.dataset.dataset import LanceDataset
+
+
+_NO_LIMIT = 1 << 62
 
 
 class LanceFragment:
@@ -29,9 +37,40 @@ class LanceFragment:
         self._snapshot: Snapshot = dataset.snapshot
         self._fragment = self._snapshot.fragment(fragment_id)
 
+    @staticmethod
+    def create(
+        dataset_uri: str | os.PathLike[str] | LanceDataset,
+        data: ReaderLike,
+        fragment_id: int | None = None,
+        schema: pa.Schema | None = None,
+        *,
+        mode: str = "append",
+        **options: Any,
+    ) -> FragmentMetadata:
+        """Write all rows as one file of a fragment that no version has yet; commit it later.
+
+        ``fragment_id``: only for operations that take ids as they are; an Append or Overwrite gives
+        the fragment a new one. Further options as of `write_fragments`. Raises
+        `InvalidInputError` if there are no rows.
+        """
+        from lance_core.dataset.write import write_fragments
+
+        written = write_fragments(
+            data,
+            dataset_uri,
+            schema,
+            mode=mode,
+            **{**options, "max_rows_per_file": _NO_LIMIT, "max_bytes_per_file": _NO_LIMIT},
+        )
+        if not isinstance(written, list) or len(written) != 1:
+            raise InvalidInputError("a fragment cannot be made of no rows")
+        return replace(written[0], id=fragment_id or 0)
+
     def __repr__(self) -> str:
-        files = [file.path for file in self._fragment.files]
-        return f"LanceFileFragment(id={self.fragment_id}, data_files={files})"
+        text = f"id={self.fragment_id}, data_files={[f.path for f in self._fragment.files]}"
+        if self._fragment.deletion_file is not None:
+            text += f", deletion_file={self.deletion_file()!r}"
+        return f"LanceFileFragment({text})"
 
     def __reduce__(self) -> tuple[type[LanceFragment], tuple[LanceDataset, int]]:
         return LanceFragment, (self._dataset, self.fragment_id)
@@ -108,8 +147,8 @@ class LanceFragment:
         return self.scanner(limit=num_rows, **options).to_table()
 
     def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
-        """Live rows by their position in the fragment."""
-        projection = select(self._snapshot.schema_with_descriptions, columns)
+        """Live rows by their position in the fragment; ``columns`` as of `LanceDataset.take`."""
+        projection = select_pruned(self._snapshot.schema_with_descriptions, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
 
     def validate(self) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, wrap_chunks
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
@@ -39,7 +40,7 @@ def read_rows(
         columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
         arrow.append(pa.field(name, pa.uint64()))
     if not columns:
-        return _empty_rows(len(rows))
+        return columnless(len(rows))
     return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
 
 
@@ -52,11 +53,14 @@ def read_fields(
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
     homes = _field_homes(fragment)
+    expected = snapshot.physical_rows(fragment)
     places = [_place(field, homes) for field in fields]
     columns: dict[int, pa.ChunkedArray] = {}
     for number in sorted({place for place in places if place is not None and place >= 0}):
         mine = [i for i, place in enumerate(places) if place == number]
-        read = _read_file(snapshot, fragment.files[number], [fields[i] for i in mine], rows)
+        file = fragment.files[number]
+        check_count(snapshot, fragment, file, expected)
+        read = _read_file(snapshot, file, [fields[i] for i in mine], rows)
         columns.update(zip(mine, read, strict=True))
     for i, (field, place) in enumerate(zip(fields, places, strict=True)):
         if place is None:
@@ -92,6 +96,17 @@ def _place(field: Field, homes: dict[int, int]) -> int | None:
     """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
     found = {homes.get(leaf) for leaf in leaf_ids(field)}
     return found.pop() if len(found) == 1 else _SPLIT
+
+
+def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int) -> None:
+    """Raise `CorruptFileError` unless the file has as many rows as the manifest says."""
+    found = snapshot.root.reader(file).num_rows
+    if found != expected:
+        raise CorruptFileError(
+            f"the file has {found} rows, fragment {fragment.id} has {expected}",
+            path=file.store_path(),
+            field="DataFragment.physical_rows",
+        )
 
 
 def _read_file(
@@ -156,8 +171,3 @@ def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
     keep = np.ones(len(rows), bool)
     keep[deleted[first:last] - rows.start] = False
     return RowIndices(np.flatnonzero(keep) + rows.start)
-
-
-def _empty_rows(count: int) -> pa.Table:
-    """A table of ``count`` rows and no columns."""
-    return pa.table({"": pa.nulls(count)}).select([])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, SchemaMismatchError
 
 ReaderLike = Any
 """A table, record batch, reader, data frame, scanner, dataset, dict of columns, list of row dicts,
@@ -18,9 +18,17 @@ an iterable of record batches (with ``schema``), or anything with ``__arrow_c_st
 def to_reader(data: ReaderLike, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
     """``data`` as a stream.
 
-    Raises `InvalidInputError` if the kind of ``data`` is unknown, or if it is an iterable of
-    batches and no schema can be known.
+    ``schema`` is for data without one: a data frame, a dict, row dicts, and an iterable of batches,
+    which are cast to it. Raises `InvalidInputError` if the kind of ``data`` is unknown, if its
+    values do not fit ``schema``, or if there are no rows to tell a schema.
     """
+    try:
+        return _reader(data, schema)
+    except pa.ArrowException as error:
+        raise InvalidInputError(f"the rows cannot be converted: {error}") from error
+
+
+def _reader(data: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
     if isinstance(data, pa.Table):
@@ -57,16 +65,28 @@ def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBa
         return pa.RecordBatchReader.from_batches(schema, [])
     if isinstance(first, Mapping):
         rows = [first, *items]
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise InvalidInputError("rows are dicts, but not all of them are")
         return pa.Table.from_pylist([dict(row) for row in rows], schema=schema).to_reader()
     if isinstance(first, pa.RecordBatch | pa.Table):
-        batches = _batches(itertools.chain([first], items))
-        return pa.RecordBatchReader.from_batches(schema or first.schema, batches)
+        wanted = schema or first.schema
+        batches = _batches(itertools.chain([first], items), wanted)
+        return pa.RecordBatchReader.from_batches(wanted, batches)
     raise InvalidInputError(f"cannot read rows from an iterable of {type(first).__name__}")
 
 
-def _batches(items: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
+def _batches(items: Iterable[Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """All batches of the items, cast to ``schema`` where they differ from it."""
     for item in items:
-        if isinstance(item, pa.Table):
-            yield from item.to_batches()
+        if not isinstance(item, pa.RecordBatch | pa.Table):
+            raise InvalidInputError(f"expected record batches, got {type(item).__name__}")
+        fitting = item
+        if not item.schema.equals(schema):
+            try:
+                fitting = item.cast(schema)
+            except (pa.ArrowException, ValueError) as error:
+                raise SchemaMismatchError(f"a batch does not fit the schema: {error}") from error
+        if isinstance(fitting, pa.Table):
+            yield from fitting.to_batches()
         else:
-            yield item
+            yield fitting

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from lance_core.commits.base import ManifestLocation
+from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.errors import (
     DatasetNotFoundError,
@@ -15,6 +17,8 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins import get_manager, open_store, select_commit_handler
+from lance_core.plugins.handlers import MARKER
+from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri
 from lance_core.table.manifest_file import parse_manifest_file
@@ -33,6 +37,10 @@ IGNORED_OPTIONS = frozenset(
     }
 )
 """Arguments of pylance's ``dataset`` that tune caches this library does not have."""
+
+
+VersionLike = int | tuple[str | None, int | None]
+"""A version as users name it: its number, or (branch, number or None for the newest)."""
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -57,44 +65,74 @@ def open_root(
 
 def open_root_of(config: StoreConfig) -> TableRoot:
     """The place that ``config`` describes."""
-    url = parse_uri(config.uri)
-    store = open_store(url, config.options)
-    handler = select_commit_handler(store, url, config.options, explicit=config.commit_handler)
-    return TableRoot(config, store, handler, get_manager().encodings)
+    store = open_store(parse_uri(config.uri), config.options)
+    return TableRoot(config, store, _handler(config, store), get_manager().encodings)
+
+
+def _handler(config: StoreConfig, store: ObjectStore, marker: str | None = None) -> CommitHandler:
+    return select_commit_handler(
+        store, parse_uri(config.uri), config.options, config.commit_handler, marker
+    )
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:
     """Where the newest version's manifest is, or `DatasetNotFoundError`."""
     location = root.handler.latest()
     if location is None:
-        raise DatasetNotFoundError(f"Dataset at path {root.uri} was not found")
+        raise DatasetNotFoundError(f"Dataset at path {root.shown} was not found")
     return location
 
 
-def open_version(root: TableRoot, version: int | None) -> Snapshot:
-    """A version of the table, the newest one if ``version`` is None.
+def open_version(root: TableRoot, version: object = None) -> Snapshot:
+    """A version of the table, the newest one if ``version`` is None; see `VersionLike`.
 
     Raises `DatasetNotFoundError`, `CorruptFileError`, and `UnsupportedFeatureError` for tables
     that need features this library does not have.
     """
+    snapshot = load(root, _locate(root, version))
+    marker = snapshot.manifest.config.get(MARKER)
+    if marker is None:
+        return snapshot
+    # The table says who finds and makes its versions: ask that handler.
+    marked = replace(root, handler=_handler(root.config, root.store, marker))
+    return load(marked, _locate(marked, version))
+
+
+def _locate(root: TableRoot, version: object) -> ManifestLocation:
     if version is None:
-        location = latest_location(root)
-    elif isinstance(version, int) and not isinstance(version, bool):
-        location = _locate(root, version)
-    else:
-        raise UnsupportedFeatureError(f"versions are numbers; tags such as {version!r} come later")
-    return load(root, location)
-
-
-def _locate(root: TableRoot, version: int) -> ManifestLocation:
-    if version < 1:
-        raise InvalidInputError(f"versions count from 1, got {version}")
+        return latest_location(root)
+    number = _number(version)
+    if number is None:
+        return latest_location(root)
     try:
-        return root.handler.locate(version)
-    except DatasetNotFoundError as error:
-        raise DatasetNotFoundError(
-            f"Dataset at path {root.uri} has no version {version}"
-        ) from error
+        if number >= 1:
+            return root.handler.locate(number)
+    except (DatasetNotFoundError, InvalidInputError) as error:
+        raise _no_version(root, number) from error
+    raise _no_version(root, number)
+
+
+def _number(version: object) -> int | None:
+    """The number in what users pass as a version; None for the newest version.
+
+    A pair is a branch and a version of it; the only branch here is the main one.
+    """
+    if isinstance(version, tuple) and len(version) == 2:
+        branch, version = version
+        if branch not in (None, "main"):
+            raise UnsupportedFeatureError(f"there are no branches here yet, such as {branch!r}")
+        if version is None:
+            return None
+    if isinstance(version, str):
+        raise UnsupportedFeatureError(f"versions are numbers; tags such as {version!r} come later")
+    try:
+        return operator.index(version)  # type: ignore[arg-type]  # what it is for is to find out
+    except TypeError:
+        raise InvalidInputError(f"a version is a whole number, got {version!r}") from None
+
+
+def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
+    return DatasetNotFoundError(f"Dataset at path {root.shown} has no version {number}")
 
 
 def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
@@ -102,7 +140,5 @@ def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
     try:
         data = root.store.get(location.path)
     except ObjectNotFoundError as error:
-        raise DatasetNotFoundError(
-            f"Dataset at path {root.uri} has no version {location.version}"
-        ) from error
+        raise _no_version(root, location.version) from error
     return Snapshot(root, parse_manifest_file(data, location.path), location)

@@ -7,10 +7,11 @@ of that name), a meta column, or an SQL expression (``{"b": "a + 1"}``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import Value, as_value
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, format_path
@@ -59,27 +60,46 @@ class Projection:
     """The columns of a read, in order.
 
     ``fields``: the top-level stored fields to decode, pruned to what is needed, in table order.
-    ``meta``: the meta columns to compute.
+    ``meta``: the meta columns to compute. ``schema``: of the result, with the table's metadata.
     """
 
     outputs: tuple[Output, ...]
     fields: tuple[Field, ...]
     meta: tuple[str, ...]
+    schema: pa.Schema
 
-    @property
-    def schema(self) -> pa.Schema:
-        return pa.schema([output.field for output in self.outputs])
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the outputs are exactly the decoded top-level fields and meta columns."""
-        return all(not isinstance(o.source, Value) and len(o.source) == 1 for o in self.outputs)
+    @classmethod
+    def of(cls, table: Schema, outputs: Sequence[Output]) -> Projection:
+        """The projection that returns ``outputs`` of a table."""
+        needed = [path for output in outputs for path in _paths(output)]
+        fields, meta = required(table, needed)
+        arrow = pa.schema([output.field for output in outputs], table.arrow_metadata())
+        return cls(tuple(outputs), fields, meta, arrow)
 
     def apply(self, data: pa.Table) -> pa.Table:
         """The result columns out of decoded ``data``."""
         if not self.outputs:
-            return data.select([])
+            return columnless(data.num_rows, self.schema)
         return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
+
+
+def select_pruned(schema: Schema, columns: Columns) -> Projection:
+    """The projection of a take, where ``"s.x"`` is the struct ``s`` with its member ``x`` only.
+
+    Naming a column twice is naming it once. Otherwise as `select`.
+    """
+    if columns is None or isinstance(columns, Mapping):
+        return select(schema, columns)
+    names = list(dict.fromkeys(_checked(columns)))
+    lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
+    for name, found in lineages.items():
+        if not found:
+            raise _no_column(schema, name)
+    fields = project_lineages(list(lineages.values()))
+    arrow = {**META_FIELDS, **{field.name: field.to_arrow() for field in fields}}
+    tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
+    pruned = replace(schema, fields=fields)
+    return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
 
 
 def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Projection:
@@ -96,34 +116,27 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     names = {output.field.name for output in outputs}
     outputs += [Output(META_FIELDS[name], (name,)) for name in extra if name not in names]
     _refuse_repeats([output.field.name for output in outputs])
-    if columns is None:
-        meta = tuple(o.field.name for o in outputs if o.field.name in META_FIELDS)
-        return Projection(tuple(outputs), tuple(schema.fields), meta)
-    needed = [path for output in outputs for path in _paths(output)]
-    fields, meta = required(schema, needed)
-    return Projection(tuple(outputs), fields, meta)
+    return Projection.of(schema, outputs)
 
 
 def required(
     schema: Schema, paths: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
     """The pruned stored fields and the meta columns that ``paths`` need."""
-    own = {field.name for field in schema.fields}
-    stored = [path for path in paths if path[0] in own]
+    own = {field.name: field for field in schema.fields}
+    stored = [_lineage(own[path[0]], path) for path in paths if path[0] in own]
     meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
-    return project_lineages([lineage(schema, path) for path in stored]), meta
+    return project_lineages(stored), meta
 
 
-def lineage(schema: Schema, names: tuple[str, ...]) -> tuple[Field, ...]:
-    """The fields from the top level down that ``names`` lead to, or `InvalidInputError`."""
-    found: list[Field] = []
-    siblings = schema.fields
-    for name in names:
-        match = next((field for field in siblings if field.name == name), None)
-        if match is None:
+def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:
+    """The fields from ``top`` down that ``names`` lead to, or `InvalidInputError`."""
+    found = [top]
+    for name in names[1:]:
+        child = found[-1].child(name)
+        if child is None:
             raise InvalidInputError(f"there is no field {format_path(names)!r}")
-        found.append(match)
-        siblings = match.children
+        found.append(child)
     return tuple(found)
 
 
@@ -140,20 +153,40 @@ def _checked(columns: Sequence[str]) -> Sequence[str]:
     return columns
 
 
+def _is_meta(schema: Schema, name: str) -> bool:
+    return name in META_FIELDS and all(field.name != name for field in schema.fields)
+
+
 def _named(schema: Schema, name: str) -> Output:
-    if name in META_FIELDS and all(field.name != name for field in schema.fields):
+    if _is_meta(schema, name):
         return Output(META_FIELDS[name], (name,))
     fields = schema.lineage(name)
     if not fields:
         raise _no_column(schema, name)
+    for field in fields[:-1]:
+        if not field.is_struct:
+            raise InvalidInputError(
+                f"column {name!r} is inside of {field.name!r}, which is no struct "
+                f"but {field.arrow_type}"
+            )
     leaf = fields[-1].to_arrow()
     nullable = any(field.nullable for field in fields)
     return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
 
 
 def _computed(schema: Schema, name: str, text: str) -> Output:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"column names are strings, got {name!r}")
     value = as_value(text, queryable(schema))
+    if _is_path(text) and [".".join(path) for path in value.columns] == [text]:
+        # Nothing is computed: the column keeps its metadata and nullability.
+        column = _named(schema, text)
+        return Output(column.field.with_name(name), column.source)
     return Output(pa.field(name, value.type), value)
+
+
+def _is_path(text: object) -> bool:
+    return isinstance(text, str) and text.replace(".", "_").isidentifier()
 
 
 def queryable(schema: Schema) -> pa.Schema:

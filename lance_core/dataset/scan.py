@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.columnless import concatenated
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import live, read_rows
 from lance_core.dataset.projection import Projection, required
@@ -45,7 +46,8 @@ class ScanPlan:
     """What a scan returns. ``limit`` and ``offset`` count rows that are live and pass the filter.
 
     ``spans``: where to read, in the order of the result. ``batch_size`` is the most rows that a
-    batch has. ``schema`` has the stored fields that projection and filter may name.
+    batch has; with ``exact`` all batches but the last have that many. ``schema`` has the stored
+    fields that projection and filter may name.
     """
 
     projection: Projection
@@ -55,6 +57,7 @@ class ScanPlan:
     limit: int | None = None
     offset: int = 0
     batch_size: int = DEFAULT_BATCH_SIZE
+    exact: bool = False
 
 
 def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
@@ -68,18 +71,32 @@ def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else TABLE_WINDOW_ROWS
-    tables = list(_tables(snapshot, plan, rows))
-    if not tables:
-        return plan.projection.schema.empty_table()
-    return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+    return concatenated(list(_tables(snapshot, plan, rows)), plan.projection.schema)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The result as a stream of batches; a batch never spans two fragments."""
+    """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
     schema = plan.projection.schema
-    for table in _tables(snapshot, plan, _stream_rows(plan)):
+    tables = _tables(snapshot, plan, _stream_rows(plan))
+    for table in _whole_batches(tables, plan) if plan.exact else tables:
         for start in range(0, table.num_rows, plan.batch_size):
             yield _batch(table, schema, start, min(start + plan.batch_size, table.num_rows))
+
+
+def _whole_batches(tables: Iterator[pa.Table], plan: ScanPlan) -> Iterator[pa.Table]:
+    """The same rows, cut so that all tables but the last consist of whole batches."""
+    schema = plan.projection.schema
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        rows = sum(part.num_rows for part in waiting)
+        if rows < plan.batch_size:
+            continue
+        joined = concatenated(waiting, schema)
+        whole = rows - rows % plan.batch_size
+        yield joined.slice(0, whole)
+        waiting = [joined.slice(whole)]
+    yield concatenated(waiting, schema)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
@@ -122,13 +139,10 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for table in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
-        if skip:
-            dropped = min(skip, table.num_rows)
-            skip -= dropped
-            table = table.slice(dropped)
+    for found in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
+        table = found.slice(skip) if left is None else found.slice(skip, left)
+        skip = max(0, skip - found.num_rows)
         if left is not None:
-            table = table.slice(0, left)
             left -= table.num_rows
         if table.num_rows:
             yield table

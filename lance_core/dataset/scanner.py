@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_core.dataset import scan
+from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import as_filter
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.dataset.take import Indices
+from lance_core.dataset.take import Indices, as_indices
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ class ScanOptions:
 
     ``filter`` is SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that pass it.
     ``fragments``: only these, in this order. ``row_ranges``: only these physical rows, as
-    (fragment id, first offset, end offset), in this order.
+    (fragment id, first offset, end offset), in this order. ``strict_batch_size``: all batches but
+    the last have ``batch_size`` rows.
     """
 
     columns: Columns = None
@@ -41,6 +44,7 @@ class ScanOptions:
     limit: int | None = None
     offset: int | None = None
     batch_size: int | None = None
+    strict_batch_size: bool | None = None
     fragments: Sequence[LanceFragment] | None = None
     row_ranges: Sequence[tuple[int, int, int]] | None = None
     with_row_id: bool | None = None
@@ -59,7 +63,6 @@ HINTS = frozenset(
         "io_buffer_size",
         "late_materialization",
         "use_scalar_index",
-        "strict_batch_size",
     }
 )
 """Arguments of pylance that tune how it scans; they cannot change the result of a scan here."""
@@ -118,34 +121,59 @@ def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
         limit=_not_negative(options.limit, "Limit"),
         offset=_not_negative(options.offset, "Offset") or 0,
         batch_size=_batch_size(options.batch_size),
+        exact=bool(options.strict_batch_size),
         schema=schema,
     )
 
 
+def _whole(value: object, name: str) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # what it is for is to find out
+    except TypeError:
+        raise InvalidInputError(f"{name} must be a whole number, got {value!r}") from None
+
+
 def _not_negative(value: int | None, name: str) -> int | None:
-    if value is not None and value < 0:
-        raise InvalidInputError(f"{name} must be non-negative, got {value}")
-    return value
+    if value is None:
+        return None
+    number = _whole(value, name)
+    if number < 0:
+        raise InvalidInputError(f"{name} must be non-negative, got {number}")
+    return number
 
 
 def _batch_size(value: int | None) -> int:
     if value is None:
         return scan.DEFAULT_BATCH_SIZE
-    if not 1 <= value <= MAX_BATCH_SIZE:
-        raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {value}")
-    return value
+    number = _whole(value, "batch_size")
+    if not 1 <= number <= MAX_BATCH_SIZE:
+        raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {number}")
+    return number
 
 
 def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[scan.Span, ...]:
     if options.row_ranges is not None:
-        return tuple(_span(snapshot, *entry) for entry in options.row_ranges)
+        if options.fragments is not None:
+            raise InvalidInputError("fragments and row_ranges cannot both be given")
+        return tuple(_span(snapshot, entry) for entry in options.row_ranges)
     if options.fragments is None:
         return scan.all_spans(snapshot)
-    chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
+    try:
+        chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
+    except AttributeError:
+        raise InvalidInputError(
+            "fragments are LanceFragment objects, see LanceDataset.get_fragments"
+        ) from None
     return tuple(scan.Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
 
 
-def _span(snapshot: Snapshot, fragment_id: int, start: int, stop: int) -> scan.Span:
+def _span(snapshot: Snapshot, entry: Sequence[int]) -> scan.Span:
+    try:
+        fragment_id, start, stop = map(operator.index, entry)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"row ranges are (fragment id, first offset, end offset), got {entry!r}"
+        ) from None
     fragment = snapshot.fragment(fragment_id)
     if not 0 <= start <= stop <= snapshot.physical_rows(fragment):
         raise InvalidInputError(f"rows {start} to {stop} are not in fragment {fragment_id}")
@@ -200,13 +228,18 @@ class LanceScanner:
 
     def head(self, num_rows: int) -> pa.Table:
         """The first rows of the result."""
-        limit = num_rows if self._plan.limit is None else min(num_rows, self._plan.limit)
-        _not_negative(limit, "Limit")
+        wanted = _not_negative(num_rows, "Limit") or 0
+        limit = wanted if self._plan.limit is None else min(wanted, self._plan.limit)
         return scan.scan_table(self._snapshot, replace(self._plan, limit=limit))
 
     def take(self, indices: Indices) -> pa.Table:
         """Rows of the result by position."""
-        return self.to_table().take(pa.array(indices, pa.int64()))
+        table, rows = self.to_table(), as_indices(indices)
+        if len(rows) and rows.max() >= table.num_rows:
+            raise InvalidInputError(
+                f"row {rows.max()} is out of range: the result has {table.num_rows} rows"
+            )
+        return table.take(pa.array(rows)) if table.num_columns else columnless(len(rows))
 
     def explain_plan(self, verbose: bool = False) -> str:
         """How the scan will be done, for people."""

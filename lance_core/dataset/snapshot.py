@@ -1,13 +1,15 @@
-"""One version of a table, opened for reading. Verbs take a `Snapshot`; nothing here imports them."""
+"""One version of a table, opened for reading: what all verbs take."""
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +19,11 @@ from lance_core.datafile.reader import FileReader
 from lance_core.dataset.blob_description import with_descriptions
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
+from lance_core.store.uri import parse_uri
 from lance_core.table.data_file import DataFile
 from lance_core.table.deletion import decode_deletions
 from lance_core.table.fragment import Fragment
@@ -34,12 +37,29 @@ MAX_OPEN_FILES = 1024
 """Data files whose footers and page tables stay parsed, per opened table."""
 
 
+_caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for cache in list(_caches):
+        cache.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 class Cache(Generic[K, V]):
     """A bounded map, least recently used out first; safe for threads."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._items: OrderedDict[K, V] = OrderedDict()
+        self.renew_lock()
+        _caches.add(self)
+
+    def renew_lock(self) -> None:
+        """Forget who holds the lock: in a forked process those threads do not exist."""
         self._lock = threading.Lock()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
@@ -58,7 +78,7 @@ class Cache(Generic[K, V]):
 
 @dataclass(frozen=True, eq=False)
 class TableRoot:
-    """Where a table lives, what reads it and what commits to it. Paths count from ``store``'s root."""
+    """Where a table lives, what reads it and what commits to it; paths count from ``store``."""
 
     config: StoreConfig
     store: ObjectStore
@@ -73,7 +93,13 @@ class TableRoot:
 
     @property
     def uri(self) -> str:
+        """The place as the user wrote it; `shown` hides what may be secret in it."""
         return self.config.uri
+
+    @property
+    def shown(self) -> str:
+        """The place as texts and messages name it."""
+        return str(parse_uri(self.config.uri))
 
     def reader(self, file: DataFile) -> FileReader:
         """The open data file; keyed by name and size, since names are never used twice."""
@@ -175,4 +201,10 @@ class Snapshot:
     @cached_property
     def fragment_positions(self) -> dict[int, int]:
         """Fragment id to its place in the manifest's list."""
-        return {id_: place for place, id_ in enumerate(self.manifest.fragments.counts.ids)}
+        ids = self.manifest.fragments.counts.ids
+        places = {id_: place for place, id_ in enumerate(ids)}
+        if len(places) < len(ids):
+            raise CorruptFileError(
+                "two fragments have the same id", self.location.path, field="Manifest.fragments"
+            )
+        return places

@@ -49,14 +49,10 @@ class LanceStats:
         sizes = {field.id: 0 for field in self._snapshot.schema.walk()}
         for fragment in self._snapshot.manifest.fragments:
             for file in fragment.files:
-                columns = self._snapshot.root.reader(file).metadata.columns
-                for field_id, index in zip(file.fields, file.column_indices, strict=True):
-                    if field_id in sizes and index >= 0:
-                        sizes[field_id] += sum(
-                            buffer.length
-                            for page in columns[index].pages
-                            for buffer in page.buffers
-                        )
+                reader = self._snapshot.root.reader(file)
+                for field_id, column in file.columns().items():
+                    if field_id in sizes:
+                        sizes[field_id] += reader.column_bytes(column)
         return DataStatistics([FieldStatistics(id_, size) for id_, size in sizes.items()])
 
     def index_stats(self, index_name: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Random access: rows by position, by row address or by stable row id, in the order asked for."""
+"""Random access: rows by position or by row address, in the order asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.columnless import columnless
 from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.projection import Projection
 from lance_core.dataset.snapshot import Snapshot
@@ -136,6 +137,9 @@ def _gather(
         rows = RowIndices(pick.offsets)
         return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, rows)
 
+    if not projection.outputs:
+        found = sum(len(pick.offsets) for pick in picks)
+        return columnless(found if order is None else len(order), projection.schema)
     tables = list(in_order(read, picks, READ_AHEAD))
     if not tables:
         return projection.schema.empty_table()

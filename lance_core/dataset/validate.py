@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lance_core.dataset.fragment_read import check_count
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragment import Fragment
@@ -17,13 +18,7 @@ def check_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
     """Open the fragment's files; row counts and deleted offsets must agree with the manifest."""
     rows = snapshot.physical_rows(fragment)
     for file in fragment.files:
-        found = snapshot.root.reader(file).metadata.num_rows
-        if found != rows:
-            raise CorruptFileError(
-                f"the file has {found} rows, fragment {fragment.id} has {rows}",
-                path=file.store_path(),
-                field="DataFragment.physical_rows",
-            )
+        check_count(snapshot, fragment, file, rows)
     deleted = snapshot.deleted_offsets(fragment)
     if deleted is not None and len(deleted) and int(deleted[-1]) >= rows:
         raise CorruptFileError(

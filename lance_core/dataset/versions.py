@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from lance_core.commits.history import read_transaction
+from lance_core.commits.base import ManifestLocation
+from lance_core.commits.history import read_transaction, transaction_of
 from lance_core.dataset import opening
 from lance_core.dataset.operation import Transaction
 from lance_core.dataset.snapshot import Snapshot, TableRoot
@@ -17,8 +20,14 @@ _EPOCH = datetime(1970, 1, 1)
 
 def describe_all(root: TableRoot) -> list[dict[str, Any]]:
     """Every attached version, oldest first; reads all manifests."""
-    locations = root.handler.list_versions()
-    return [describe(opening.load(root, location).manifest) for location in locations]
+    return [describe(manifest) for manifest in _manifests(root.handler.list_versions(), root)]
+
+
+def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
+    """The manifests at ``locations``, without those that a cleanup has removed meanwhile."""
+    for location in locations:
+        with contextlib.suppress(DatasetNotFoundError):
+            yield opening.load(root, location).manifest
 
 
 def describe(manifest: Manifest) -> dict[str, Any]:
@@ -56,8 +65,7 @@ def version_at(root: TableRoot, asof: datetime | str) -> int:
     Raises `DatasetNotFoundError` if all versions are newer.
     """
     moment = _moment(asof)
-    for location in reversed(root.handler.list_versions()):
-        manifest = opening.load(root, location).manifest
+    for manifest in _manifests(reversed(root.handler.list_versions()), root):
         made = manifest.timestamp
         if made is None or made <= moment:
             return manifest.version
@@ -77,13 +85,14 @@ def _moment(asof: datetime | str) -> datetime:
 
 def transaction(root: TableRoot, version: int) -> Transaction | None:
     """What made a version, None if it was not recorded."""
-    location = opening.open_version(root, version).location
-    made_by = read_transaction(root.store, location)
+    made_by = transaction_of(root.store, opening.open_version(root, version).file)
     return None if made_by is None else Transaction.of(made_by)
 
 
 def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | None]:
-    """What made the newest versions up to ``snapshot``, newest first."""
+    """What made the newest ``count`` versions up to ``snapshot``, newest first."""
+    if count < 0:
+        raise InvalidInputError(f"cannot give {count} transactions")
     locations = [
         location
         for location in reversed(snapshot.root.handler.list_versions())

@@ -1,9 +1,9 @@
-"""`write_dataset` and `write_fragments`: create, append to or overwrite a table."""
+"""`write_dataset`, `write_fragments`: create, append to or overwrite a table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -19,13 +19,15 @@ from lance_core.dataset.progress import FragmentWriteProgress
 from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
-    CommitConflictError,
+    CommitUnknownError,
     DatasetExistsError,
     DatasetNotFoundError,
     InvalidInputError,
+    LanceError,
     UnsupportedFeatureError,
 )
 from lance_core.schema import Schema, append_schema, check_storable
+from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 
 DEFAULT_VERSION = FileVersion.V2_0
@@ -90,18 +92,22 @@ def write_dataset(
 
     ``mode``: ``"create"`` makes a new table, ``"append"`` adds rows (and makes a table if there is
     none), ``"overwrite"`` makes a version with only these rows; older versions stay readable.
-    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`.
+    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`. A write to
+    a `LanceDataset` is based on the version that it has open, any other on the newest one.
 
     Raises `DatasetExistsError`, `SchemaMismatchError`, `UnsupportedFeatureError` for types that
-    the file version cannot store, `CommitConflictError` if an incompatible commit came in between
-    (nothing was changed), and `CommitUnknownError`.
+    the file version cannot store, `CommitConflictError` if an incompatible commit came after the
+    version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
+    was changed, and the files that were written are removed.
     """
     job = _Job.prepare(data_obj, uri, schema, mode, dict(arguments))
     fragments = job.write()
     transaction = job.transaction(fragments)
     try:
         return LanceDataset.of(commit(job.root, job.base, transaction, job.commit_options))
-    except (CommitConflictError, DatasetExistsError):
+    except CommitUnknownError:
+        raise  # The files may be part of a version.
+    except LanceError:
         fragment_writer.discard(job.root, fragments)
         raise
 
@@ -125,6 +131,24 @@ def write_fragments(
     if return_transaction:
         return job.transaction(fragments)
     return [FragmentMetadata.of(fragment, fragment.physical_rows or 0) for fragment in fragments]
+
+
+def discard_fragments(
+    fragments: Sequence[FragmentMetadata],
+    dataset_uri: Target,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Remove the data files of fragments that were written but never committed.
+
+    The caller has made sure that no version names them and none ever will. Best effort: a file that
+    cannot be removed stays, unreferenced.
+    """
+    if isinstance(dataset_uri, LanceDataset):
+        root = dataset_uri.snapshot.root
+    else:
+        root = opening.open_root(dataset_uri, storage_options)
+    fragment_writer.discard(root, [fragment.to_fragment() for fragment in fragments])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +233,19 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
 def _target(
     target: Target, mode: str, storage_options: Mapping[str, Any] | None
 ) -> tuple[TableRoot, Snapshot | None]:
-    """The place to write to and the version to build on: the newest one, None if there is none."""
+    """The place to write to and the version to build on, None if there is no table yet."""
     if isinstance(target, LanceDataset):
-        root = target.snapshot.root
+        base = target.snapshot
     else:
         root = opening.open_root(target, storage_options)
-    try:
-        location = opening.latest_location(root)
-    except DatasetNotFoundError:
-        return root, None
+        try:
+            base = opening.open_version(root)
+        except DatasetNotFoundError:
+            return root, None
     if mode == CREATE:
-        raise DatasetExistsError(f"Dataset already exists: {root.uri}")
-    return root, opening.load(root, location)
+        raise DatasetExistsError(f"Dataset already exists: {base.root.shown}")
+    check_writable(base.manifest.flags)
+    return base.root, base
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:

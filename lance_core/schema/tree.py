@@ -54,11 +54,14 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """The schema as users see it."""
-        metadata = {
+        return pa.schema([field.to_arrow() for field in self.fields], self.arrow_metadata())
+
+    def arrow_metadata(self) -> dict[bytes, bytes] | None:
+        """The schema's own metadata as Arrow has it, None if there is none."""
+        return {
             key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
             for key, value in self.metadata.items()
-        }
-        return pa.schema([field.to_arrow() for field in self.fields], metadata=metadata or None)
+        } or None
 
     def storage_schema(self) -> pa.Schema:
         """The schema of the arrays that files hold: no extension types, no metadata."""

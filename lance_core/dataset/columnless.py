@@ -1,0 +1,23 @@
+"""Tables that have rows and no columns: Arrow loses their number of rows in most operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+
+def columnless(num_rows: int, schema: pa.Schema | None = None) -> pa.Table:
+    """A table of ``num_rows`` rows without columns; ``schema`` may add metadata."""
+    metadata = None if schema is None else schema.metadata
+    carrier = pa.schema([pa.field("", pa.null())], metadata)
+    return pa.Table.from_arrays([pa.nulls(num_rows)], schema=carrier).select([])
+
+
+def concatenated(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """The rows of all ``tables``, which have this schema."""
+    if not schema.names:
+        return columnless(sum(table.num_rows for table in tables), schema)
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
