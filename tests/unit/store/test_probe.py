@@ -1,0 +1,110 @@
+"""Finding out what a store guarantees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lance_core.errors import StoreError, UnsupportedFeatureError
+from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
+from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
+from lance_core.store.memory import CAPABILITIES, MemoryStore
+from lance_core.store.probe import probe
+from lance_core.store.shortcuts import list_paths
+
+
+class Liar(MemoryStore):
+    """Claims everything and ignores every condition."""
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data)
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        super().copy(source, target)
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        super().copy(source, target)
+        self.delete(source)
+
+
+class ReplacesAndComplains(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data)
+        if mode is PutMode.create and bytes(memoryview(self.get(path))) == b"2":
+            super().put(path, data, mode)
+
+
+class Modest(MemoryStore):
+    """Knows plain writes only."""
+
+    declared = StoreCapabilities()
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return self.declared
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create:
+            raise UnsupportedFeatureError("no conditions")
+        super().put(path, data)
+
+
+def test_an_honest_store_is_believed() -> None:
+    assert probe(MemoryStore()) == CAPABILITIES
+
+
+def test_a_store_that_ignores_conditions_is_found_out() -> None:
+    store = Liar()
+    seen = probe(store)
+    assert seen == replace(
+        CAPABILITIES,
+        put_if_absent=Guarantee.NO,
+        rename_if_absent=Guarantee.NO,
+        copy_if_absent=Guarantee.NO,
+    )
+    assert list_paths(store) == []
+
+
+def test_complaining_after_the_fact_does_not_count() -> None:
+    assert probe(ReplacesAndComplains()).put_if_absent is Guarantee.NO
+
+
+def test_a_refusal_is_a_no() -> None:
+    store = Modest()
+    assert probe(store) == replace(StoreCapabilities(), put_if_absent=Guarantee.NO)
+    assert list_paths(store) == []
+
+
+def test_what_is_unknown_is_settled() -> None:
+    class Unsure(MemoryStore):
+        @property
+        def capabilities(self) -> StoreCapabilities:
+            return StoreCapabilities(
+                rename_if_absent=Guarantee.UNKNOWN, copy_if_absent=Guarantee.UNKNOWN
+            )
+
+    seen = probe(Unsure())
+    assert seen.guaranteed() == {
+        "put_if_absent",
+        "rename_if_absent",
+        "copy_if_absent",
+        "range_reads",
+    }
+
+
+def test_a_lost_answer_proves_nothing() -> None:
+    store = FaultyStore(MemoryStore(), [FaultRule(SentTwice(), "put", nth=1)])
+    assert probe(store).put_if_absent is Guarantee.UNKNOWN
+
+
+@pytest.mark.parametrize("fault", [Refused(), RequestLost()], ids=repr)
+def test_a_store_that_cannot_be_written_is_an_error(fault: Refused | RequestLost) -> None:
+    with pytest.raises(StoreError):
+        probe(FaultyStore(MemoryStore(), [FaultRule(fault, "put")]))
+
+
+def test_sentinels_that_cannot_be_removed_do_no_harm() -> None:
+    store = FaultyStore(MemoryStore(), [FaultRule(Refused(), "delete")])
+    assert probe(store) == CAPABILITIES
+    assert all(path.startswith("_probe/") for path in list_paths(store))
