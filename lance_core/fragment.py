@@ -5,7 +5,15 @@ from lance_core.dataset import (
     DeletionFile,
     FragmentMetadata,
     LanceFragment,
+    discard_fragments,
     write_fragments,
 )
 
-__all__ = ["DataFile", "DeletionFile", "FragmentMetadata", "LanceFragment", "write_fragments"]
+__all__ = [
+    "DataFile",
+    "DeletionFile",
+    "FragmentMetadata",
+    "LanceFragment",
+    "discard_fragments",
+    "write_fragments",
+]

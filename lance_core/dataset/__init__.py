@@ -6,7 +6,7 @@ from lance_core.dataset.fragment_metadata import DataFile, DeletionFile, Fragmen
 from lance_core.dataset.operation import LanceOperation, Transaction
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
-from lance_core.dataset.write import write_dataset, write_fragments
+from lance_core.dataset.write import discard_fragments, write_dataset, write_fragments
 
 __all__ = [
     "DataFile",
@@ -21,6 +21,7 @@ __all__ = [
     "LanceStats",
     "Transaction",
     "dataset",
+    "discard_fragments",
     "write_dataset",
     "write_fragments",
 ]
