@@ -1,0 +1,90 @@
+"""Where a table is, and which of its versions a query reads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import lance_core
+from lance_core.errors import DatasetNotFoundError
+from lance_core.store.uri import is_local_text, parse_uri
+
+_OPEN_TABLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A version of a table: its number and when it was made.
+
+    A table that is dropped and made again has versions of the same numbers, but of other times.
+    """
+
+    number: int
+    made: datetime
+
+    @classmethod
+    def of(cls, dataset: lance_core.LanceDataset) -> TableVersion:
+        """The version that is open."""
+        made: datetime = dataset.get_version()["timestamp"]
+        # It is in local time; executors may be in another zone.
+        return cls(dataset.version, made.astimezone(UTC))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableAddress:
+    """A URI and the options of its store, as names and values in order of the names.
+
+    It travels to executors with all options, secrets among them; its representation has none.
+    """
+
+    uri: str
+    storage_options: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, uri: str, storage_options: Mapping[str, str]) -> TableAddress:
+        """A local path is made absolute: executors have other working directories."""
+        place = parse_uri(uri).path if is_local_text(uri) else uri
+        return cls(place, tuple(sorted(storage_options.items())))
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.storage_options)
+        return f"TableAddress({self}, options=({names}))"
+
+    def __str__(self) -> str:
+        return str(parse_uri(self.uri))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the store."""
+        return dict(self.storage_options)
+
+    def open(self, version: int | None = None, asof: str | None = None) -> lance_core.LanceDataset:
+        """The table at a version, as it was at a time, or at its newest version.
+
+        Raises `DatasetNotFoundError`.
+        """
+        return lance_core.dataset(self.uri, version, asof, storage_options=self.options)
+
+    def newest(self) -> TableVersion | None:
+        """The newest version, None if there is no table."""
+        try:
+            return TableVersion.of(self.open())
+        except DatasetNotFoundError:
+            return None
+
+
+@functools.lru_cache(maxsize=_OPEN_TABLES)
+def open_version(address: TableAddress, version: TableVersion) -> lance_core.LanceDataset:
+    """The table at exactly this version. Executors are reused, so it is kept open for a while.
+
+    Raises `DatasetNotFoundError` if the version is gone or another table is in its place.
+    """
+    dataset = address.open(version.number)
+    if TableVersion.of(dataset) != version:
+        raise DatasetNotFoundError(
+            f"the table {address} was replaced after the query was planned: version "
+            f"{version.number} is another one now"
+        )
+    return dataset

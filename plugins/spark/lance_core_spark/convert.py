@@ -1,0 +1,175 @@
+"""Arrow arrays turned into another type that means the same, between Lance and Spark.
+
+Types differ in layout only (`lance_core_spark.types` says which belong together). A value that the
+target cannot hold is an error that names the column, with two exceptions: times are cut to
+microseconds on the way to Spark, and a float32 is rounded where float16 is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.errors import InvalidInputError, LanceError
+from lance_core.schema import format_path
+from lance_core_spark.types import is_any_list, members
+
+MAX_BATCH_BYTES = 64 << 20
+"""Bytes; the JVM copies every batch that it is given."""
+
+
+def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int) -> pa.RecordBatch:
+    """A batch of ``schema`` with the values of ``columns``. Raises `InvalidInputError`."""
+    if not schema.names:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * num_rows, pa.struct([])))
+    arrays = [
+        convert(column, field.type, (field.name,))
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def in_pieces(batch: pa.RecordBatch, most_bytes: int = MAX_BATCH_BYTES) -> Iterator[pa.RecordBatch]:
+    """The rows of ``batch`` in batches of no more than ``most_bytes``, or of a single row."""
+    if batch.num_rows <= 1 or batch.nbytes <= most_bytes:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from in_pieces(batch.slice(0, half), most_bytes)
+    yield from in_pieces(batch.slice(half), most_bytes)
+
+
+def convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    """``array`` as ``target``; ``path`` names the column in errors."""
+    try:
+        return _convert(array, target, path)
+    except LanceError:
+        raise
+    except (pa.ArrowException, OverflowError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise InvalidInputError(f"column {format_path(path)}: {reason}") from error
+
+
+def _convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    if array.type.equals(target):
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return convert(array.storage, target, path)
+    if isinstance(target, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(target, convert(array, target.storage_type, path))
+    if pa.types.is_dictionary(array.type):
+        return convert(array.dictionary_decode(), target, path)
+    if pa.types.is_dictionary(target):
+        return _encoded(convert(array, target.value_type, path), target)
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if pa.types.is_struct(target):
+        return _struct(array, target, path)
+    if is_any_list(target):
+        return _list(array, target, path)
+    if pa.types.is_map(target):
+        return _map(array, target, path)
+    return _leaf(array, target, path)
+
+
+def _encoded(values: pa.Array, target: pa.DataType) -> pa.Array:
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        encoded.indices.cast(target.index_type), encoded.dictionary, ordered=target.ordered
+    )
+
+
+def _struct(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    children = [
+        convert(
+            array.field(array.type.get_field_index(field.name)), field.type, (*path, field.name)
+        )
+        for field in members(target)
+    ]
+    if not children:
+        return pa.array([{}] * len(array), target, mask=_mask(array, as_numpy=True))
+    return pa.StructArray.from_arrays(children, fields=members(target), mask=_mask(array))
+
+
+def _list(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    offsets, values = _entries(array)
+    field = target.value_field
+    values = convert(values, field.type, (*path, "element"))
+    if pa.types.is_large_list(target):
+        large = offsets.cast(pa.int64())
+        return pa.LargeListArray.from_arrays(large, values, type=target, mask=_mask(array))
+    small = offsets.cast(pa.int32())
+    if pa.types.is_list(target):
+        return pa.ListArray.from_arrays(small, values, type=target, mask=_mask(array))
+    lists = pa.ListArray.from_arrays(small, values, type=pa.list_(field), mask=_mask(array))
+    lengths = lists.value_lengths()
+    wrong = pc.sum(pc.not_equal(lengths, target.list_size)).as_py()
+    if wrong:
+        raise InvalidInputError(
+            f"column {format_path(path)} holds lists of {target.list_size} values; {wrong} lists "
+            "in the data have another length"
+        )
+    return lists.cast(target)
+
+
+def _entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Offsets, from 0 on, and the values that they refer to, of lists of any layout."""
+    if pa.types.is_fixed_size_list(array.type):
+        size = array.type.list_size
+        offsets = pa.array(np.arange(len(array) + 1, dtype=np.int64) * size)
+        return offsets, array.values.slice(array.offset * size, len(array) * size)
+    if len(array) == 0:
+        return pa.array([0], pa.int64()), array.values.slice(0, 0)
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    # A result of its own in any case: a mask is refused together with sliced offsets.
+    offsets = pc.subtract(array.offsets, pa.scalar(first, array.offsets.type))
+    return offsets, array.values.slice(first, last - first)
+
+
+def _map(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    if len(array) == 0:
+        return pa.array([], target)
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    offsets = pc.subtract(array.offsets, pa.scalar(first, array.offsets.type))
+    keys = array.keys.slice(first, last - first)
+    items = array.items.slice(first, last - first)
+    return pa.MapArray.from_arrays(
+        offsets,
+        convert(keys, target.key_type, (*path, "key")),
+        convert(items, target.item_type, (*path, "value")),
+        type=target,
+        mask=_mask(array),
+    )
+
+
+def _mask(array: pa.Array, as_numpy: bool = False) -> object:
+    if array.null_count == 0:
+        return None
+    return array.is_null().to_numpy(zero_copy_only=False) if as_numpy else array.is_null()
+
+
+def _leaf(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    source = array.type
+    if getattr(source, "unit", None) == "ns" and getattr(target, "unit", None) == "us":
+        return _cut_to_microseconds(array).cast(target)
+    if source == pa.float32() and target == pa.float16():
+        rounded = array.cast(target)
+        if pc.sum(pc.is_inf(rounded.cast(source))).as_py() != pc.sum(pc.is_inf(array)).as_py():
+            raise InvalidInputError(f"column {format_path(path)}: a value overflows float16")
+        return rounded
+    return array.cast(target)
+
+
+def _cut_to_microseconds(array: pa.Array) -> pa.Array:
+    """Nanoseconds without the last three digits, towards the past also before 1970."""
+    counts = array.view(pa.int64())
+    thousand = pa.scalar(1000, pa.int64())
+    quotient = pc.divide(counts, thousand)  # rounds towards zero
+    beyond = pc.greater(pc.multiply(quotient, thousand), counts)
+    floored = pc.subtract(quotient, beyond.cast(pa.int64()))
+    if pa.types.is_timestamp(array.type):
+        return floored.view(pa.timestamp("us", array.type.tz))
+    return floored.view(pa.duration("us"))

@@ -1,0 +1,218 @@
+"""Writing: tasks write fragments, the driver makes one commit of them all.
+
+A task names its files anew each time it runs, so attempts that fail or run twice leave files that
+no version names. The transaction has its identity before the first task starts: committing it twice
+makes one version.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructField, StructType
+
+import lance_core
+from lance_core.errors import (
+    CommitUnknownError,
+    DatasetExistsError,
+    InvalidInputError,
+    LanceError,
+    OutcomeUnknownError,
+    SchemaMismatchError,
+)
+from lance_core.fragment import FragmentMetadata, discard_fragments, write_fragments
+from lance_core_spark.address import TableAddress
+from lance_core_spark.convert import convert_batch
+from lance_core_spark.options import Options
+from lance_core_spark.types import fits, spark_field, stored_field
+
+
+@dataclass(frozen=True)
+class WrittenFragments(WriterCommitMessage):
+    """What one task has written."""
+
+    fragments: tuple[FragmentMetadata, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """All that is known of a write before its first task.
+
+    ``read_version``: the version that the write builds on, 0 if there is no table. ``mode`` as of
+    `lance_core.write_dataset`. ``schema``: of the rows, as they are stored. ``is_skipped``: the
+    rows are thrown away, for there is a table and the user wanted it left alone.
+    """
+
+    address: TableAddress
+    schema: pa.Schema
+    mode: str
+    read_version: int = 0
+    files: Mapping[str, int | str] = field(default_factory=dict)
+    commit: Mapping[str, bool | str] = field(default_factory=dict)
+    is_skipped: bool = False
+    transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePlan:
+    """Decide how rows of ``schema`` are written, and check all that can be checked without them.
+
+    Raises `SchemaMismatchError` naming the column, `UnsupportedFeatureError` for types that cannot
+    be stored, and `DatasetExistsError`.
+    """
+    address, asked = options.address, options.write
+    base = address.open() if address.newest() is not None else None
+    if base is not None and asked.if_exists == "error":
+        raise DatasetExistsError(f"there is a table at {address} already")
+    mode = "create" if base is None else "overwrite" if overwrite else "append"
+    stored = _new_schema(schema) if mode != "append" or base is None else _matched(schema, base)
+    plan = WritePlan(
+        address,
+        stored,
+        mode,
+        0 if base is None else base.version,
+        asked.files,
+        asked.commit,
+        is_skipped=base is not None and asked.if_exists == "ignore",
+    )
+    if not plan.is_skipped:
+        _write(plan, [])
+    return plan
+
+
+def _new_schema(schema: StructType) -> pa.Schema:
+    return pa.schema([stored_field(column) for column in schema])
+
+
+def _matched(schema: StructType, base: lance_core.LanceDataset) -> pa.Schema:
+    """The table's own fields for the columns of ``schema``, in the order of the latter."""
+    fields = {field.name: field for field in base.schema}
+    return pa.schema([_match(column, fields) for column in schema])
+
+
+def _match(column: StructField, fields: Mapping[str, pa.Field]) -> pa.Field:
+    found = fields.get(column.name)
+    if found is None:
+        alike = [name for name in fields if name.lower() == column.name.lower()]
+        hint = f"; it has {alike[0]!r}, and case matters" if alike else ""
+        raise SchemaMismatchError(f"the table has no column {column.name!r}{hint}")
+    wanted = spark_field(found).dataType
+    same = fits(column.dataType, wanted, widening=False)
+    if not same:
+        raise SchemaMismatchError(
+            f"column {column.name!r} is {column.dataType.simpleString()}, the table has it as "
+            f"{wanted.simpleString()}: cast it before writing"
+        )
+    return found
+
+
+def _write(
+    plan: WritePlan, batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch]
+) -> list[FragmentMetadata]:
+    """Write batches of the plan's schema; without any, only the checks are made."""
+    written = write_fragments(
+        pa.RecordBatchReader.from_batches(plan.schema, batches),
+        plan.address.uri,
+        mode=plan.mode,
+        storage_options=plan.address.options,
+        **plan.files,  # type: ignore[arg-type] # `Options` knows which type each has
+    )
+    assert isinstance(written, list)
+    return written
+
+
+class LanceWriter(DataSourceArrowWriter):
+    """Writes rows of a plan. Spark makes copies: for each task, to commit, and to abort."""
+
+    def __init__(self, plan: WritePlan) -> None:
+        self._plan = plan
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
+        if self._plan.is_skipped:
+            return WrittenFragments()
+        schema = self._plan.schema
+        batches = (
+            convert_batch(batch.columns, schema, batch.num_rows)
+            for batch in iterator
+            if batch.num_rows
+        )
+        return WrittenFragments(tuple(_write(self._plan, batches)))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make the fragments of all tasks one version.
+
+        After an error, what the tasks wrote is removed, unless it may have been committed all the
+        same.
+        """
+        plan = self._plan
+        if plan.is_skipped:
+            return
+        fragments = _fragments(messages)
+        try:
+            if any(message is None for message in messages):
+                raise InvalidInputError("a task has not said what it wrote")
+            lance_core.LanceDataset.commit(
+                plan.address.uri,
+                _transaction(plan, fragments),
+                storage_options=plan.address.options,
+                **plan.commit,  # type: ignore[arg-type] # `Options` knows which type each has
+            )
+        except (CommitUnknownError, OutcomeUnknownError):
+            raise
+        except LanceError:
+            _discard(plan, fragments)
+            raise
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove what the tasks of a failed job wrote.
+
+        Spark also calls this after `commit` failed, which has cleaned up already where that is
+        safe; then no task's message is missing. If one is, `commit` was not called; that the
+        transaction is in no version is made sure of nevertheless.
+        """
+        plan = self._plan
+        was_committing = all(message is not None for message in messages)
+        if plan.is_skipped or was_committing or _may_be_committed(plan):
+            return
+        _discard(plan, _fragments(messages))
+
+
+def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentMetadata]:
+    return [
+        fragment
+        for message in messages
+        if isinstance(message, WrittenFragments)
+        for fragment in message.fragments
+    ]
+
+
+def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_core.Transaction:
+    operation: lance_core.LanceOperation.BaseOperation
+    if plan.mode == "append":
+        operation = lance_core.LanceOperation.Append(fragments)
+    else:
+        operation = lance_core.LanceOperation.Overwrite(plan.schema, fragments)
+    return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid)
+
+
+def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
+    discard_fragments(fragments, plan.address.uri, storage_options=plan.address.options)
+
+
+def _may_be_committed(plan: WritePlan) -> bool:
+    """Whether a version may be this transaction; True if that cannot be told."""
+    try:
+        newest = plan.address.newest()
+        if newest is None:
+            return False
+        dataset = plan.address.open(newest.number)
+        made_by = [
+            dataset.read_transaction(number)
+            for number in range(plan.read_version + 1, newest.number + 1)
+        ]
+    except LanceError:
+        return True
+    return any(found is None or found.uuid == plan.transaction_uuid for found in made_by)

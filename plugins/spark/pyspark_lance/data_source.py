@@ -1,0 +1,49 @@
+"""The data source class that Spark makes instances of.
+
+An error while this module is imported would hide every Python data source from Spark, so nothing
+but PySpark is imported here; the methods import the rest when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+class DefaultSource(DataSource):
+    """``format("lance")``: reads and writes Lance tables."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        from lance_core_spark.source import LanceSource
+
+        # Spark sends this instance to the executors. The options are not kept as they are: what is
+        # secret among them has no representation.
+        self._source = LanceSource(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "lance"
+
+    def schema(self) -> StructType:
+        return self._source.schema()
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return self._source.reader(schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return self._source.writer(schema, overwrite)
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("lance")`` known to a session that cannot find it by itself.
+
+    That is needed only where the package was shipped to the session (``addPyFile``, ``--py-files``)
+    instead of being installed.
+    """
+    spark.dataSource.register(DefaultSource)
