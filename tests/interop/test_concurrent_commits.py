@@ -1,0 +1,97 @@
+"""Both libraries commit to one table at the same time, and each respects the other's commits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+import lance_core
+from lance_core.errors import CommitConflictError
+from lance_core.fragment import write_fragments
+
+pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
+
+APPENDS = 8
+ROWS = 10
+
+PYLANCE_WRITER = """
+import sys, lance, pyarrow as pa
+path, writer, count, rows = sys.argv[1], *map(int, sys.argv[2:])
+for number in range(count):
+    start = writer * 1_000_000 + number * rows
+    table = pa.table({"x": pa.array(range(start, start + rows), pa.int64())})
+    lance.write_dataset(table, path, mode="append")
+"""
+
+
+def rows(writer: int, number: int) -> pa.Table:
+    start = writer * 1_000_000 + number * ROWS
+    return pa.table({"x": pa.array(range(start, start + ROWS), pa.int64())})
+
+
+def append_all(path: Path, writer: int) -> None:
+    for number in range(APPENDS):
+        lance_core.write_dataset(rows(writer, number), path, mode="append")
+
+
+@pytest.mark.parametrize("v2_names", [True, False])
+def test_appends_of_both_libraries_all_land(tmp_path: Path, v2_names: bool) -> None:
+    path = tmp_path / "table"
+    lance.write_dataset(
+        rows(0, 0), path, data_storage_version="2.0", enable_v2_manifest_paths=v2_names
+    )
+    foreign = [
+        subprocess.Popen(
+            [sys.executable, "-c", PYLANCE_WRITER, str(path), str(writer), str(APPENDS), str(ROWS)]
+        )
+        for writer in (1, 2)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda writer: append_all(path, writer), (3, 4)))
+    assert [process.wait() for process in foreign] == [0, 0]
+
+    expected = sorted(
+        [*range(ROWS)] + [w * 1_000_000 + i for w in (1, 2, 3, 4) for i in range(APPENDS * ROWS)]
+    )
+    for library in (lance, lance_core):
+        dataset = library.dataset(path)
+        assert dataset.version == 1 + 4 * APPENDS
+        assert sorted(dataset.to_table()["x"].to_pylist()) == expected
+
+
+def test_pylance_follows_our_commits_and_we_follow_its(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    ours = lance_core.write_dataset(rows(0, 0), path)
+    theirs = lance.dataset(path)
+    ours = lance_core.write_dataset(rows(0, 1), ours, mode="append")
+    lance.write_dataset(rows(0, 2), theirs, mode="append")  # from version 1: rebased over ours
+    lance_core.write_dataset(rows(0, 3), ours, mode="append")  # from version 2: over theirs
+    assert lance.dataset(path).version == 4
+    assert lance_core.dataset(path).to_table()["x"].to_pylist() == list(range(4 * ROWS))
+
+
+def test_an_append_conflicts_with_an_overwrite_of_the_other_library(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    ours = lance_core.write_dataset(rows(0, 0), path)
+    transaction = write_fragments(rows(0, 1), ours, mode="append", return_transaction=True)
+    lance.write_dataset(rows(1, 0), path, mode="overwrite")
+    with pytest.raises(CommitConflictError, match="Overwrite"):
+        lance_core.LanceDataset.commit(path, transaction)
+    assert lance.dataset(path).to_table()["x"].to_pylist() == list(range(1_000_000, 1_000_010))
+
+
+def test_our_history_is_readable_by_pylance(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    lance_core.write_dataset(rows(0, 0), path)
+    lance_core.write_dataset(rows(0, 1), path, mode="append", commit_message="more")
+    kinds = [type(t.operation).__name__ for t in lance.dataset(path).get_transactions()]
+    assert kinds == ["Append", "Overwrite"]
+    newest = lance.dataset(path).read_transaction(2)
+    assert newest.read_version == 1
+    assert newest.transaction_properties["__lance_commit_message"] == "more"
