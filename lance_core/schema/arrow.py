@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import extension, logical_type
-from lance_core.schema.field import UNASSIGNED, Field
+from lance_core.schema.field import UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
 
 MAX_DEPTH = 100
@@ -58,6 +58,8 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
         children=tuple(_field(member, ids, own_id, path) for member in members),
         metadata=metadata,
         encoding=logical_type.encoding_of(text),
+        # Empty but there: without it, pylance 0.19 does not open the table.
+        dictionary=DictionaryValues(0, 0) if pa.types.is_dictionary(storage) else None,
         unenforced_primary_key=position > 0 or _is_true(metadata.get(_PRIMARY_KEY, "")),
         unenforced_primary_key_position=position,
         unenforced_clustering_key_position=_position(metadata, _CLUSTERING_KEY_POSITION),

@@ -12,11 +12,16 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.manifest import Manifest, join, section_positions, split
+from lance_core.table.storage_version import LEGACY
+
+if TYPE_CHECKING:
+    from lance_core._pb import table_pb2
 
 _TAIL = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
@@ -62,14 +67,9 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
 
     Raises `UnsupportedFeatureError` for 0.1 tables that keep dictionary values in this file.
     """
-    for field in file.manifest.schema.walk():
-        if field.dictionary is not None and field.dictionary.length > 0:
-            raise UnsupportedFeatureError(
-                f"column {field.name!r} of a 0.1 table keeps dictionary values in the manifest "
-                "file; writing such a table is not supported"
-            )
     parts: list[bytes] = []
     message = file.manifest.to_proto()
+    _forget_dictionary_values(message, file.manifest.storage_version)
     position = 0
     if file.index_section is not None:
         message.index_section = position
@@ -80,6 +80,23 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
     _add_section(parts, join(message, file.manifest.fragments))
     parts.append(_TAIL.pack(position, _MAJOR, _MINOR, _MAGIC))
     return b"".join(parts)
+
+
+def _forget_dictionary_values(message: table_pb2.Manifest, storage_version: str) -> None:
+    """Take out the positions of values that the manifest file written before had, and this lacks.
+
+    Releases before 1.0 put them into 2.0 tables as well, where no reader looks at them.
+    """
+    for field in message.fields:
+        if field.dictionary.length == 0:
+            continue
+        if storage_version == LEGACY:
+            raise UnsupportedFeatureError(
+                f"column {field.name!r} of a 0.1 table keeps dictionary values in the manifest "
+                "file; writing such a table is not supported"
+            )
+        field.dictionary.Clear()
+        field.dictionary.SetInParent()
 
 
 def _bytes_view(data: pa.Buffer | bytes | memoryview) -> memoryview:

@@ -1,6 +1,7 @@
 """Run by an old release of pylance: ``write FOLDER`` writes every case, ``read FOLDER`` reads.
 
-Beside each table ``NAME.lance`` stands ``NAME.arrow``, what this release says is in it.
+Beside each table ``NAME.lance`` comes ``NAME.arrow``, what this release says is in it, or
+``NAME.error``, why it cannot tell.
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ import pyarrow as pa
 from cases import tables
 
 
-def dump(table: pa.Table, path: Path) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+def dump(uri: str, stem: Path) -> None:
+    try:
+        table = lance.dataset(uri).to_table()
+    except BaseException as error:  # a panic is no Exception
+        stem.with_suffix(".error").write_text(str(error), "utf-8")
+        return
+    with (
+        pa.OSFile(str(stem.with_suffix(".arrow")), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
         writer.write_table(table)
 
 
@@ -24,7 +33,7 @@ def main(what: str, folder: Path) -> None:
         if what == "write":
             lance.write_dataset(table, uri, data_storage_version="2.0", max_rows_per_file=600)
             lance.write_dataset(table, uri, mode="append")
-        dump(lance.dataset(uri).to_table(), folder / f"{name}.arrow")
+        dump(uri, folder / name)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ Run by ``tox -e old``: each release gets an environment of its own, made on the 
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,51 +19,27 @@ from tests.old.cases import tables
 
 HERE = Path(__file__).parent
 CASES = list(tables())
-Run = Callable[[str, Path], None]
+TOO_NEW = {("0.19.2", "zstd"): "Unknown frame descriptor"}
+"""What a release cannot read, written by whomever, and how it says so."""
 
 
-@pytest.fixture(scope="module", params=["0.19.2", "1.0.1"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs ``old_pylance.py`` with the release of this parameter."""
-    folder = tmp_path_factory.mktemp("pylance")
-    python = str(folder / "bin" / "python")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    install = ["-m", "pip", "install", "--quiet", f"pylance=={request.param}"]
-    subprocess.run([python, *install], check=True)
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An old release of pylance in an environment of its own."""
 
-    def call(what: str, where: Path) -> None:
-        subprocess.run([python, HERE / "old_pylance.py", what, where], check=True)
+    version: str
+    python: Path
 
-    return call
+    def run(self, what: str, folder: Path) -> None:
+        subprocess.run([self.python, HERE / "old_pylance.py", what, folder], check=True)
 
-
-@pytest.fixture(scope="module")
-def theirs(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with tables that the old release wrote."""
-    folder = tmp_path_factory.mktemp("theirs")
-    run("write", folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def ours(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with tables that we wrote and what the old release reads from them."""
-    folder = tmp_path_factory.mktemp("ours")
-    for name, table in tables().items():
-        lance.write_dataset(table, folder / f"{name}.lance", max_rows_per_file=600)
-    run("read", folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def shared(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with tables of the old release to which we appended, and what it reads from them."""
-    folder = tmp_path_factory.mktemp("shared")
-    run("write", folder)
-    for name, table in tables().items():
-        lance.write_dataset(table, folder / f"{name}.lance", mode="append")
-    run("read", folder)
-    return folder
+    def check(self, folder: Path, name: str, expected: pa.Table) -> None:
+        """Assert that this release has read ``expected``, or said why it cannot."""
+        refusal = TOO_NEW.get((self.version, name))
+        if refusal is None:
+            assert said(folder, name).to_pylist() == expected.to_pylist()
+        else:
+            assert refusal in (folder / f"{name}.error").read_text("utf-8")
 
 
 def said(folder: Path, name: str) -> pa.Table:
@@ -71,27 +48,64 @@ def said(folder: Path, name: str) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
+@pytest.fixture(scope="module", params=["0.19.2", "1.0.1"])
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    folder = tmp_path_factory.mktemp("pylance")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    install = ["-m", "pip", "install", "--quiet", f"pylance=={request.param}"]
+    subprocess.run([python, *install], check=True)
+    return Release(request.param, python)
+
+
+@pytest.fixture(scope="module")
+def theirs(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tables that the old release wrote."""
+    folder = tmp_path_factory.mktemp("theirs")
+    release.run("write", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ours(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tables that we wrote, and what the old release reads from them."""
+    folder = tmp_path_factory.mktemp("ours")
+    for name, table in tables().items():
+        lance.write_dataset(table, folder / f"{name}.lance", max_rows_per_file=600)
+    release.run("read", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shared(release: Release, theirs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of the old release to which we appended, and what it reads from them."""
+    folder = tmp_path_factory.mktemp("shared") / "tables"
+    shutil.copytree(theirs, folder, ignore=shutil.ignore_patterns("*.arrow"))
+    for name, table in tables().items():
+        lance.write_dataset(table, folder / f"{name}.lance", mode="append")
+    release.run("read", folder)
+    return folder
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_we_read_what_an_old_release_wrote(theirs: Path, name: str) -> None:
     dataset = lance.dataset(theirs / f"{name}.lance")
     expected = said(theirs, name)
-    assert dataset.to_table().equals(expected)
-    wanted = [0, expected.num_rows // 2, expected.num_rows - 1] if expected.num_rows else []
-    assert dataset.take(wanted).equals(expected.take(wanted))
+    assert dataset.schema.equals(expected.schema, check_metadata=True)
+    # As lists: one of them may keep a null of a dictionary among its items, the other beside them.
+    assert dataset.to_table().to_pylist() == expected.to_pylist()
+    if expected.num_rows:
+        wanted = [0, expected.num_rows // 2, expected.num_rows - 1]
+        assert dataset.take(wanted).to_pylist() == expected.take(wanted).to_pylist()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_an_old_release_wrote_is_what_was_given_to_it(theirs: Path, name: str) -> None:
-    given = tables()[name]
-    assert said(theirs, name).to_pylist() == pa.concat_tables([given, given]).to_pylist()
+def test_an_old_release_reads_what_we_wrote(release: Release, ours: Path, name: str) -> None:
+    release.check(ours, name, tables()[name])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_old_release_reads_what_we_wrote(ours: Path, name: str) -> None:
-    assert said(ours, name).to_pylist() == tables()[name].to_pylist()
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_an_old_release_reads_what_we_appended_to_its_table(shared: Path, name: str) -> None:
-    given = tables()[name]
-    assert said(shared, name).to_pylist() == pa.concat_tables([given] * 3).to_pylist()
+def test_an_old_release_reads_what_we_appended_to_its_table(
+    release: Release, theirs: Path, shared: Path, name: str
+) -> None:
+    release.check(shared, name, pa.concat_tables([said(theirs, name), tables()[name]]))

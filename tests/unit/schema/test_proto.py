@@ -59,6 +59,13 @@ def test_an_extension_name_alone_is_enough() -> None:
     assert Schema.from_proto([given]).to_arrow().field(0).type == pa.uuid()
 
 
+def test_a_new_dictionary_field_says_that_it_has_a_dictionary() -> None:
+    """Old readers do not open a table otherwise."""
+    keys = pa.schema([("x", pa.dictionary(pa.int8(), pa.string())), ("y", pa.string())])
+    written = [message.HasField("dictionary") for message in Schema.from_arrow(keys).to_proto()]
+    assert written == [True, False]
+
+
 def test_metadata_that_is_not_text_survives() -> None:
     raw = {"k": b"\xff\x00", "": b"", "t": "é".encode()}
     assert encode_metadata(decode_metadata(raw)) == raw

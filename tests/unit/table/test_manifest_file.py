@@ -227,6 +227,15 @@ def test_dictionary_values_in_the_manifest_file_are_not_lost_by_rewriting() -> N
         serialize_manifest_file(ManifestFile(dataclasses.replace(manifest, schema=schema)))
 
 
+def test_positions_of_dictionary_values_in_a_2_0_table_do_not_outlive_their_file() -> None:
+    """Old releases wrote such values for 2.0 tables too; nobody reads them."""
+    message = minimal()
+    message.data_format.file_format, message.data_format.version = "lance", "2.0"
+    message.fields[0].dictionary.offset, message.fields[0].dictionary.length = 2, 5
+    again = parse_manifest_file(serialize_manifest_file(parse_manifest_file(file_of(message))))
+    assert [field.dictionary for field in again.manifest.schema.fields] == [DictionaryValues(0, 0)]
+
+
 def test_a_manifest_can_be_pickled(history: list[tuple[bytes, ManifestFile]]) -> None:
     for _, file in history:
         assert pickle.loads(pickle.dumps(file)) == file
