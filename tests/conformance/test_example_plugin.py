@@ -9,10 +9,14 @@ from lance_core_example_vault.ledger import LedgerCommitHandler
 from lance_core_example_vault.store import VaultStore
 
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ObjectStore
+from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.local import Durability, LocalStore
+from lance_core.store.shortcuts import exists, list_paths
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.sample_transactions import first_candidate
 
 
 class TestVaultStore(ObjectStoreTests):
@@ -43,3 +47,16 @@ class TestLedger(CommitHandlerTests):
     @pytest.fixture
     def make_handler(self, tmp_path: Path) -> MakeHandler:
         return lambda store: LedgerCommitHandler(store, tmp_path / "table.ledger")
+
+    def test_whoever_comes_next_finishes_what_a_writer_left(
+        self, store: ObjectStore, make_handler: MakeHandler
+    ) -> None:
+        candidate = first_candidate()
+        faulty = FaultyStore(store, [FaultRule(RequestLost(), "copy")])
+        with pytest.raises(OutcomeUnknownError):  # it is in the ledger, and the writer dies
+            make_handler(faulty).commit(candidate)
+        assert not exists(store, candidate.path)
+        latest = make_handler(store).latest()
+        assert latest is not None
+        assert bytes(store.get(latest.path)) == candidate.data
+        assert list_paths(store) == [candidate.path]
