@@ -17,14 +17,17 @@ from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
+    CommitUnknownError,
     CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
+    ObjectNotFoundError,
     RetryableCommitConflictError,
     StoreError,
     UnsupportedFeatureError,
 )
 from lance_core.store.base import ObjectStore
+from lance_core.store.shortcuts import exists
 from lance_core.table import conflicts
 from lance_core.table.apply import CommitFacts, apply, writes_transaction_file
 from lance_core.table.manifest_file import ManifestFile, serialize_manifest_file
@@ -193,6 +196,13 @@ class _Attempts:
         committed = None if version is None else self._transaction_of(version)
         if self._is_ours(committed, number):
             return version
+        if committed is None and not self._has_file and exists(self._store, self._file_path):
+            # The transaction was sent before; what cannot be read may be what became of it.
+            raise CommitUnknownError(
+                f"whether this transaction is version {number} cannot be read any more",
+                self._transaction.uuid,
+                number,
+            )
         conflicts.check(self._transaction, committed, number)
         return None
 
@@ -228,9 +238,18 @@ class _Attempts:
                 return True
             if ours.etag is not None and theirs.etag is not None:
                 return False
-            return not _are_same(self._base.file, read_version(self._store, theirs).file)
+            return not self._holds(theirs, self._base.file)
         except DatasetNotFoundError:
             return False  # cleaned up, in all likelihood
+
+    def _holds(self, location: ManifestLocation, file: ManifestFile) -> bool:
+        """Whether ``file`` is what is stored at ``location``."""
+        if file.transaction:  # its uuid is in no other manifest; found without parsing
+            try:
+                return file.transaction in self._store.get(location.path).to_pybytes()
+            except ObjectNotFoundError:
+                return True  # cleaned up meanwhile
+        return read_version(self._store, location).file == file
 
     def _publish(self) -> Version | None:
         """Send the next version; None if another writer was faster."""
@@ -260,11 +279,15 @@ class _Attempts:
         location = publish(self._handler, self._store, candidate, self._surroundings)
         return None if location is None else Version(file, location)
 
+    @property
+    def _file_path(self) -> str:
+        return transaction_path(self._transaction.file_name)
+
     def _write_file(self, transaction: bytes) -> None:
         if self._has_file:
             return
         try:
-            self._store.put(transaction_path(self._transaction.file_name), transaction)
+            self._store.put(self._file_path, transaction)
         except StoreError as error:
             raise CommitError(f"not committed, the transaction file failed: {error}") from error
         self._has_file = True
@@ -273,13 +296,4 @@ class _Attempts:
         """Take back the transaction file; only after a definite conflict."""
         if self._has_file:
             with contextlib.suppress(Exception):
-                self._store.delete(transaction_path(self._transaction.file_name))
-
-
-def _are_same(one: ManifestFile, other: ManifestFile) -> bool:
-    """Whether two manifests of the same number are one: the same change, at the same time."""
-    return (
-        one.transaction == other.transaction
-        and one.manifest.timestamp_ns == other.manifest.timestamp_ns
-        and one.manifest.transaction_file == other.manifest.transaction_file
-    )
+                self._store.delete(self._file_path)

@@ -264,6 +264,20 @@ def test_one_id_for_two_changes_is_refused(store: ObjectStore) -> None:
     assert len(uuids(store)) == 2
 
 
+def test_a_transaction_that_may_be_a_version_that_is_gone_is_not_called_a_conflict(
+    store: ObjectStore,
+) -> None:
+    base = commit(store, creation())
+    transaction = append(1)
+    landed = commit(store, transaction, base)  # and the caller did not hear of it
+    commit(store, append(2), landed)
+    store.delete(landed.location.path)
+    with pytest.raises(CommitUnknownError) as unknown:
+        commit(store, transaction, base)
+    assert (unknown.value.transaction_uuid, unknown.value.version) == (transaction.uuid, 2)
+    assert f"_transactions/{transaction.file_name}" in list_paths(store)
+
+
 # --- a table that is not the same any more ------------------------------------------------------
 
 
