@@ -59,7 +59,7 @@ class Disk:
 
     def write(self, descriptor: int, views: Sequence[memoryview]) -> None:
         """Write all bytes of ``views``, straight from where they are."""
-        pending = [view for view in views if view.nbytes]
+        pending = list(views)
         while pending:
             written = os.writev(descriptor, pending[:_MAX_VIEWS])
             done = 0

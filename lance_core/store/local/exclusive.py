@@ -17,6 +17,7 @@ from typing import TypeAlias
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.lock_file import move_under_lock
+from lance_core.store.local.root import folder_of
 from lance_core.store.local.temporary import temporary_path
 
 Move: TypeAlias = Callable[[Disk, str, str], None]
@@ -55,7 +56,7 @@ def move(disk: Disk, source: str, target: str) -> None:
     Both are full paths on one device. Raises `UnsupportedFeatureError` if the file system has no
     means at all, and `OSError` for everything else that goes wrong.
     """
-    folder = os.path.dirname(target)
+    folder = folder_of(target)
     device = os.stat(folder).st_dev
     chosen = disk.exclusive_moves.get(device)
     if chosen is None:

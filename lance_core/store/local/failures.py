@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable
+from types import TracebackType
 
 from lance_core.errors import LanceError, ObjectNotFoundError, OutcomeUnknownError, StoreError
 
@@ -33,6 +33,51 @@ _NOT_APPLIED = {
 because its answer got lost, it no longer finds the file that it has moved (``ENOENT``)."""
 
 
+class _Phase:
+    """A block in which an `OSError` becomes what ``translate`` makes of it."""
+
+    __slots__ = ("_path", "_translate", "_where")
+
+    def __init__(
+        self, path: str, where: str, translate: Callable[[OSError, str, str], OSError]
+    ) -> None:
+        self._path = path
+        self._where = where
+        self._translate = translate
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(value, OSError) and not isinstance(value, LanceError):
+            raise self._translate(value, self._path, self._where) from value
+
+
+def reading(path: str, where: str) -> _Phase:
+    """What fails here is a read; see `read_error`."""
+    return _Phase(path, where, read_error)
+
+
+def preparing(path: str, where: str) -> _Phase:
+    """What fails here happens before a write can be seen: `StoreError`."""
+    return _Phase(path, where, _refused)
+
+
+def publishing(path: str, where: str) -> _Phase:
+    """What fails here is a link, rename or removal: `StoreError` or `OutcomeUnknownError`."""
+    return _Phase(path, where, _refused_or_unknown)
+
+
+def settling(path: str, where: str) -> _Phase:
+    """What fails here happens once a write can be seen: `OutcomeUnknownError`."""
+    return _Phase(path, where, _unsettled)
+
+
 def read_error(error: OSError, path: str, where: str) -> OSError:
     """What to raise for ``error``, met while reading: `ObjectNotFoundError` or `StoreError`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -40,48 +85,16 @@ def read_error(error: OSError, path: str, where: str) -> OSError:
     return StoreError(f"reading {path!r} in {where}: {error}")
 
 
-@contextlib.contextmanager
-def reading(path: str, where: str) -> Iterator[None]:
-    """Turn what a read raises as `read_error` does."""
-    try:
-        yield
-    except LanceError:
-        raise
-    except OSError as error:
-        raise read_error(error, path, where) from error
+def _refused(error: OSError, path: str, where: str) -> OSError:
+    return StoreError(f"writing {path!r} in {where}: {error}")
 
 
-@contextlib.contextmanager
-def preparing(path: str, where: str) -> Iterator[None]:
-    """Turn what happens before a write can be seen into `StoreError`."""
-    try:
-        yield
-    except LanceError:
-        raise
-    except OSError as error:
-        raise StoreError(f"writing {path!r} in {where}: {error}") from error
+def _refused_or_unknown(error: OSError, path: str, where: str) -> OSError:
+    kind = StoreError if error.errno in _NOT_APPLIED else OutcomeUnknownError
+    return kind(f"writing {path!r} in {where}: {error}")
 
 
-@contextlib.contextmanager
-def publishing(path: str, where: str) -> Iterator[None]:
-    """Turn a failed link, rename or removal into `StoreError` or `OutcomeUnknownError`."""
-    try:
-        yield
-    except LanceError:
-        raise
-    except OSError as error:
-        message = f"writing {path!r} in {where}: {error}"
-        if error.errno in _NOT_APPLIED:
-            raise StoreError(message) from error
-        raise OutcomeUnknownError(message) from error
-
-
-@contextlib.contextmanager
-def settling(path: str, where: str) -> Iterator[None]:
-    """Turn what happens once a write can be seen into `OutcomeUnknownError`."""
-    try:
-        yield
-    except OSError as error:
-        raise OutcomeUnknownError(
-            f"{path!r} in {where} was written, but may not survive a power failure: {error}"
-        ) from error
+def _unsettled(error: OSError, path: str, where: str) -> OSError:
+    return OutcomeUnknownError(
+        f"{path!r} in {where} was written, but may not survive a power failure: {error}"
+    )

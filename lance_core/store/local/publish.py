@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 
-from lance_core.errors import ObjectExistsError, ObjectNotFoundError, OutcomeUnknownError
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+)
 from lance_core.store.base import PutMode
 from lance_core.store.local.disk import Disk, Durability
 from lance_core.store.local.exclusive import Traces, move, traces
 from lance_core.store.local.failures import preparing, publishing, settling
-from lance_core.store.local.root import Root
+from lance_core.store.local.root import Root, folder_of
 from lance_core.store.local.temporary import temporary_path
+
+
+class Draft:
+    """A file that is being written to become the object at ``path``.
+
+    ``descriptor`` is closed by `Publisher.finish` or `Publisher.discard`.
+    """
+
+    __slots__ = ("descriptor", "folder", "full_path", "path", "temporary")
+
+    def __init__(self, path: str, full_path: str) -> None:
+        self.path = path
+        self.full_path = full_path
+        self.folder = folder_of(full_path)
+        self.temporary = temporary_path(self.folder)
+        self.descriptor: int | None = None
 
 
 class Publisher:
@@ -24,41 +46,58 @@ class Publisher:
         self.durability = durability
         self.disk = disk
 
-    def create_temporary(self, path: str) -> tuple[str, int]:
-        """The full path and a descriptor of a new file in the folder of ``path``."""
-        folder = os.path.dirname(self.root.file(path))
+    def start(self, path: str) -> Draft:
+        """An empty file in the folder of ``path``, which is made if need be."""
+        draft = Draft(path, self.root.file(path))
         with preparing(path, self.root.path):
-            name = temporary_path(folder)
             try:
-                return name, self.disk.create(name)
+                draft.descriptor = self.disk.create(draft.temporary)
             except FileNotFoundError:
-                self._make_folders(folder)
+                self._make_folders(draft.folder)
                 self.root.file(path)  # what was made may be below a link
-                return name, self.disk.create(name)
+                draft.descriptor = self.disk.create(draft.temporary)
+        return draft
 
-    def finish(self, path: str, descriptor: int) -> None:
-        """Sync, if asked for, and close a file that was written for ``path``."""
-        with preparing(path, self.root.path):
-            try:
-                if self.durability is Durability.durable:
-                    self.disk.sync_file(descriptor)
-            finally:
-                os.close(descriptor)
+    def append(self, draft: Draft, views: Sequence[memoryview]) -> None:
+        """Write all bytes of ``views``."""
+        with preparing(draft.path, self.root.path):
+            self.disk.write(_open(draft), views)
 
-    def publish(self, temporary: str, path: str, mode: PutMode) -> None:
-        """Move a finished file of `create_temporary` to ``path``."""
-        full_path = self.root.file(path)
-        with publishing(path, self.root.path):
+    def append_file(self, draft: Draft, source: int, length: int) -> None:
+        """Write the first ``length`` bytes of an open file."""
+        with preparing(draft.path, self.root.path):
+            self.disk.copy_bytes(source, _open(draft), length)
+
+    def finish(self, draft: Draft) -> None:
+        """Sync, if asked for, and close."""
+        with preparing(draft.path, self.root.path):
+            if self.durability is Durability.durable:
+                self.disk.sync_file(_open(draft))
+            descriptor, draft.descriptor = _open(draft), None
+            os.close(descriptor)
+
+    def publish(self, draft: Draft, mode: PutMode) -> None:
+        """Give a finished file its path."""
+        with publishing(draft.path, self.root.path):
             if mode is PutMode.create:
-                self._move_if_absent(temporary, full_path, path)
+                self._move_if_absent(draft)
             else:
-                self.disk.rename(temporary, full_path)
-        self._sync_folders(path, os.path.dirname(full_path))
+                self.disk.rename(draft.temporary, draft.full_path)
+        self._sync_folders(draft.path, draft.folder)
+
+    def discard(self, draft: Draft) -> None:
+        """Close and remove what is left of a draft, as far as possible."""
+        with contextlib.suppress(OSError):
+            if draft.descriptor is not None:
+                descriptor, draft.descriptor = draft.descriptor, None
+                os.close(descriptor)
+        with contextlib.suppress(OSError):
+            self.disk.remove(draft.temporary)
 
     def move_if_absent(self, source: str, target: str) -> None:
         """Move an object to ``target``, where nothing is."""
         source_path, target_path = self.root.file(source), self.root.file(target)
-        folders = os.path.dirname(source_path), os.path.dirname(target_path)
+        folders = folder_of(source_path), folder_of(target_path)
         if not os.path.isfile(source_path):
             raise ObjectNotFoundError(source, self.root.path)
         with preparing(target, self.root.path):
@@ -79,26 +118,21 @@ class Publisher:
                 self.disk.remove(full_path)
             except (FileNotFoundError, NotADirectoryError):
                 return
-        self._sync_folders(path, os.path.dirname(full_path))
+        self._sync_folders(path, folder_of(full_path))
 
-    def discard(self, temporary: str) -> None:
-        """Remove a temporary file, if it is there and as far as possible."""
-        with contextlib.suppress(OSError):
-            self.disk.remove(temporary)
-
-    def _move_if_absent(self, temporary: str, full_path: str, path: str) -> None:
+    def _move_if_absent(self, draft: Draft) -> None:
         try:
-            move(self.disk, temporary, full_path)
+            move(self.disk, draft.temporary, draft.full_path)
         except OSError as error:
-            left = traces(temporary, full_path)
+            left = traces(draft.temporary, draft.full_path)
             if left is Traces.moved:
-                self.discard(temporary)
+                self.discard(draft)
             elif left is Traces.gone:
                 raise OutcomeUnknownError(
-                    f"creating {path!r} in {self.root.path}: {error}, and {left.value}"
+                    f"creating {draft.path!r} in {self.root.path}: {error}, and {left.value}"
                 ) from error
             elif isinstance(error, FileExistsError):
-                raise ObjectExistsError(path) from error
+                raise ObjectExistsError(draft.path) from error
             else:
                 raise
 
@@ -106,15 +140,21 @@ class Publisher:
         missing = []
         while not os.path.isdir(folder):
             missing.append(folder)
-            folder = os.path.dirname(folder)
+            folder = folder_of(folder)
         for made in reversed(missing):
             with contextlib.suppress(FileExistsError):
                 self.disk.make_folder(made)
             if self.durability is Durability.durable:
-                self.disk.sync_folder(os.path.dirname(made))
+                self.disk.sync_folder(folder_of(made))
 
     def _sync_folders(self, path: str, *folders: str) -> None:
         if self.durability is Durability.durable:
             with settling(path, self.root.path):
                 for folder in folders:
                     self.disk.sync_folder(folder)
+
+
+def _open(draft: Draft) -> int:
+    if draft.descriptor is None:
+        raise InvalidInputError(f"the writer of {draft.path!r} is closed")
+    return draft.descriptor

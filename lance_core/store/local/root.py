@@ -10,6 +10,11 @@ from lance_core.store.paths import check_folder, check_path
 _MAX_KNOWN = 4096
 
 
+def folder_of(full_path: str) -> str:
+    """The folder that a full path is in."""
+    return full_path[: full_path.rindex("/")] or "/"
+
+
 class Root:
     """A folder, and the full paths below it.
 

@@ -21,9 +21,9 @@ from lance_core.store.base import (
 )
 from lance_core.store.buffers import byte_views
 from lance_core.store.local.disk import REAL_DISK, Disk, Durability, chosen_durability
-from lance_core.store.local.failures import preparing, read_error, reading
+from lance_core.store.local.failures import read_error, reading
 from lance_core.store.local.open_files import OpenFiles, open_for_reading, regular_file_size
-from lance_core.store.local.publish import Publisher
+from lance_core.store.local.publish import Draft, Publisher
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
@@ -111,7 +111,7 @@ class LocalStore(ObjectStore):
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)
-        self._write_whole(path, mode, lambda target: self._publisher.disk.write(target, views))
+        self._write_whole(path, mode, lambda draft: self._publisher.append(draft, views))
 
     def open_writer(self, path: str) -> ObjectWriter:
         self._files.forget(path)
@@ -137,7 +137,7 @@ class LocalStore(ObjectStore):
             with reading(source, self._root.path):
                 size = regular_file_size(opened, full_path)
             self._write_whole(
-                target, mode, lambda made: self._publisher.disk.copy_bytes(opened, made, size)
+                target, mode, lambda draft: self._publisher.append_file(draft, opened, size)
             )
         finally:
             os.close(opened)
@@ -146,22 +146,16 @@ class LocalStore(ObjectStore):
         self._publisher.move_if_absent(source, target)
         self._files.forget(source)
 
-    def _write_whole(self, path: str, mode: PutMode, write: Callable[[int], None]) -> None:
-        """Make the object that ``write`` writes to the descriptor that it is given."""
+    def _write_whole(self, path: str, mode: PutMode, fill: Callable[[Draft], None]) -> None:
         if not isinstance(mode, PutMode):
             raise InvalidInputError(f"{mode!r} is no PutMode")
-        temporary, descriptor = self._publisher.create_temporary(path)
+        draft = self._publisher.start(path)
         try:
-            try:
-                with preparing(path, self._root.path):
-                    write(descriptor)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            self._publisher.finish(path, descriptor)
-            self._publisher.publish(temporary, path, mode)
+            fill(draft)
+            self._publisher.finish(draft)
+            self._publisher.publish(draft, mode)
         except BaseException:
-            self._publisher.discard(temporary)
+            self._publisher.discard(draft)
             raise
         self._files.forget(path)
 

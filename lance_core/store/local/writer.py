@@ -9,8 +9,7 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
-from lance_core.store.local.failures import preparing
-from lance_core.store.local.publish import Publisher
+from lance_core.store.local.publish import Draft, Publisher
 
 FLUSH_BYTES = 1 << 20
 """Buffers are gathered until they hold this many bytes, and then written by one call."""
@@ -25,66 +24,59 @@ class LocalWriter(ObjectWriter):
     """
 
     def __init__(self, publisher: Publisher, path: str) -> None:
-        self._descriptor: int | None = None
+        self._draft: Draft | None = None  # until there is one, nothing is to be removed
         self._publisher = publisher
         self._path = path
         self._gathered: list[memoryview] = []
         self._gathered_bytes = 0
         self._position = 0
-        self._is_aborted = False
+        self._is_published = False
         self._process = os.getpid()
-        self._temporary, self._descriptor = publisher.create_temporary(path)
+        self._draft = publisher.start(path)
 
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
-        self._check_open()
+        draft = self._open_draft()
         view = byte_view(data)
         self._gathered.append(view)
         self._gathered_bytes += view.nbytes
         self._position += view.nbytes
         if self._gathered_bytes >= FLUSH_BYTES or len(self._gathered) >= FLUSH_VIEWS:
-            self._flush()
+            self._flush(draft)
 
     def tell(self) -> int:
         return self._position
 
     def close(self) -> None:
-        if self._descriptor is None and not self._is_aborted:
+        if self._is_published:
             return
+        draft = self._open_draft()
         try:
-            self._flush()
-            descriptor, self._descriptor = self._check_open(), None
-            self._publisher.finish(self._path, descriptor)
-            self._publisher.publish(self._temporary, self._path, PutMode.overwrite)
+            self._flush(draft)
+            self._publisher.finish(draft)
+            self._publisher.publish(draft, PutMode.overwrite)
         except BaseException:
-            self._is_aborted = True
-            self._drop()
+            self.abort()
             raise
+        self._draft = None
+        self._is_published = True
 
     def abort(self) -> None:
-        if self._descriptor is not None:
-            self._is_aborted = True
-            self._drop()
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            self._gathered.clear()
+            self._publisher.discard(draft)
 
     def __del__(self) -> None:
         # A forked child has a copy of the writer, but the file is its parent's.
-        if self._descriptor is not None and self._process == os.getpid():
+        if self._draft is not None and self._process == os.getpid():
             self.abort()
 
-    def _check_open(self) -> int:
-        if self._descriptor is None:
+    def _open_draft(self) -> Draft:
+        if self._draft is None:
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
-        return self._descriptor
+        return self._draft
 
-    def _flush(self) -> None:
-        descriptor = self._check_open()
-        with preparing(self._path, self._publisher.root.path):
-            self._publisher.disk.write(descriptor, self._gathered)
+    def _flush(self, draft: Draft) -> None:
+        self._publisher.append(draft, self._gathered)
         self._gathered.clear()
         self._gathered_bytes = 0
-
-    def _drop(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-        self._gathered.clear()
-        self._publisher.discard(self._temporary)
