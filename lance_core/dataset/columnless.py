@@ -14,6 +14,14 @@ def columnless(num_rows: int, schema: pa.Schema | None = None) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(num_rows)], schema=carrier).select([])
 
 
+def sliced(table: pa.Table, offset: int, length: int | None = None) -> pa.Table:
+    """Rows from ``offset`` on, at most ``length``; both may be past the end."""
+    if table.num_columns:
+        return table.slice(offset, length)
+    left = max(0, table.num_rows - offset)
+    return columnless(left if length is None else min(left, length), table.schema)
+
+
 def concatenated(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """The rows of all ``tables``, which have this schema."""
     if not schema.names:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.columnless import concatenated
+from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import live, read_rows
 from lance_core.dataset.projection import Projection, required
@@ -94,8 +94,8 @@ def _whole_batches(tables: Iterator[pa.Table], plan: ScanPlan) -> Iterator[pa.Ta
             continue
         joined = concatenated(waiting, schema)
         whole = rows - rows % plan.batch_size
-        yield joined.slice(0, whole)
-        waiting = [joined.slice(whole)]
+        yield sliced(joined, 0, whole)
+        waiting = [sliced(joined, whole)]
     yield concatenated(waiting, schema)
 
 
@@ -111,7 +111,7 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
     """Rows of a table as one batch; copies only where a column's chunks meet."""
     if not schema.names:
-        return table.slice(start, stop - start).to_batches()[0]
+        return sliced(table, start, stop - start).to_batches()[0]
     arrays = []
     for column in table.columns:
         piece = column.slice(start, stop - start)
@@ -140,7 +140,7 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
     if left == 0:
         return
     for found in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
-        table = found.slice(skip) if left is None else found.slice(skip, left)
+        table = sliced(found, skip, left)
         skip = max(0, skip - found.num_rows)
         if left is not None:
             left -= table.num_rows
