@@ -21,7 +21,7 @@ from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import InvalidInputError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
-from lance_core.schema import wrap
+from lance_core.schema import wrap_chunks
 
 _WINDOW_BYTES = 16 << 20
 """About so many bytes of a file are decoded at once; batches are slices of that."""
@@ -136,7 +136,7 @@ class LanceFileReader:
             fields = self._schema.fields
             for rows in windows:
                 columns = self._reader.read(fields, self._column_of, rows)
-                visible = [wrap(c, f) for c, f in zip(columns, fields, strict=True)]
+                visible = [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
                 table = pa.Table.from_arrays(visible, schema=schema)
                 if any(column.num_chunks > 1 for column in visible):
                     table = table.combine_chunks()

@@ -189,13 +189,13 @@ def test_packed_structs_become_the_same_file(tmp_path: Path) -> None:
     assert ours.read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.parametrize("scheme", ["zstd", "lz4", "none"])
+@pytest.mark.parametrize("scheme", ["zstd", "lz4", "fsst", "none"])
 def test_compressed_columns_are_read_either_way(tmp_path: Path, scheme: str) -> None:
     asked = {"lance-encoding:compression": scheme}
     schema = pa.schema(
         [
             pa.field("s", pa.string(), metadata=asked),
-            pa.field("b", pa.large_binary(), metadata=asked),
+            pa.field("b", pa.binary(), metadata=asked),
         ]
     )
     values = [None if i % 9 == 4 else f"hello {i % 50} world {i}" for i in range(5000)]
@@ -203,6 +203,29 @@ def test_compressed_columns_are_read_either_way(tmp_path: Path, scheme: str) -> 
     _, ours = check_both_ways(tmp_path, table)
     raw_bytes = sum(column.nbytes for column in table.columns)
     assert (ours.stat().st_size < 0.8 * raw_bytes) == (scheme != "none")
+
+
+def test_extension_types_come_back(tmp_path: Path) -> None:
+    keys = pa.array([bytes([i]) * 16 for i in range(50)], pa.binary(16))
+    floats = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(200.0)), 4)
+    tensor = pa.fixed_shape_tensor(pa.float64(), [2, 2])
+    table = pa.table(
+        {
+            "uuid": pa.ExtensionArray.from_storage(pa.uuid(), keys),
+            "tensor": pa.ExtensionArray.from_storage(tensor, floats),
+        }
+    )
+    check_both_ways(tmp_path, table)
+
+
+def test_json_is_the_same_bytes_and_text_to_our_users(tmp_path: Path) -> None:
+    table = pa.table({"j": pa.array(['{"a":[1,2.5,"x"]}', None, "null"], pa.json_())})
+    theirs = write(TheirWriter, tmp_path / "theirs", [table], table.schema)
+    ours = write(OurWriter, tmp_path / "ours", [table], table.schema)
+    stored = [TheirReader(str(path)).read_all().to_table() for path in (theirs, ours)]
+    assert stored[0] == stored[1]
+    for path in (theirs, ours):
+        assert OurReader(str(path)).read_all().to_table() == table
 
 
 def test_metadata_of_schema_and_fields_is_kept(tmp_path: Path) -> None:
