@@ -170,3 +170,6 @@ _FUNCTIONS: Mapping[str, Function] = {
     "ltrim": Function(text.ltrim, 1, 2),
     "rtrim": Function(text.rtrim, 1, 2),
 }
+
+NAMES = frozenset(_FUNCTIONS)
+"""Of all functions, in small letters."""

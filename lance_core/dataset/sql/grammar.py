@@ -1,8 +1,9 @@
 """SQL text to a syntax tree, in the dialect that Lance users write.
 
 Names are quoted with backticks, strings with ' or " (a doubled quote stands for itself, a backslash
-for itself), ``==`` is ``=``, bytes are ``X'00ff'`` or ``0x00ff``. Functions are not interpreted
-here: every call but CAST comes out as a name and arguments.
+for itself), ``==`` is ``=``, bytes are ``X'00ff'`` or ``0x00ff``. The functions that we know come
+out as a name and arguments. All of it is done on the words, before they are parsed: sqlglot's
+parser cannot be extended where it is compiled.
 
 Import this module inside functions only: it loads sqlglot.
 """
@@ -10,14 +11,16 @@ Import this module inside functions only: it loads sqlglot.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection
 from typing import Any, ClassVar
 
-from sqlglot import exp, parser, tokens
+from sqlglot import exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # defined elsewhere since 28
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # moved in 28
 
+from lance_core.dataset.sql.functions import NAMES
 from lance_core.errors import InvalidInputError
 
 MAX_DEPTH = 100
@@ -39,19 +42,6 @@ class Lance(Dialect):
         COMMANDS: ClassVar = set()
         KEYWORDS: ClassVar = {**tokens.Tokenizer.KEYWORDS, "==": TokenType.EQ}
 
-    class Parser(parser.Parser):
-        """Expressions only: no statements, no functions with a syntax tree of their own."""
-
-        FUNCTIONS: ClassVar = {}
-        FUNCTION_PARSERS: ClassVar = {
-            name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
-        }
-        NO_PAREN_FUNCTIONS: ClassVar = {}
-        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
-            "CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
-        }
-        STATEMENT_PARSERS: ClassVar = {}
-
 
 def parse(text: str, names: Collection[str] = ()) -> exp.Expression:
     """The tree of one expression; it is shared, do not change it.
@@ -64,9 +54,7 @@ def parse(text: str, names: Collection[str] = ()) -> exp.Expression:
         return _parse(text, ())
     except InvalidInputError:
         lower = text.lower()
-        taken = tuple(
-            name for name in names if name.lower() in _keywords() and name.lower() in lower
-        )
+        taken = tuple(name for name in names if name.lower() in lower)
         if not taken:
             raise
         try:
@@ -76,22 +64,18 @@ def parse(text: str, names: Collection[str] = ()) -> exp.Expression:
         raise
 
 
-@functools.lru_cache(maxsize=1)
-def _keywords() -> frozenset[str]:
-    return frozenset(word.lower() for word in Lance.Tokenizer.KEYWORDS)
-
-
 @functools.lru_cache(maxsize=256)
 def _parse(text: str, names: tuple[str, ...]) -> exp.Expression:
-    """``names``: keywords that are names here."""
+    """``names``: words that are names here, even keywords."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidInputError(f"an expression of {len(text)} characters is too long")
     dialect = Lance()
     try:
         words = dialect.tokenize(text)
+        _check_nesting(text, words)
         _quote(words, names)
-        _refuse_deep_nesting(text, words)
-        trees = [tree for tree in dialect.parser().parse(words, text) if tree is not None]
+        _hide_functions(words)
+        trees = dialect.parser().parse(_in_parentheses(words), text)
     except ParseError as error:
         raise InvalidInputError(_complaint(text, error)) from None
     except TokenError:
@@ -100,13 +84,26 @@ def _parse(text: str, names: tuple[str, ...]) -> exp.Expression:
         ) from None
     except RecursionError:
         raise InvalidInputError(f"cannot parse {_shown(text)}: nested too deeply") from None
-    if len(trees) != 1:
-        what = "several statements" if trees else "it is empty"
-        raise InvalidInputError(f"cannot parse {_shown(text)}: {what}")
-    tree = trees[0]
-    if not isinstance(tree, exp.Expression) or isinstance(tree, _NOT_VALUES):
+    tree = trees[0].this if len(trees) == 1 and isinstance(trees[0], exp.Paren) else None
+    if not isinstance(tree, exp.Expression) or isinstance(tree, exp.Alias | exp.Query):
         raise InvalidInputError(f"cannot parse {_shown(text)}: not a single expression")
     return tree
+
+
+def _in_parentheses(words: list[Any]) -> list[Any]:
+    """So that nothing is taken for a statement, as ``comment = 1`` would be."""
+    last = words[-1]
+    place = (last.line, last.col, last.start, last.end)
+    opening, closing = Token(TokenType.L_PAREN, "("), Token(TokenType.R_PAREN, ")", *place)
+    return [opening, *words, closing]
+
+
+def _hide_functions(words: list[Any]) -> None:
+    """Puts a space behind the names of functions that we know: sqlglot then does not know them."""
+    for word, following in itertools.pairwise(words):
+        if following.token_type == TokenType.L_PAREN and word.text.lower() in NAMES:
+            word.token_type = TokenType.VAR
+            word.text += " "
 
 
 def _quote(words: list[Any], names: tuple[str, ...]) -> None:
@@ -121,6 +118,8 @@ def _quote(words: list[Any], names: tuple[str, ...]) -> None:
 def _complaint(text: str, error: ParseError) -> str:
     first = error.errors[0] if error.errors else {}
     reason = _plain(str(first.get("description") or error))
+    if reason.startswith("Required keyword"):
+        reason = "an operand is missing"
     where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
     return f"cannot parse {_shown(text)}: {reason}{where}"
 
@@ -133,19 +132,26 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 200 else text[:200] + "…")
 
 
-_NOT_VALUES = (exp.Alias, exp.Query, exp.Command)
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 
 
-def _refuse_deep_nesting(text: str, words: list[Any]) -> None:
+def _check_nesting(text: str, words: list[Any]) -> None:
     """The parser goes down one call per bracket or prefix: bound both before it starts."""
-    depth = prefixes = 0
+    if not words:
+        raise InvalidInputError(f"cannot parse {_shown(text)}: it is empty")
+    depth = prefixes = brackets = 0
     for word in words:
         kind = word.token_type
         depth += (kind in _OPENING) - (kind in _CLOSING)
         prefixes = prefixes + 1 if kind in _PREFIX else 0
+        brackets += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if brackets < 0 or kind == TokenType.SEMICOLON:
+            raise InvalidInputError(
+                f"cannot parse {_shown(text)}: unexpected {word.text!r}"
+                f" at line {word.line}, column {word.col}"
+            )
         if depth + prefixes > MAX_DEPTH:
             raise InvalidInputError(
                 f"cannot parse {_shown(text)}: nested more than {MAX_DEPTH} levels deep"

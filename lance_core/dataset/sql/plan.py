@@ -206,7 +206,7 @@ class _Planner:
         return functions.case(branches, null(pa.null()) if default is None else self.plan(default))
 
     def function(self, tree: Tree) -> Node:
-        return functions.call_function(tree.name, [self.plan(a) for a in tree.expressions])
+        return functions.call_function(tree.name.strip(), [self.plan(a) for a in tree.expressions])
 
 
 def _plain_literals(trees: list[Tree]) -> list[int] | list[str]:

@@ -739,6 +739,8 @@ def test_text_that_is_no_expression_is_refused(text: str) -> None:
 def test_a_syntax_error_says_where() -> None:
     with pytest.raises(InvalidInputError, match=r"'a = 1 \)': .* at line 1, column 7"):
         as_filter("a = 1 )", pa.schema({"a": pa.int64()}))
+    with pytest.raises(InvalidInputError, match="operand is missing at line 2, column 3"):
+        as_filter("a = 1\nAND", pa.schema({"a": pa.int64()}))
 
 
 @pytest.mark.parametrize(
@@ -753,7 +755,7 @@ def test_a_syntax_error_says_where() -> None:
         ("(a, a) = (1, 1)", "Tuple"),
         ("a > INTERVAL '1 day'", "Interval"),
         ("frobnicate(a) = 1", "function frobnicate"),
-        ("sum(a) = 1", "function sum"),
+        ("sum(a) = 1", "Sum"),
         ("row_number() OVER () = 1", "Window"),
         ("TRY_CAST(a AS int) = 1", "TryCast"),
         ("CAST(a AS geometry) = 1", "GEOMETRY"),
