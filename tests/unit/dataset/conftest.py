@@ -13,6 +13,7 @@ import pytest
 import lance_core as lance
 from tests.table_surgery import delete_rows
 
+POINT = pa.struct({"x": pa.int64(), "y": pa.string(), "q": pa.struct({"z": pa.float64()})})
 DELETED = {0: [0, 3, 29], 2: [0, 1, 2, 3, 4, 28, 29], 3: [9]}
 """Physical offsets by fragment."""
 
@@ -23,11 +24,11 @@ def rows(count: int, start: int = 0) -> pa.Table:
     return pa.table(
         {
             "i": pa.array(numbers, pa.int64()),
-            "s": pa.array([None if n % 7 == 0 else f"text {n}" for n in numbers]),
-            "p": pa.array([{"x": n, "y": f"y{n % 5}", "q": {"z": n / 2}} for n in numbers]),
+            "s": pa.array([None if n % 7 == 0 else f"text {n}" for n in numbers], pa.string()),
+            "p": pa.array([{"x": n, "y": f"y{n % 5}", "q": {"z": n / 2}} for n in numbers], POINT),
             "l": pa.array([[*range(n % 4)] for n in numbers], pa.list_(pa.int32())),
             "f": pa.array([n * 0.5 for n in numbers], pa.float32()),
-            "b": pa.array([n % 3 == 0 for n in numbers]),
+            "b": pa.array([n % 3 == 0 for n in numbers], pa.bool_()),
         }
     )
 
