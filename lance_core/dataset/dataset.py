@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,9 +16,10 @@ from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.operation import LanceOperation, Transaction
 from lance_core.dataset.projection import Columns, select_pruned
 from lance_core.dataset.scanner import LanceScanner, options_of
-from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.snapshot import Snapshot, Target
 from lance_core.dataset.statistics import LanceStats
 from lance_core.dataset.validate import check_table
+from lance_core.dataset.write import write
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema
 from lance_core.store.config import StoreConfig
@@ -253,10 +253,8 @@ class LanceDataset:
         return LanceFragment(self, fragment_id)
 
     def insert(self, data: ReaderLike, *, mode: str = "append", **options: Any) -> None:
-        """Write rows to this table, as `write_dataset` does, and move to the new version."""
-        from lance_core.dataset.write import write_dataset
-
-        self._snapshot = write_dataset(data, self, mode=mode, **options).snapshot
+        """Write rows as `lance_core.write_dataset` does, and move to the new version."""
+        self._snapshot = write(data, self, None, mode, options)
 
     def validate(self) -> None:
         """Check that every file of the version is there and agrees with the manifest."""
@@ -272,7 +270,7 @@ class LanceDataset:
 
     @staticmethod
     def commit(
-        base_uri: str | os.PathLike[str] | LanceDataset,
+        base_uri: Target,
         operation: LanceOperation.BaseOperation | Transaction,
         read_version: int | None = None,
         storage_options: Mapping[str, str] | None = None,
@@ -283,42 +281,12 @@ class LanceDataset:
         ``read_version``: the version that the operation is based on; needed for every operation
         but Overwrite. ``options`` as of `CommitOptions`.
         """
-        root = _root_of(base_uri, storage_options)
+        root = opening.root_of(base_uri, storage_options)
         return LanceDataset.of(
             commit_operation(root, operation, read_version, CommitOptions.of(options))
         )
 
 
-def _root_of(
-    target: str | os.PathLike[str] | LanceDataset, storage_options: Mapping[str, str] | None
-) -> Any:
-    if isinstance(target, LanceDataset):
-        return target.snapshot.root
-    return opening.open_root(target, storage_options)
-
-
 def _reopen(config: StoreConfig, version: int, scan_defaults: dict[str, Any]) -> LanceDataset:
     snapshot = opening.open_version(opening.open_root_of(config), version)
     return LanceDataset.of(snapshot, scan_defaults)
-
-
-def dataset(
-    uri: str | os.PathLike[str],
-    version: opening.VersionLike | None = None,
-    asof: datetime | str | None = None,
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    default_scan_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> LanceDataset:
-    """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
-
-    ``asof`` without a zone is local time. Further pylance arguments that size its caches are
-    accepted and change nothing. Raises `DatasetNotFoundError` if there is no such table or
-    version, or none as old as ``asof``.
-    """
-    opening.check_options(options)
-    root = opening.open_root(uri, storage_options)
-    if version is None and asof is not None:
-        version = versions.version_at(root, asof)
-    return LanceDataset.of(opening.open_version(root, version), default_scan_options)

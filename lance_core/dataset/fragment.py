@@ -13,16 +13,13 @@ from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.projection import Columns, select_pruned
 from lance_core.dataset.scanner import LanceScanner, options_of
-from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.validate import check_fragment
+from lance_core.dataset.write import write_fragments
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
-
-    from lance_core.dataset.dataset import LanceDataset
 
 
 _NO_LIMIT = 1 << 62
@@ -31,7 +28,7 @@ _NO_LIMIT = 1 << 62
 class LanceFragment:
     """A fragment of one version; made by `LanceDataset.get_fragments`."""
 
-    def __init__(self, dataset: LanceDataset, fragment_id: int) -> None:
+    def __init__(self, dataset: HasSnapshot, fragment_id: int) -> None:
         """Raises `InvalidInputError` if the version has no such fragment."""
         self._dataset = dataset
         self._snapshot: Snapshot = dataset.snapshot
@@ -39,7 +36,7 @@ class LanceFragment:
 
     @staticmethod
     def create(
-        dataset_uri: str | os.PathLike[str] | LanceDataset,
+        dataset_uri: Target,
         data: ReaderLike,
         fragment_id: int | None = None,
         schema: pa.Schema | None = None,
@@ -53,8 +50,6 @@ class LanceFragment:
         the fragment a new one. Further options as of `write_fragments`. Raises
         `InvalidInputError` if there are no rows.
         """
-        from lance_core.dataset.write import write_fragments
-
         written = write_fragments(
             data,
             dataset_uri,
@@ -72,7 +67,7 @@ class LanceFragment:
             text += f", deletion_file={self.deletion_file()!r}"
         return f"LanceFileFragment({text})"
 
-    def __reduce__(self) -> tuple[type[LanceFragment], tuple[LanceDataset, int]]:
+    def __reduce__(self) -> tuple[type[LanceFragment], tuple[HasSnapshot, int]]:
         return LanceFragment, (self._dataset, self.fragment_id)
 
     @property

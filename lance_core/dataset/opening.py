@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
@@ -61,6 +61,13 @@ def open_root(
 ) -> TableRoot:
     """The place of a table, whether or not there is one."""
     return open_root_of(StoreConfig(os.fspath(uri), dict(storage_options or {})))
+
+
+def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
+    """The place of the table that a user named."""
+    if isinstance(target, HasSnapshot):
+        return target.snapshot.root
+    return open_root(target, storage_options)
 
 
 def open_root_of(config: StoreConfig) -> TableRoot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -21,12 +21,18 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
 
-    from lance_core.dataset.fragment import LanceFragment
-
 BLOBS_AS_BYTES = "all_binary"
 BLOBS_AS_DESCRIPTIONS = ("blobs_descriptions", "all_descriptions")
 
 MAX_BATCH_SIZE = 2**32 - 1
+
+
+class HasFragmentId(Protocol):
+    """Whatever names a fragment, such as a `LanceFragment`."""
+
+    @property
+    def fragment_id(self) -> int:
+        """Id of a fragment of the version that is scanned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class ScanOptions:
     offset: int | None = None
     batch_size: int | None = None
     strict_batch_size: bool | None = None
-    fragments: Sequence[LanceFragment] | None = None
+    fragments: Sequence[HasFragmentId] | None = None
     row_ranges: Sequence[tuple[int, int, int]] | None = None
     with_row_id: bool | None = None
     with_row_address: bool | None = None

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -208,3 +208,16 @@ class Snapshot:
                 "two fragments have the same id", self.location.path, field="Manifest.fragments"
             )
         return places
+
+
+@runtime_checkable
+class HasSnapshot(Protocol):
+    """Whatever has a version of a table open, such as a `LanceDataset`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The open version."""
+
+
+Target: TypeAlias = str | os.PathLike[str] | HasSnapshot
+"""What users name a table by: its URI, or an object that has it open."""

@@ -1,4 +1,4 @@
-"""Random access: rows by position or by row address, in the order asked for."""
+"""Random access: rows by position, in the order asked for."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def as_indices(indices: Indices) -> Int64Array:
         return np.empty(0, np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise InvalidInputError("indices must be a flat list of whole numbers")
-    if values.dtype.kind == "i" and values.min() < 0:
-        raise InvalidInputError(f"index {values.min()} is negative")
-    return values.astype(np.int64, copy=False)
+    rows = values.astype(np.int64, copy=False)
+    if rows.min() < 0:
+        wrong = values[rows < 0][0]
+        raise InvalidInputError(f"index {wrong} is {'negative' if wrong < 0 else 'too large'}")
+    return rows
 
 
 def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
@@ -56,12 +58,6 @@ def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Tab
         )
     rows, order = _distinct(wanted)
     return _gather(snapshot, list(_by_position(snapshot, rows)), order, projection)
-
-
-def take_addresses(snapshot: Snapshot, addresses: Indices, projection: Projection) -> pa.Table:
-    """Rows by row address (fragment id << 32 | physical offset)."""
-    rows, order = _distinct(as_indices(addresses))
-    return _gather(snapshot, list(_by_address(snapshot, rows)), order, projection)
 
 
 def take_in_fragment(
@@ -92,18 +88,6 @@ def _by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
     for place, part in _runs(owners, rows):
         fragment = snapshot.manifest.fragments[place]
         yield _Picks(fragment, _physical(snapshot, fragment, part - starts[place]))
-
-
-def _by_address(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
-    for fragment_id, part in _runs(rows >> 32, rows):
-        place = snapshot.fragment_positions.get(fragment_id)
-        if place is None:
-            raise InvalidInputError(f"row address {part[0]}: there is no fragment {fragment_id}")
-        fragment = snapshot.manifest.fragments[place]
-        offsets = part & 0xFFFFFFFF
-        if offsets[-1] >= snapshot.physical_rows(fragment):
-            raise InvalidInputError(f"row address {part[-1]} is past the end of its fragment")
-        yield _Picks(fragment, offsets)
 
 
 def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:

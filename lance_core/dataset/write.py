@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
@@ -11,12 +10,11 @@ import pyarrow as pa
 
 from lance_core.dataset import fragment_writer, opening
 from lance_core.dataset.commit import CommitOptions, commit, properties_of
-from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.input import ReaderLike, to_reader
 from lance_core.dataset.operation import LanceOperation, Transaction
 from lance_core.dataset.progress import FragmentWriteProgress
-from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CommitUnknownError,
@@ -34,8 +32,6 @@ DEFAULT_VERSION = FileVersion.V2_0
 """File version of new tables."""
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
-
-Target = str | os.PathLike[str] | LanceDataset
 
 
 class WriteArguments(TypedDict, total=False):
@@ -81,30 +77,19 @@ _UNSUPPORTED = frozenset(
 _IGNORED = frozenset({"session", "external_blob_mode", "allow_external_blob_outside_bases"})
 
 
-def write_dataset(
-    data_obj: ReaderLike,
-    uri: Target,
-    schema: pa.Schema | None = None,
-    mode: str = CREATE,
-    **arguments: Unpack[WriteArguments],
-) -> LanceDataset:
-    """Write rows to a table and return it at the version that holds them.
-
-    ``mode``: ``"create"`` makes a new table, ``"append"`` adds rows (and makes a table if there is
-    none), ``"overwrite"`` makes a version with only these rows; older versions stay readable.
-    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`. A write to
-    a `LanceDataset` is based on the version that it has open, any other on the newest one.
-
-    Raises `DatasetExistsError`, `SchemaMismatchError`, `UnsupportedFeatureError` for types that
-    the file version cannot store, `CommitConflictError` if an incompatible commit came after the
-    version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
-    was changed, and the files that were written are removed.
-    """
-    job = _Job.prepare(data_obj, uri, schema, mode, dict(arguments))
+def write(
+    data: ReaderLike,
+    target: Target,
+    schema: pa.Schema | None,
+    mode: str,
+    arguments: Mapping[str, Any],
+) -> Snapshot:
+    """Write rows and commit them: see `lance_core.dataset.api.write_dataset`."""
+    job = _Job.prepare(data, target, schema, mode, dict(arguments))
     fragments = job.write()
     transaction = job.transaction(fragments)
     try:
-        return LanceDataset.of(commit(job.root, job.base, transaction, job.commit_options))
+        return commit(job.root, job.base, transaction, job.commit_options)
     except CommitUnknownError:
         raise  # The files may be part of a version.
     except LanceError:
@@ -144,10 +129,7 @@ def discard_fragments(
     The caller has made sure that no version names them and none ever will. Best effort: a file that
     cannot be removed stays, unreferenced.
     """
-    if isinstance(dataset_uri, LanceDataset):
-        root = dataset_uri.snapshot.root
-    else:
-        root = opening.open_root(dataset_uri, storage_options)
+    root = opening.root_of(dataset_uri, storage_options)
     fragment_writer.discard(root, [fragment.to_fragment() for fragment in fragments])
 
 
@@ -234,7 +216,7 @@ def _target(
     target: Target, mode: str, storage_options: Mapping[str, Any] | None
 ) -> tuple[TableRoot, Snapshot | None]:
     """The place to write to and the version to build on, None if there is no table yet."""
-    if isinstance(target, LanceDataset):
+    if isinstance(target, HasSnapshot):
         base = target.snapshot
     else:
         root = opening.open_root(target, storage_options)

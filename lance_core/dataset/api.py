@@ -1,0 +1,60 @@
+"""The two functions that users begin with: `dataset` and `write_dataset`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from lance_core.dataset import opening, versions
+from lance_core.dataset.dataset import LanceDataset
+from lance_core.dataset.input import ReaderLike
+from lance_core.dataset.snapshot import Target
+from lance_core.dataset.write import CREATE, WriteArguments, write
+
+
+def dataset(
+    uri: str | os.PathLike[str],
+    version: opening.VersionLike | None = None,
+    asof: datetime | str | None = None,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    default_scan_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> LanceDataset:
+    """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
+
+    ``asof`` without a zone is local time. Further pylance arguments that size its caches are
+    accepted and change nothing. Raises `DatasetNotFoundError` if there is no such table or
+    version, or none as old as ``asof``.
+    """
+    opening.check_options(options)
+    root = opening.open_root(uri, storage_options)
+    if version is None and asof is not None:
+        version = versions.version_at(root, asof)
+    return LanceDataset.of(opening.open_version(root, version), default_scan_options)
+
+
+def write_dataset(
+    data_obj: ReaderLike,
+    uri: Target,
+    schema: pa.Schema | None = None,
+    mode: str = CREATE,
+    **arguments: Unpack[WriteArguments],
+) -> LanceDataset:
+    """Write rows to a table and return it at the version that holds them.
+
+    ``mode``: ``"create"`` makes a new table, ``"append"`` adds rows (and makes a table if there is
+    none), ``"overwrite"`` makes a version with only these rows; older versions stay readable.
+    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`. A write to
+    a `LanceDataset` is based on the version that it has open, any other on the newest one.
+
+    Raises `DatasetExistsError`, `SchemaMismatchError`, `UnsupportedFeatureError` for types that
+    the file version cannot store, `CommitConflictError` if an incompatible commit came after the
+    version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
+    was changed, and the files that were written are removed.
+    """
+    return LanceDataset.of(write(data_obj, uri, schema, mode, arguments))
