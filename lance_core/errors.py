@@ -114,9 +114,7 @@ class CorruptFileError(LanceError, ValueError, OSError):
         where += [f"field {field!r}"] if field else []
         self.message = f"{', '.join(where)}: {reason}" if where else reason
 
-    def at(
-        self, path: str = "", offset: int | None = None, field: str = ""
-    ) -> CorruptFileError:
+    def at(self, path: str = "", offset: int | None = None, field: str = "") -> CorruptFileError:
         """This error with the places that it did not name yet filled in."""
         return CorruptFileError(
             self.reason,
