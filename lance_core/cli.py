@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.errors import LanceError
+from lance_core.dataset import LanceDataset, dataset
+from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins import get_manager
 from lance_core.plugins.loading import Contribution
 from lance_core.plugins.remedies import this_process
+from lance_core.schema import Field
 from lance_core.store.spec import ObjectStoreSpec
 
 
@@ -35,6 +37,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     plugins = commands.add_parser("plugins", help="what is installed, and what failed to load")
     plugins.set_defaults(lines=_plugin_lines)
+    for name, lines, text in (
+        ("versions", _version_lines, "the versions of a table, newest last, and what made them"),
+        ("schema", _schema_lines, "the fields of a table, with ids and types"),
+        ("files", _file_lines, "the fragments of a table and their data files"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("table", metavar="TABLE", help="path or URL")
+        command.add_argument("--version", type=int, help="a version other than the newest")
+        command.add_argument(
+            "--option",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="storage option; may be given several times",
+        )
+        command.set_defaults(lines=lines)
     return parser
 
 
@@ -70,3 +88,51 @@ def _handler_text(spec: CommitHandlerSpec) -> str:
     if not spec.multi_writer:
         return f"{asked}for one writer at a time, only if asked for by name"
     return f"{asked}requires {', '.join(sorted(spec.requires)) or 'nothing'}, rank {spec.rank}"
+
+
+def _open(options: argparse.Namespace) -> LanceDataset:
+    given = [text.partition("=") for text in options.option]
+    if any(not name or not separator for name, separator, _ in given):
+        raise InvalidInputError("write storage options as NAME=VALUE")
+    storage_options = {name: value for name, _, value in given}
+    return dataset(options.table, options.version, storage_options=storage_options)
+
+
+def _version_lines(options: argparse.Namespace) -> Iterator[str]:
+    table = _open(options)
+    for version in table.versions():
+        number = version["version"]
+        transaction = table.read_transaction(number)
+        made_by = "unknown" if transaction is None else type(transaction.operation).__name__
+        rows = version["metadata"]["total_rows"]
+        yield f"{number}  {version['timestamp']:%Y-%m-%d %H:%M:%S}  {rows} rows  {made_by}"
+
+
+def _schema_lines(options: argparse.Namespace) -> Iterator[str]:
+    for depth, field in _nested(_open(options).lance_schema.fields):
+        null = "" if field.nullable else " not null"
+        name, kind = printable(field.name), printable(field.logical_type)
+        yield f"{field.id:>4}  {'  ' * depth}{name}: {kind}{null}"
+
+
+def _nested(fields: Iterable[Field], depth: int = 0) -> Iterator[tuple[int, Field]]:
+    for field in fields:
+        yield depth, field
+        yield from _nested(field.children, depth + 1)
+
+
+def _file_lines(options: argparse.Namespace) -> Iterator[str]:
+    for fragment in _open(options).snapshot.manifest.fragments:
+        deleted = fragment.num_deleted_rows
+        gone = f", {deleted} deleted" if deleted else ""
+        yield f"fragment {fragment.id}: {fragment.physical_rows} rows{gone}"
+        for file in fragment.files:
+            fields = ",".join(map(str, file.fields))
+            size = f"{file.file_size_bytes} bytes" if file.file_size_bytes else "unknown size"
+            path = printable(file.path)
+            yield f"  data/{path}  version {file.file_version}  {size}  fields {fields}"
+
+
+def printable(text: str) -> str:
+    """``text`` without what a terminal would obey: others' tables name columns as they like."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+import lance_core
 from lance_core._version import __version__
 from lance_core.cli import main
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
@@ -87,7 +90,69 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["wat"]])
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """Two versions of a table with a nested column and a column that would clear a terminal."""
+    rows = pa.table({"a": [1, 2], "s": [{"x": 1.5}, {"x": None}], "bad\x1b[2J": ["é", "f"]})
+    path = str(tmp_path / "table")
+    lance_core.write_dataset(rows, path)
+    lance_core.write_dataset(rows, path, mode="append")
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(arguments) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_versions_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = printed(capsys, "versions", table)
+    assert first.startswith("1  20")
+    assert first.endswith("2 rows  Overwrite")
+    assert second.endswith("4 rows  Append")
+
+
+def test_the_schema_is_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "schema", table, "--option", "durability=fast") == [
+        "   0  a: int64",
+        "   1  s: struct",
+        "   2    x: double",
+        "   3  bad\\x1b[2J: string",
+    ]
+
+
+def test_files_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    newest = printed(capsys, "files", table)
+    assert [line for line in newest if not line.startswith(" ")] == [
+        "fragment 0: 2 rows",
+        "fragment 1: 2 rows",
+    ]
+    assert newest[1].startswith("  data/")
+    assert "  version 2.0  " in newest[1]
+    assert newest[1].endswith("fields 0,1,2,3")
+    assert len(printed(capsys, "files", table, "--version", "1")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["versions", "/nowhere/at/all"], "not found"),
+        (["schema", "wat://x/y"], "no plugin provides"),
+        (["files", "/nowhere", "--option", "durability"], "NAME=VALUE"),
+    ],
+)
+def test_an_error_is_one_line_and_the_status_1(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("lance-core: ")
+    assert text in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["wat"], ["versions"]])
 def test_what_cannot_be_meant_is_explained(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
