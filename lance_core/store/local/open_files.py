@@ -8,13 +8,16 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from lance_core.errors import InvalidPathError, StoreError
+from lance_core.store.base import ByteRange
 from lance_core.store.local.libc import map_file
 from lance_core.store.local.root import Root
+from lance_core.store.ranges import check_ranges
 
 MAP_FROM = 64 << 10
 """Files of at least this many bytes are mapped; reading shorter ones costs less than mapping."""
@@ -71,6 +74,8 @@ def _regular(status: os.stat_result, full_path: str) -> os.stat_result:
 class OpenFiles:
     """Whole files as buffers: mapped from `MAP_FROM` bytes on, else read.
 
+    Where the file system cannot map files, or too many are, ranges of large ones are copied.
+
     Recently used ones are kept and used again as long as the file at the path is the same: tables
     can be dropped and made again. Objects are never changed in place by this library; if another
     program cuts a mapped file short, touching what is gone kills the process, as with any mapping.
@@ -86,8 +91,11 @@ class OpenFiles:
         """Forget who holds the lock: in a forked child, nobody does."""
         self._lock = threading.Lock()
 
-    def buffer(self, path: str) -> pa.Buffer:
-        """The whole file at ``path``; raises `OSError`, or `StoreError` for what is no file."""
+    def buffer(self, path: str) -> pa.Buffer | None:
+        """The whole file at ``path``, or None if it is large and cannot be mapped.
+
+        Raises `OSError`, or `StoreError` for what is no file.
+        """
         with self._lock:
             kept = self._contents.get(path)
             if kept is not None:
@@ -100,24 +108,35 @@ class OpenFiles:
             self.forget(path)
         return self._open(path)
 
+    def read(self, path: str, ranges: Sequence[ByteRange] | None) -> list[pa.Buffer]:
+        """Copies of ranges of a file, or of all of it, without mapping it; errors as `buffer`."""
+        full_path = self._root.file(path)
+        descriptor = open_for_reading(self._root, full_path)
+        try:
+            size = regular_file_size(descriptor, full_path)
+            wanted = [ByteRange(0, size)] if ranges is None else ranges
+            check_ranges(wanted, size, path)
+            return [_read(descriptor, start, stop) for start, stop in wanted]
+        finally:
+            os.close(descriptor)
+
     def forget(self, path: str) -> None:
         """Let go of what is kept of the file at ``path``."""
         with self._lock:
             self._contents.pop(path, None)
 
-    def _open(self, path: str) -> pa.Buffer:
+    def _open(self, path: str) -> pa.Buffer | None:
         full_path = self._root.file(path)
         descriptor = open_for_reading(self._root, full_path)
         try:
             status = _regular(os.fstat(descriptor), full_path)
             size = status.st_size
-            mapped = map_file(descriptor, size) if size >= MAP_FROM else None
-            buffer = _read(descriptor, size) if mapped is None else mapped
+            is_small = size < MAP_FROM
+            buffer = _read(descriptor, 0, size) if is_small else map_file(descriptor, size)
         finally:
             os.close(descriptor)
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
-        is_settled = time.time_ns() - changed > SETTLED_NS
-        if mapped is not None or (size < MAP_FROM and is_settled):
+        if buffer is not None and (not is_small or time.time_ns() - changed > SETTLED_NS):
             self._keep(path, (full_path, _identity(status), buffer))
         return buffer
 
@@ -128,14 +147,14 @@ class OpenFiles:
                 self._contents.popitem(last=False)
 
 
-def _read(descriptor: int, size: int) -> pa.Buffer:
-    """The first ``size`` bytes, or less if the file became shorter meanwhile."""
-    content = os.pread(descriptor, size, 0)
-    if len(content) == size or not content:
+def _read(descriptor: int, start: int, stop: int) -> pa.Buffer:
+    """Bytes of a file, or less if it became shorter meanwhile."""
+    content = os.pread(descriptor, stop - start, start)
+    if start + len(content) == stop or not content:
         return pa.py_buffer(content)
     parts = [content]
-    position = len(content)
-    while position < size and (part := os.pread(descriptor, size - position, position)):
+    position = start + len(content)
+    while position < stop and (part := os.pread(descriptor, stop - position, position)):
         parts.append(part)
         position += len(part)
     return pa.py_buffer(b"".join(parts))

@@ -86,16 +86,18 @@ class LocalStore(ObjectStore):
         return CAPABILITIES
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        return slice_ranges(self.get(path), ranges, path)
+        whole = self._buffer(path)
+        if whole is not None:
+            return slice_ranges(whole, ranges, path)
+        with reading(path, self._root.path):
+            return self._files.read(path, ranges)
 
     def get(self, path: str) -> pa.Buffer:
-        try:
-            return self._files.buffer(path)
-        except LanceError:
-            raise
-        except OSError as error:
-            self._files.forget(path)
-            raise read_error(error, path, self._root.path) from error
+        whole = self._buffer(path)
+        if whole is not None:
+            return whole
+        with reading(path, self._root.path):
+            return self._files.read(path, None)[0]
 
     def head(self, path: str) -> ObjectMeta:
         with reading(path, self._root.path):
@@ -145,6 +147,15 @@ class LocalStore(ObjectStore):
     def rename_if_absent(self, source: str, target: str) -> None:
         self._publisher.move_if_absent(source, target)
         self._files.forget(source)
+
+    def _buffer(self, path: str) -> pa.Buffer | None:
+        try:
+            return self._files.buffer(path)
+        except LanceError:
+            raise
+        except OSError as error:
+            self._files.forget(path)
+            raise read_error(error, path, self._root.path) from error
 
     def _write_whole(self, path: str, mode: PutMode, fill: Callable[[Draft], None]) -> None:
         if not isinstance(mode, PutMode):

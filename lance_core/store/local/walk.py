@@ -14,7 +14,10 @@ from lance_core.store.paths import MAX_PATH_BYTES, is_path
 
 def meta_of(path: str, status: os.stat_result) -> ObjectMeta:
     """What is known of the file at ``path``."""
-    modified = datetime.fromtimestamp(status.st_mtime_ns / 1e9, UTC)
+    try:
+        modified = datetime.fromtimestamp(status.st_mtime_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):  # a file can be dated to the year 30000
+        modified = datetime.max.replace(tzinfo=UTC)
     etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
     return ObjectMeta(path, status.st_size, modified, etag)
 

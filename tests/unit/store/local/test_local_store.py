@@ -14,6 +14,7 @@ import pytest
 from lance_core.errors import InvalidInputError, ObjectExistsError, StoreError
 from lance_core.store.base import Guarantee, PutMode
 from lance_core.store.local import Disk, Durability, LocalStore, open_local
+from lance_core.store.local.walk import meta_of
 from lance_core.store.local.writer import FLUSH_BYTES
 from lance_core.store.shortcuts import list_paths
 from lance_core.store.uri import parse_uri
@@ -134,6 +135,15 @@ def test_a_listing_survives_what_vanishes_meanwhile(store: LocalStore) -> None:
     for folder in sorted(Path(store.root).rglob("*"), reverse=True):
         folder.rmdir()
     assert list(listing) == []
+
+
+@pytest.mark.parametrize("seconds", [2**40, -(2**40)])
+def test_a_file_of_an_impossible_date_is_listed(seconds: int) -> None:
+    class Status:
+        st_mtime_ns = seconds * 10**9
+        st_ino = st_size = 1
+
+    assert meta_of("x", Status()).last_modified.tzinfo is not None  # type: ignore[arg-type]
 
 
 def test_a_very_deep_folder_is_listed(store: LocalStore) -> None:

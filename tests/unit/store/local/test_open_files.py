@@ -14,7 +14,7 @@ import pytest
 
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
 from lance_core.store.base import ByteRange
-from lance_core.store.local import Durability, LocalStore
+from lance_core.store.local import Durability, LocalStore, open_files
 from lance_core.store.local.open_files import MAP_FROM, MAX_OPEN_FILES, SETTLED_NS
 
 BIG = 4 * MAP_FROM
@@ -123,6 +123,39 @@ def test_a_file_that_got_shorter_is_a_typed_error(store: LocalStore, tmp_path: P
     with pytest.raises(CorruptFileError) as caught:
         store.get_ranges("x", [ByteRange(0, BIG)])
     assert (caught.value.path, caught.value.offset) == ("x", 0)
+
+
+def test_what_cannot_be_mapped_is_read_range_by_range(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = os.urandom(BIG)
+    store.put("x", content)
+    monkeypatch.setattr(open_files, "map_file", lambda descriptor, size: None)
+    before = open_descriptors()
+    assert bytes(store.get("x")) == content
+    parts = store.get_ranges("x", [ByteRange(5, 9), ByteRange(0, 0), ByteRange(BIG - 3, BIG)])
+    assert [bytes(part) for part in parts] == [content[5:9], b"", content[-3:]]
+    with pytest.raises(CorruptFileError):
+        store.get_ranges("x", [ByteRange(0, BIG + 1)])
+    with pytest.raises(ObjectNotFoundError):
+        store.get("missing")
+    assert open_descriptors() == before
+
+
+def test_a_huge_sparse_file_costs_what_is_read_of_it(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 1 << 40
+    (tmp_path / "x").touch()
+    os.truncate(tmp_path / "x", size)
+    tail = ByteRange(size - 16, size)
+    assert bytes(store.get_ranges("x", [tail])[0]) == bytes(16)
+    assert store.get("x").size == size
+    store.delete("x")
+    (tmp_path / "x").touch()
+    os.truncate(tmp_path / "x", size)
+    monkeypatch.setattr(open_files, "map_file", lambda descriptor, size: None)
+    assert bytes(store.get_ranges("x", [tail])[0]) == bytes(16)
 
 
 def test_what_is_no_regular_file_is_an_error(store: LocalStore, tmp_path: Path) -> None:
