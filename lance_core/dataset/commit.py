@@ -91,6 +91,8 @@ def _seconds(timeout: object) -> float:
 
 def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
     """Transaction properties, the commit message among them; all of them must be text."""
+    if properties is not None and not isinstance(properties, Mapping):
+        raise InvalidInputError(f"transaction_properties must be a dict, got {properties!r}")
     merged = dict(properties or {})
     if message is not None:
         merged[COMMIT_MESSAGE] = message

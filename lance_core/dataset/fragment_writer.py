@@ -41,8 +41,16 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         for name in ("max_rows_per_file", "max_bytes_per_file"):
-            if getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be at least 1, got {getattr(self, name)}")
+            limit = getattr(self, name)
+            if not isinstance(limit, int) or limit < 1:
+                raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
+        for name in ("data_cache_bytes", "max_page_bytes"):
+            limit = getattr(self, name)
+            if limit is not None and not isinstance(limit, int):
+                raise InvalidInputError(f"{name} must be a whole number, got {limit!r}")
+        for name in ("begin", "complete"):
+            if self.progress is not None and not callable(getattr(self.progress, name, None)):
+                raise InvalidInputError(f"progress has no method {name!r}: {self.progress!r}")
 
 
 def write_fragments(

@@ -15,6 +15,9 @@ ReaderLike = Any
 an iterable of record batches (with ``schema``), or anything with ``__arrow_c_stream__``."""
 
 
+_NOTHING = object()
+
+
 def to_reader(data: ReaderLike, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
     """``data`` as a stream.
 
@@ -58,8 +61,8 @@ def _is_pandas(data: object) -> bool:
 
 def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBatchReader:
     items = iter(data)
-    first = next(items, None)
-    if first is None:
+    first = next(items, _NOTHING)
+    if first is _NOTHING:
         if schema is None:
             raise InvalidInputError("no rows and no schema: pass schema= to write an empty table")
         return pa.RecordBatchReader.from_batches(schema, [])

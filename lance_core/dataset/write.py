@@ -232,6 +232,8 @@ def _target(
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
     """The version of the new files; appending never changes what a table is made of."""
+    if selector is not None and not isinstance(selector, str):
+        raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
     if base is None or mode == OVERWRITE:
         if selector is not None:
             return FileVersion.from_selector(selector)
