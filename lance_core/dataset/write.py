@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
     LanceError,
+    SchemaMismatchError,
     UnsupportedFeatureError,
 )
 from lance_core.schema import Schema, append_schema, check_storable
@@ -87,14 +88,24 @@ def write(
     """Write rows and commit them: see `lance_core.dataset.api.write_dataset`."""
     job = _Job.prepare(data, target, schema, mode, dict(arguments))
     fragments = job.write()
-    transaction = job.transaction(fragments)
     try:
-        return commit(job.root, job.base, transaction, job.commit_options)
+        return _committed(job, fragments)
     except CommitUnknownError:
         raise  # The files may be part of a version.
     except LanceError:
         fragment_writer.discard(job.root, fragments)
         raise
+
+
+def _committed(job: _Job, fragments: list[Fragment]) -> Snapshot:
+    try:
+        return commit(job.root, job.base, job.transaction(fragments), job.commit_options)
+    except DatasetExistsError:
+        if job.mode != APPEND:
+            raise
+    # Another writer made the table in the meantime: the rows belong behind those of its own.
+    late = job.on(opening.open_version(job.root))
+    return commit(late.root, late.base, late.transaction(fragments), late.commit_options)
 
 
 def write_fragments(
@@ -180,6 +191,20 @@ class _Job:
                 ),
             ),
         )
+
+    def on(self, base: Snapshot) -> _Job:
+        """This write, its files written for a new table, as one to the table ``base``.
+
+        Raises `SchemaMismatchError` unless the files fit that table as they are.
+        """
+        same_fields = (
+            append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
+        )
+        if not same_fields or base.storage_version is not self.file_options.version:
+            raise SchemaMismatchError(
+                f"another writer made the table {self.root.shown} with a different schema"
+            )
+        return replace(self, base=base)
 
     def write(self) -> list[Fragment]:
         """Write all rows as fragments."""
