@@ -1,4 +1,8 @@
-"""Memory while a table much larger than the bound is streamed, in a process of its own."""
+"""Memory that a process takes beyond mapped files: of each subject's operations, and of a stream.
+
+Counted are anonymous pages (what the process itself allocated), sampled while the operation runs in
+a process of its own, above what the process had before.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +15,91 @@ import pyarrow as pa
 
 import lance_core
 from benchmarks.report import Report
+from benchmarks.workloads import wide
 
 ROWS_PER_BATCH = 200_000
 BYTES_PER_ROW = 8 + 8 + 4 * 32 + 40
 
-_SCAN = """
-import sys
-import lance_core
+_SAMPLER = """
+import sys, threading, time
 def anonymous():
     with open("/proc/self/smaps_rollup") as file:
-        fields = dict(line.split(":") for line in file if ":" in line)
-    return int(fields["Anonymous"].split()[0])
+        return next(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
+class Peak(threading.Thread):
+    def __enter__(self):
+        self.daemon, self.going = True, True
+        self.start_at = self.peak = anonymous()
+        self.start()
+        return self
+    def run(self):
+        while self.going:
+            self.peak = max(self.peak, anonymous())
+            time.sleep(0.002)
+    def __exit__(self, *_):
+        self.peak = max(self.peak, anonymous())
+        self.going = False
+    @property
+    def megabytes(self):
+        return (self.peak - self.start_at) // 1024
+"""
+
+_STREAM = """
+import lance_core
 dataset = lance_core.dataset(sys.argv[1])
-rows = peak = 0
-for number, batch in enumerate(dataset.to_batches()):
-    rows += batch.num_rows
-    if number % 50 == 0:
-        peak = max(peak, anonymous())
-print(rows, peak // 1024)
+with Peak() as peak:
+    rows = sum(batch.num_rows for batch in dataset.to_batches())
+print(rows, peak.megabytes)
+"""
+
+_OPERATION = """
+from pathlib import Path
+import numpy as np
+from benchmarks import subjects
+from benchmarks.touch import touch
+kind, folder, operation = sys.argv[1:]
+subject = getattr(subjects, kind)(Path(folder))
+opened = subject.open("wide")
+subject.take(opened, np.array([0]))  # what is loaded at first use is not the operation's
+with Peak() as peak:
+    if operation == "scan":
+        touch(subject.scan(opened))
+    elif operation == "filter":
+        touch(subject.scan(opened, None, "i32 < 1000"))
+    else:
+        touch(subject.take(opened, np.random.default_rng(3).integers(0, 100_000, 1000)))
+print(peak.megabytes)
 """
 
 
+def operations(report: Report, folder: Path, quick: bool) -> None:
+    """Peak memory of reads, side by side."""
+    from benchmarks.subjects import Ours, Parquet, Pylance
+
+    data = wide(100_000 if quick else 1_000_000)
+    for kind in (Ours, Pylance, Parquet):
+        kind(folder).write("wide", data)
+    for operation in ("scan", "filter", "take"):
+        for kind in (Ours, Pylance, Parquet):
+            output = _run(_SAMPLER + _OPERATION, kind.__name__, str(folder), operation)
+            report.note(f"peak memory, {operation}: {kind.name}", float(output), "MB")
+
+
 def stream(report: Report, folder: Path, quick: bool) -> None:
-    """Resident memory beyond the mapped file while scanning with ``to_batches``."""
+    """Memory while a table much larger than the bound is read with ``to_batches``."""
     size = (1 << 29) if quick else (4 << 30)
     batches = size // (ROWS_PER_BATCH * BYTES_PER_ROW) + 1
     path = str(folder / "large")
     first = _batch(0)
     reader = pa.RecordBatchReader.from_batches(first.schema, map(_batch, range(batches)))
     lance_core.write_dataset(reader, path, data_storage_version="2.0")
-    command = [sys.executable, "-c", _SCAN, path]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    rows, megabytes = map(int, output.split())
+    rows, megabytes = map(int, _run(_SAMPLER + _STREAM, path).split())
     assert rows == batches * ROWS_PER_BATCH
     report.note(f"stream a table of {size >> 20} MB: memory", megabytes, "MB", most=500)
+
+
+def _run(code: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _batch(number: int) -> pa.RecordBatch:

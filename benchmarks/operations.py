@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import lance
 import numpy as np
 import pyarrow as pa
 
-import lance
 import lance_core
 from benchmarks.measure import Action, interleaved
-from benchmarks.report import Report
+from benchmarks.report import OURS, PEER, Report
 from benchmarks.subjects import Subject
 from benchmarks.touch import touch
 from benchmarks.workloads import Workload
@@ -86,44 +88,46 @@ def _check_equal(subject: Subject, opened: object, workload: Workload, data: pa.
 
 def commits(report: Report, folder: Path, quick: bool) -> None:
     """Opening tables and appending to them, with one and with many fragments."""
-    modules = {"lance_core": lance_core, "pylance": lance}
     rounds = 5 if quick else 15
     row = pa.table({"id": pa.array([1], pa.int64()), "text": ["one"]})
     for count in (1, 2000):
-        paths = {name: folder / f"{name}-{count}" for name in modules}
-        source = folder / f"source-{count}"
-        _many_fragments(source, row, count)
-        for path in paths.values():
-            shutil.copytree(source, path)
-        label = f"{count:,} fragment" + ("s" if count > 1 else "")
-        opens: dict[str, Action] = {
-            name: lambda m=m, name=name: m.dataset(str(paths[name])).version
-            for name, m in modules.items()
-        }
-        report.add(f"open, {label}", interleaved(opens, rounds * 4), 0.7)
-        opens = {
-            name: lambda m=m, name=name: m.dataset(str(paths[name])).count_rows()
-            for name, m in modules.items()
-        }
-        report.add(f"open and count, {label}", interleaved(opens, rounds * 4))
-
-        def append(module: object, path: Path) -> None:
-            for _ in range(COMMITS_PER_RUN):
-                module.write_dataset(row, str(path), mode="append")  # type: ignore[attr-defined]
-
-        appends: dict[str, Action] = {
-            name: lambda m=m, name=name: append(m, paths[name]) for name, m in modules.items()
-        }
-        timings = interleaved(appends, rounds)
-        report.add(f"append x {COMMITS_PER_RUN} (fast), {label}", timings, 1.0)
+        _opens_and_appends(report, folder, row, count, rounds)
     os.environ["LANCE_CORE_DURABILITY"] = "durable"
     try:
         path = folder / "durable"
         lance_core.write_dataset(row, str(path), data_storage_version="2.0")
-        durable: dict[str, Action] = {"lance_core": lambda: append(lance_core, path)}
+        durable: dict[str, Action] = {"lance_core": partial(_append, lance_core, row, path)}
         report.add(f"append x {COMMITS_PER_RUN} (durable)", interleaved(durable, rounds))
     finally:
         os.environ["LANCE_CORE_DURABILITY"] = "fast"
+
+
+def _opens_and_appends(
+    report: Report, folder: Path, row: pa.Table, count: int, rounds: int
+) -> None:
+    paths = {module: folder / f"{module.__name__}-{count}" for module in (lance_core, lance)}
+    source = folder / f"source-{count}"
+    _many_fragments(source, row, count)
+    for path in paths.values():
+        shutil.copytree(source, path)
+    label = f"{count:,} fragment" + ("s" if count > 1 else "")
+
+    def actions(action: Callable[[Any, Path], object]) -> dict[str, Action]:
+        names = {lance_core: OURS, lance: PEER}
+        return {names[module]: partial(action, module, path) for module, path in paths.items()}
+
+    opens = actions(lambda module, path: module.dataset(str(path)).version)
+    report.add(f"open, {label}", interleaved(opens, rounds * 4), 0.7)
+    counts = actions(lambda module, path: module.dataset(str(path)).count_rows())
+    report.add(f"open and count, {label}", interleaved(counts, rounds * 4))
+    appends = actions(lambda module, path: _append(module, row, path))
+    timings = interleaved(appends, rounds)
+    report.add(f"append x {COMMITS_PER_RUN} (fast), {label}", timings, 1.0)
+
+
+def _append(module: Any, row: pa.Table, path: Path) -> None:
+    for _ in range(COMMITS_PER_RUN):
+        module.write_dataset(row, str(path), mode="append")
 
 
 def _many_fragments(path: Path, row: pa.Table, count: int) -> None:

@@ -26,9 +26,9 @@ def _array(array: pa.Array) -> int:
     if pa.types.is_struct(kind):
         for index in range(kind.num_fields):
             total ^= _array(array.field(index))
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        total ^= _array(array.flatten())
-    elif pa.types.is_fixed_size_list(kind):
+    elif (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    ):
         total ^= _array(array.flatten())
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         width = 8 if pa.types.is_large_string(kind) else 4

@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 WORDS = np.array(
-    "amber basin cedar delta ember fjord grove haven inlet jetty knoll lagoon meadow north "
-    "orchard prairie quarry ridge summit tundra upland valley willow xenial yonder zephyr".split()
+    [
+        *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet"),
+        *("jetty", "knoll", "lagoon", "meadow", "north", "orchard", "prairie", "quarry"),
+        *("ridge", "summit", "tundra", "upland", "valley", "willow", "yonder", "zephyr"),
+    ]
 )
 
 
