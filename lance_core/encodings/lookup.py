@@ -60,7 +60,7 @@ class Lookup:
 
     def _sequence_length(self, rows: int) -> int:
         """How many neighbouring indices are worth to be made one."""
-        many, count, base = 1, len(self.items), len(self.items)
+        many, count, base = 1, len(self.items), max(2, len(self.items))
         size = int(self.lengths.sum(dtype=np.int64))
         while (
             count * base <= _MOST_SEQUENCES

@@ -19,6 +19,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.decoding import RowRange, together
 from lance_core.encodings.lookup import Lookup
+from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -123,11 +124,15 @@ def decode_dictionary(encoding: Dictionary, scope: PlanScope) -> ArrayPlan:
     if pa.types.is_dictionary(scope.type):
         indices = plan_array(encoding.indices, scope.inner(scope.type.index_type))
         items = plan_array(encoding.items, scope.inner(scope.type.value_type, count))
+        if isinstance(items, AllNullPlan):
+            return AllNullPlan(scope.type)
         return ArrowDictionaryPlan(scope.type, indices, items, count)
     if not is_variable(scope.type):
         raise UnsupportedFeatureError(f"a dictionary of values in a column of {scope.type}")
     indices = plan_array(encoding.indices, scope.inner(_index_type(encoding.indices)))
     items = plan_array(encoding.items, scope.inner(scope.type, count))
+    if isinstance(items, AllNullPlan):
+        return items
     return StringDictionaryPlan(scope.type, indices, items, count)
 
 

@@ -19,12 +19,11 @@ from lance_core.encodings.v2_0.flat import (
     has_fixed_width,
     with_validity,
 )
+from lance_core.encodings.variable import is_variable, offset_dtype
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
-
-_TOUCHED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +108,17 @@ def all_null(type_: pa.DataType, count: int) -> pa.Array:
         if pa.types.is_fixed_size_list(type_):
             items = all_null(type_.value_type, count * type_.list_size)
             return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
-        if pa.types.is_null(type_):
-            return pa.nulls(count)
-        bits = type_.bit_width if has_fixed_width(type_) else 0
-        if bits == 0 or count * bits <= 8 * _TOUCHED_BYTES:
+        if pa.types.is_dictionary(type_):
+            keys, items = all_null(type_.index_type, count), pa.array([], type_.value_type)
+            return pa.DictionaryArray.from_arrays(keys, items, ordered=type_.ordered, safe=False)
+        if is_variable(type_):
+            offsets = _zeros(count + 1, 8 * np.dtype(offset_dtype(type_)).itemsize)
+            buffers = [_zeros(count, 1), offsets, pa.py_buffer(b"")]
+        elif has_fixed_width(type_):
+            buffers = [_zeros(count, 1), _zeros(count, type_.bit_width)]
+        else:
             return pa.nulls(count, type_)
-        return pa.Array.from_buffers(type_, count, [_zeros(count, 1), _zeros(count, bits)], count)
+        return pa.Array.from_buffers(type_, count, buffers, count)
     except (MemoryError, OverflowError, ValueError, pa.ArrowException) as error:
         raise CorruptFileError(f"an array claims to hold {count} nulls") from error
 

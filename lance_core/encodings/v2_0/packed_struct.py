@@ -12,7 +12,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, PackedStruct
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.gather import fixed_ranges, fixed_take
-from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
+from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan, has_fixed_width
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
@@ -90,25 +90,36 @@ def encode_packed_struct(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     """`ArrayEncoder` of ``packed_struct``. Neither the struct nor a member may have nulls."""
     if array.null_count or array.type.num_fields == 0:
         raise UnsupportedFeatureError("a packed struct that is null or empty cannot be stored")
+    rows = len(array)
     messages, columns = [], []
     for i in range(array.type.num_fields):
-        inner = EncodeScope(scope.registry)
-        messages.append(inner.encode("nullable", array.field(i)))
-        member = array.type.field(i)
+        inner, member = EncodeScope(scope.registry), array.type.field(i)
+        values = array.field(i) if rows else _zeros(member.type, 1)
+        messages.append(inner.encode("nullable", values))
         if len(inner.buffers) != 1 or _is_bits(member.type):
             raise UnsupportedFeatureError(
                 f"member {member.name!r} of a packed struct must be of fixed width, whole bytes "
                 "and without nulls"
             )
         columns.append(inner.buffers[0])
-    rows = len(array)
-    layout = _layout([buffer.size // rows for buffer in columns] if rows else [0] * len(columns))
+    layout = _layout([buffer.size // max(rows, 1) for buffer in columns])
     table = np.empty(rows, layout)
-    for name, buffer in zip(layout.names or (), columns, strict=True):
-        if rows:
+    if rows:
+        for name, buffer in zip(layout.names or (), columns, strict=True):
             table[name] = np.frombuffer(buffer, layout[name])
     packed = PackedStruct(inner=messages, buffer=scope.add(pa.py_buffer(table)))
     return ArrayEncoding(packed_struct=packed)
+
+
+def _zeros(type_: pa.DataType, count: int) -> pa.Array:
+    """Valid values for a description of what a struct without rows consists of."""
+    if pa.types.is_fixed_size_list(type_):
+        items = _zeros(type_.value_type, count * type_.list_size)
+        return pa.Array.from_buffers(type_, count, [None], 0, 0, [items])
+    if not has_fixed_width(type_):
+        raise UnsupportedFeatureError(f"a packed struct cannot have a member of type {type_}")
+    size = (type_.bit_width * count + 7) // 8
+    return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(bytes(size))], 0)
 
 
 def _is_bits(type_: pa.DataType) -> bool:

@@ -1,0 +1,191 @@
+"""The contract of encodings of arrays (2.0 files), as tests to inherit.
+
+::
+
+    class TestDeltaEncoding(EncodingTests):
+        spec = lance_core_delta.SPEC
+
+        def samples(self):
+            return {"few": pa.array([1, 2, 4]), "with nulls": pa.array([1, None])}
+
+An encoding has to give back what it was given: as a whole, in ranges and for single rows, from
+buffers that lie anywhere. What is damaged ends in a `LanceError` or in arrays that are sound.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings import v2_0
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
+from lance_core.errors import LanceError
+from lance_core.testing.mutants import mutants, mutate_message
+from lance_core.testing.stored_array import StoredArray
+
+MUTANTS = 300
+"""Damaged copies of each sample, half of the buffers, half of the description."""
+
+_NEVER, _ALWAYS = 0, 1 << 40
+
+
+class EncodingTests:
+    """Everything that an encoding of arrays must hold. Subclass it and set ``spec``.
+
+    ``samples`` gives the arrays to store, by name; each must be one that the encoding can hold.
+    An encoding that is only read has no encoder: override ``stored`` then.
+    """
+
+    spec: EncodingSpec
+
+    def samples(self) -> Mapping[str, pa.Array]:
+        raise NotImplementedError("provide `samples`")
+
+    def stored(self, array: pa.Array) -> StoredArray:
+        """``array`` as the encoding stores it."""
+        assert self.spec.encoder is not None, "provide `stored` for an encoding without encoder"
+        return StoredArray.encode(array, self.spec.encoder, self.registry())
+
+    def registry(self) -> EncodingRegistry:
+        """The encoding among the built-in ones."""
+        others = [("built-in", one) for one in v2_0.specs() if one.key != self.spec.key]
+        return EncodingRegistry([*others, ("tested", self.spec)])
+
+    def test_the_descriptor_is_complete(self) -> None:
+        assert self.spec.key
+        assert self.spec.family is EncodingFamily.ARRAY
+        assert self.registry().find(self.spec.key) is self.spec
+
+    def test_an_array_comes_back_as_it_was(self) -> None:
+        for name, array in self.samples().items():
+            if len(array):
+                self._check(name, array, self.stored(array), RowRange(0, len(array)))
+
+    def test_an_array_without_rows_can_be_stored(self) -> None:
+        for array in self.samples().values():
+            assert self.stored(array.slice(0, 0)).num_values == 0
+
+    def test_ranges_of_rows_come_back(self) -> None:
+        for name, array in self.samples().items():
+            stored = self.stored(array)
+            for rows in _ranges(len(array)):
+                self._check(name, array, stored, rows)
+
+    def test_single_rows_come_back(self) -> None:
+        for name, array in self.samples().items():
+            stored = self.stored(array)
+            for rows in _indices(len(array)):
+                self._check(name, array, stored, rows)
+
+    def test_a_slice_is_stored_without_what_is_around_it(self) -> None:
+        for name, array in self.samples().items():
+            for start, stop in ((1, len(array)), (3, len(array) - 1), (9, len(array) - 2)):
+                part = array.slice(start, max(0, stop - start))
+                if len(part):
+                    self._check(name, part, self.stored(part), RowRange(0, len(part)))
+
+    def test_decoding_twice_gives_the_same(self) -> None:
+        for name, array in self.samples().items():
+            if len(array):
+                rows = RowRange(len(array) // 2, len(array))
+                got = self.stored(array).decode(rows, self.registry(), again=True)
+                _assert_same(name, got, _picked(array, rows))
+
+    def test_buffers_may_lie_anywhere_in_a_file(self) -> None:
+        for name, array in self.samples().items():
+            if not len(array):
+                continue
+            stored = self.stored(array)
+            for shift in (1, 3, 8):
+                moved = StoredArray(
+                    b"x" * shift + stored.data,
+                    tuple(type(r)(r.start + shift, r.stop + shift) for r in stored.buffers),
+                    stored.encoding,
+                    stored.type,
+                    stored.num_values,
+                )
+                self._check(name, array, moved, RowRange(0, len(array)))
+
+    def test_damaged_buffers_do_no_worse_than_an_error(self) -> None:
+        for name, array in self.samples().items():
+            stored = self.stored(array)
+            if not stored.data or not len(array):
+                continue
+            for mutant in mutants(stored.data, MUTANTS // 2, seed=len(array)):
+                self._read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data))
+
+    def test_a_damaged_description_does_no_worse_than_an_error(self) -> None:
+        chance = random.Random(17)  # noqa: S311 (no secret)
+        for name, array in self.samples().items():
+            stored = self.stored(array)
+            if not len(array):
+                continue
+            for _ in range(MUTANTS // 2):
+                encoding = ArrayEncoding.FromString(stored.encoding.SerializeToString())
+                kind = mutate_message(encoding, chance)
+                self._read_damaged(f"{name}, {kind}", stored.with_encoding(encoding))
+
+    def test_fewer_bytes_than_values_need_are_an_error(self) -> None:
+        for array in self.samples().values():
+            stored = self.stored(array)
+            for number, place in enumerate(stored.buffers):
+                if place.length == 0 or not len(array):
+                    continue
+                cut = list(stored.buffers)
+                cut[number] = type(place)(place.start, place.start + place.length // 2)
+                short = StoredArray(
+                    stored.data, tuple(cut), stored.encoding, stored.type, stored.num_values
+                )
+                with pytest.raises(LanceError):
+                    short.decode(RowRange(0, len(array)), self.registry())
+
+    def _check(self, name: str, array: pa.Array, stored: StoredArray, rows: Rows) -> None:
+        for gap in (_ALWAYS, _NEVER):
+            got = stored.decode(rows, self.registry(), gap)
+            _assert_same(f"{name}, {rows}", got, _picked(array, rows))
+
+    def _read_damaged(self, what: str, stored: StoredArray) -> None:
+        count = stored.num_values
+        several = RowIndices(np.arange(0, count, 2))
+        for rows in (RowRange(0, count), RowRange(count // 2, count), several):
+            try:
+                array = stored.decode(rows, self.registry())
+                # Whether a decimal has as many digits as its type allows is not looked at.
+                array.validate(full=not pa.types.is_decimal(array.type))
+                assert len(array) == len(rows), what
+            except LanceError:
+                pass
+            except Exception as error:
+                raise AssertionError(f"{what}: {error!r}") from error
+
+
+def _ranges(count: int) -> list[RowRange]:
+    edges = sorted({0, 1, 3, 8, count // 3, count // 2, count - 1, count} & set(range(count + 1)))
+    return [RowRange(a, b) for a in edges for b in edges if a < b]
+
+
+def _indices(count: int) -> list[RowIndices]:
+    chance = np.random.default_rng(5)
+    picked = [np.arange(0, count, 2), np.arange(1, count, 5), np.arange(count)]
+    picked += [np.flatnonzero(chance.random(count) < share) for share in (0.1, 0.5)]
+    return [RowIndices(values.astype(np.int64)) for values in picked if len(values)]
+
+
+def _picked(array: pa.Array, rows: Rows) -> pa.Array:
+    if isinstance(rows, RowRange):
+        return array.slice(rows.start, len(rows))
+    return array.take(pa.array(rows.values))
+
+
+def _assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
+    got.validate(full=True)
+    assert got.type == wanted.type, f"{name}: {got.type} instead of {wanted.type}"
+    if pa.types.is_dictionary(got.type):  # which items there are does not matter
+        got, wanted = (array.cast(array.type.value_type) for array in (got, wanted))
+    assert got.equals(wanted), f"{name}: {got} instead of {wanted}"

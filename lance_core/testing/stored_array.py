@@ -1,0 +1,94 @@
+"""One encoded array in a piece of memory that stands for a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.array import ArrayEncoder, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion
+from lance_core.store.base import ByteRange
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """``data`` is the file, ``buffers`` are those of the page, which holds just this array."""
+
+    data: bytes
+    buffers: tuple[ByteRange, ...]
+    encoding: ArrayEncoding
+    type: pa.DataType
+    num_values: int
+
+    @classmethod
+    def encode(
+        cls, array: pa.Array, encoder: ArrayEncoder, registry: EncodingRegistry
+    ) -> StoredArray:
+        """``array`` as ``encoder`` stores it."""
+        scope = EncodeScope(registry)
+        encoding = encoder(array, scope)
+        return cls.of(scope.buffers, encoding, array.type, len(array))
+
+    @classmethod
+    def of(
+        cls,
+        buffers: Sequence[pa.Buffer | bytes],
+        encoding: ArrayEncoding,
+        type_: pa.DataType,
+        num_values: int,
+    ) -> StoredArray:
+        """An array from its buffers, which are laid out as in a file."""
+        data, ranges = b"", []
+        for buffer in buffers:
+            content = bytes(buffer)
+            ranges.append(ByteRange(len(data), len(data) + len(content)))
+            data += content
+            data += b"H" * (-len(data) % ALIGNMENT)
+        return cls(data, tuple(ranges), encoding, type_, num_values)
+
+    def content(self, number: int) -> bytes:
+        """The bytes of a buffer."""
+        place = self.buffers[number]
+        return self.data[place.start : place.stop]
+
+    def with_data(self, data: bytes) -> StoredArray:
+        """The same array in a file of other bytes."""
+        return replace(self, data=data)
+
+    def with_encoding(self, encoding: ArrayEncoding) -> StoredArray:
+        """The same bytes under another description."""
+        return replace(self, encoding=encoding)
+
+    def decode(
+        self, rows: Rows, registry: EncodingRegistry, gap: int = 1 << 40, again: bool = False
+    ) -> pa.Array:
+        """The rows, decoded; ``again``: for the second time by the same plan.
+
+        Raises `AssertionError` if a range is asked for that the file does not have.
+        """
+        scope = PlanScope(registry, self.buffers, (), self.type, self.num_values, len(self.data))
+        context = DecodeContext(gap, len(self.data), FileVersion.V2_0, registry)
+        plan = plan_array(self.encoding, scope)
+        if again:
+            self._drive(plan.decode(rows, context))
+        arrays = self._drive(plan.decode(rows, context))
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def _drive(self, decoding: Decoding[list[pa.Array]]) -> list[pa.Array]:
+        whole = pa.py_buffer(self.data)
+        try:
+            ranges = next(decoding)
+            while True:
+                for start, stop in ranges:
+                    assert 0 <= start <= stop <= len(self.data), (start, stop, len(self.data))
+                ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
+        except StopIteration as done:
+            arrays: list[pa.Array] = done.value
+            return arrays
