@@ -145,8 +145,8 @@ class Snapshot:
 
     @property
     def storage_version(self) -> FileVersion:
-        """File version of the table's data files."""
-        return FileVersion(self.manifest.storage_version)
+        """File version of the table's data files; `CorruptFileError` for an unknown one."""
+        return FileVersion.from_manifest(self.manifest.storage_version)
 
     def live_rows(self, fragment: Fragment) -> int:
         """Rows of ``fragment`` that are not deleted."""

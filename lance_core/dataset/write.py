@@ -22,6 +22,7 @@ from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
     LanceError,
+    RetryableCommitConflictError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
@@ -100,9 +101,13 @@ def write(
 def _committed(job: _Job, fragments: list[Fragment]) -> Snapshot:
     try:
         return commit(job.root, job.base, job.transaction(fragments), job.commit_options)
-    except DatasetExistsError:
-        if job.mode != APPEND:
+    except DatasetExistsError as error:
+        if job.mode == CREATE:
             raise
+        if job.mode == OVERWRITE:
+            raise RetryableCommitConflictError(
+                "commit conflict: another writer made the table in the meantime; write again"
+            ) from error
     # Another writer made the table in the meantime: the rows belong behind those of its own.
     late = job.on(opening.open_version(job.root))
     return commit(late.root, late.base, late.transaction(fragments), late.commit_options)
