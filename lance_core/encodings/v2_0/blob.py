@@ -44,7 +44,10 @@ class BlobPlan(FieldPlan):
         """See `FieldPlan`."""
         arrays = yield from self.descriptions.decode(rows, context)
         whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-        positions, sizes = (whole.field(i).to_numpy() for i in range(2))
+        members = [whole.field(i) for i in range(2)]
+        if any(member.null_count for member in (whole, *members)):
+            raise CorruptFileError("where a blob lies is null", field=self.descriptions.path)
+        positions, sizes = (member.to_numpy() for member in members)
         valid = ~((positions == 1) & (sizes == 0))
         starts, stops, order = self._spans(positions, sizes, context.file_size)
         ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
