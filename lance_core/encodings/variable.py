@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,23 @@ def taken_arrays(
     nulls = 0 if valid is None else -1
     buffers = [_bitmap(valid), offset_buffer, data]
     return [pa.Array.from_buffers(type_, len(taken), buffers, nulls)]
+
+
+def single_value(
+    type_: pa.DataType, data: pa.Buffer, is_null: bool, validate_utf8: bool
+) -> pa.Array:
+    """An array of one value with the bytes ``data``; raises as `variable_arrays` does."""
+    large = offset_dtype(type_) is np.int64
+    if not large and data.size > MAX_OFFSET:
+        raise UnsupportedFeatureError(f"a value of 2 GiB or more does not fit into {type_}")
+    if validate_utf8 and is_text(type_):
+        try:
+            str(data, "utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptFileError("a string is not UTF-8") from error
+    offsets = pa.py_buffer(struct.pack("<qq" if large else "<ii", 0, data.size))
+    bitmap = pa.py_buffer(b"\0") if is_null else None
+    return pa.Array.from_buffers(type_, 1, [bitmap, offsets, data], int(is_null))
 
 
 def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:

@@ -22,6 +22,7 @@ from lance_core.encodings.variable import (
     Spans,
     is_variable,
     offset_dtype,
+    single_value,
     taken_arrays,
     variable_arrays,
 )
@@ -46,11 +47,29 @@ class BinaryPlan(ArrayPlan):
         """See `ArrayPlan`."""
         if not isinstance(rows, RowRange):
             return (yield from self._take(rows.values, context))
-        if len(rows) == self.num_values and self.ends.start is not None:
-            spans, data = yield from self._read_all(self.ends.start)
+        start = self.ends.start
+        if start is not None and rows.stop - rows.start == 1 and not self.scheme:
+            return (yield from self._read_one(start, rows.start, context))
+        if start is not None and len(rows) == self.num_values:
+            spans, data = yield from self._read_all(start)
         else:
             spans, data = yield from self._read(rows, context)
         return variable_arrays(self.type, spans, data, context.validate_utf8)
+
+    def _read_one(self, start: int, row: int, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """A single value, without numpy: the same as `_read` in a fraction of its time."""
+        first = start + 8 * max(0, row - 1)
+        (ends,) = yield [ByteRange(first, start + 8 * (row + 1))]
+        stored = int.from_bytes(ends.slice(ends.size - 8), "little")
+        stop, is_null = self.ends.real_end(stored, self.place.length)
+        begin = 0
+        if row:
+            stored = int.from_bytes(ends.slice(0, 8), "little")
+            begin, _ = self.ends.real_end(stored, self.place.length)
+        if begin > stop:
+            raise not_ascending()
+        (data,) = yield [ByteRange(self.place.start + begin, self.place.start + stop)]
+        return [single_value(self.type, data, is_null, context.validate_utf8)]
 
     def _read_all(self, start: int) -> Decoding[tuple[Spans, pa.Buffer]]:
         """All values; ends and bytes are asked for at once."""

@@ -87,11 +87,20 @@ class Ends:
         peak = int(stored.max())
         if peak >= self.adjustment:
             valid = stored < self.adjustment
-            stored = np.where(valid, stored, stored - np.uint64(self.adjustment))
+            without = stored - np.uint64(self.adjustment)  # wraps around to more where valid
+            stored = np.minimum(stored, without, out=without)
             peak = int(stored.max())
         if peak > size:
             raise CorruptFileError(f"a value ends at {peak} of {size}")
         return stored.view(np.int64), valid
+
+    def real_end(self, stored: int, size: int) -> tuple[int, bool]:
+        """What `real` does, for one end: the real end and whether the value is null."""
+        is_null = stored >= self.adjustment
+        end = stored - self.adjustment if is_null else stored
+        if end > size:
+            raise CorruptFileError(f"a value ends at {end} of {size}")
+        return end, is_null
 
     def real_spans(self, picked: UInt64Array, from_first: bool, size: int) -> Picked:
         """What `pick` returned, as starts and stops; ``from_first``: position 0 is among them."""
