@@ -45,13 +45,14 @@ class Disk:
     """The real file system. Whoever wants to know or change what happens passes a subclass.
 
     Paths are absolute. Every method raises `OSError` and nothing else. ``exclusive_moves``: how a
-    name is taken exclusively on each device, as `lance_core.store.local.exclusive` found out.
+    name is taken exclusively on each device, by number, and in each folder, by path, as
+    `lance_core.store.local.exclusive` found out.
     """
 
     __slots__ = ("exclusive_moves",)
 
     def __init__(self) -> None:
-        self.exclusive_moves: dict[int, Callable[[Disk, str, str], None]] = {}
+        self.exclusive_moves: dict[int | str, Callable[[Disk, str, str], None]] = {}
 
     def create(self, path: str) -> int:
         """A descriptor for writing a new file; `FileExistsError` if anything is at ``path``."""
@@ -60,6 +61,9 @@ class Disk:
     def write(self, descriptor: int, views: Sequence[memoryview]) -> None:
         """Write all bytes of ``views``, straight from where they are."""
         pending = list(views)
+        if len(pending) == 1:
+            rest = pending[0][os.write(descriptor, pending[0]) :]
+            pending = [rest] if rest.nbytes else []
         while pending:
             written = os.writev(descriptor, pending[:_MAX_VIEWS])
             done = 0

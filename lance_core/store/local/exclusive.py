@@ -34,6 +34,8 @@ _CANNOT = {
 }
 """What a file system answers that lacks an operation."""
 
+_MAX_KNOWN = 4096
+
 
 def move_by_link(disk: Disk, source: str, target: str) -> None:
     """By a second name, then removing the first."""
@@ -57,16 +59,23 @@ def move(disk: Disk, source: str, target: str) -> None:
     means at all, and `OSError` for everything else that goes wrong.
     """
     folder = folder_of(target)
-    device = os.stat(folder).st_dev
-    chosen = disk.exclusive_moves.get(device)
-    if chosen is None:
-        chosen = disk.exclusive_moves[device] = _first_that_works(disk, folder)
+    chosen = disk.exclusive_moves.get(folder) or _choose(disk, folder)
     try:
         chosen(disk, source, target)
     except OSError as error:
         if error.errno in _CANNOT:
-            disk.exclusive_moves.pop(device, None)  # another file system may have got its number
+            disk.exclusive_moves.clear()  # another file system may have got the number of one
         raise
+
+
+def _choose(disk: Disk, folder: str) -> Move:
+    """The means for ``folder``, which are those of its device; remembered for both."""
+    device = os.stat(folder).st_dev
+    chosen = disk.exclusive_moves.get(device) or _first_that_works(disk, folder)
+    if len(disk.exclusive_moves) >= _MAX_KNOWN:
+        disk.exclusive_moves.clear()
+    disk.exclusive_moves[device] = disk.exclusive_moves[folder] = chosen
+    return chosen
 
 
 class Traces(enum.Enum):

@@ -122,8 +122,9 @@ class OpenFiles:
 
     def forget(self, path: str) -> None:
         """Let go of what is kept of the file at ``path``."""
-        with self._lock:
-            self._contents.pop(path, None)
+        if path in self._contents:
+            with self._lock:
+                self._contents.pop(path, None)
 
     def _open(self, path: str) -> pa.Buffer | None:
         full_path = self._root.file(path)

@@ -200,6 +200,20 @@ def test_a_forked_child_leaves_its_parents_writer_alone(store: LocalStore) -> No
     assert bytes(store.get("x")) == b"1"
 
 
+@pytest.mark.parametrize("pieces", [[b"0123456789"], [b"01234", b"", b"56789"], [b""], []])
+def test_a_write_goes_on_where_the_system_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]
+) -> None:
+    write, writev = os.write, os.writev
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:3]))
+    monkeypatch.setattr(os, "writev", lambda file, data: writev(file, [b"".join(data)[:3]]))
+    disk = Disk()
+    descriptor = disk.create(f"{tmp_path}/x")
+    disk.write(descriptor, [memoryview(piece) for piece in pieces])
+    os.close(descriptor)
+    assert (tmp_path / "x").read_bytes() == b"".join(pieces)
+
+
 def test_one_write_takes_thousands_of_pieces_in_any_portions() -> None:
     pieces = [memoryview(bytes([n % 256]) * (n % 5)) for n in range(5000)]
     read, write = os.pipe()
