@@ -54,7 +54,7 @@ def read_fields(
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
     homes = _field_homes(fragment)
     expected = snapshot.physical_rows(fragment)
-    places = [_place(field, homes) for field in fields]
+    places = [_place(field, homes, fragment) for field in fields]
     columns: dict[int, pa.ChunkedArray] = {}
     for number in sorted({place for place in places if place is not None and place >= 0}):
         mine = [i for i, place in enumerate(places) if place == number]
@@ -92,10 +92,17 @@ def leaf_ids(field: Field) -> Iterator[int]:
             yield from leaf_ids(child)
 
 
-def _place(field: Field, homes: dict[int, int]) -> int | None:
+def _place(field: Field, homes: dict[int, int], fragment: Fragment) -> int | None:
     """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
     found = {homes.get(leaf) for leaf in leaf_ids(field)}
-    return found.pop() if len(found) == 1 else _SPLIT
+    if len(found) > 1:
+        return _SPLIT
+    (place,) = found
+    if place is None or not field.is_struct:
+        return place
+    structs = {part.id for part in field.walk() if part.is_struct}
+    # Members may be in a file without the struct that they are of.
+    return place if structs.issubset(fragment.files[place].fields) else _SPLIT
 
 
 def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int) -> None:
