@@ -19,7 +19,7 @@ from lance_core.encodings.variable import offset_dtype
 from lance_core.errors import CorruptFileError
 
 _MOST_SEQUENCES = 1 << 15
-_SEQUENCE_BYTES = 1 << 20
+_SEQUENCE_BYTES = 64
 _ROWS_PER_SEQUENCE = 4
 
 
@@ -61,13 +61,12 @@ class Lookup:
     def _sequence_length(self, rows: int) -> int:
         """How many neighbouring indices are worth to be made one."""
         many, count, base = 1, len(self.items), max(2, len(self.items))
-        size = int(self.lengths.sum(dtype=np.int64))
+        average = int(self.lengths.sum(dtype=np.int64)) / base
         while (
             count * base <= _MOST_SEQUENCES
             and count * base * _ROWS_PER_SEQUENCE <= rows
-            and size * base * (many + 1) <= _SEQUENCE_BYTES * many
+            and average * (many + 1) <= _SEQUENCE_BYTES
         ):
-            size = size * base * (many + 1) // many
             many, count = many + 1, count * base
         return many
 

@@ -1,0 +1,112 @@
+"""The columns of one field in a piece of memory that stands for a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lance_core.encodings.decoding import DecodeContext, Rows
+from lance_core.encodings.page import Column, EncodedPage, Page
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.structural import (
+    EncodeContext,
+    decode_field,
+    field_encoder,
+    parse_column_encoding,
+    parse_page_encoding,
+)
+from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
+from lance_core.schema import Field
+from lance_core.store.base import ByteRange
+
+ALIGNMENT = 64
+
+
+@dataclass(slots=True)
+class StoredField:
+    """``data`` is the file; ``pages`` are as the encoder gave them, in this order."""
+
+    field: Field
+    version: FileVersion
+    registry: EncodingRegistry
+    data: bytes
+    columns: list[Column]
+    pages: list[EncodedPage]
+    asked: int = 0
+    """How often `read` asked for ranges, the last time."""
+
+    @classmethod
+    def write(
+        cls,
+        field: Field,
+        arrays: Iterable[pa.Array],
+        registry: EncodingRegistry,
+        version: FileVersion = FileVersion.V2_0,
+        **limits: int,
+    ) -> StoredField:
+        """Encode ``arrays`` one after the other; ``limits`` are those of `EncodeContext`."""
+        data = bytearray()
+
+        def write_buffer(buffer: pa.Buffer) -> int:
+            start = len(data)
+            data.extend(bytes(buffer))
+            data.extend(b"H" * (-len(data) % ALIGNMENT))
+            return start
+
+        encoder = field_encoder(field, EncodeContext(version, registry, write_buffer, **limits))
+        pages: list[EncodedPage] = []
+        stored: list[list[Page]] = [[] for _ in range(encoder.num_columns)]
+
+        def take(some: Iterable[EncodedPage]) -> None:
+            for page in some:
+                places = [(write_buffer(buffer), buffer.size) for buffer in page.buffers]
+                ranges = tuple(ByteRange(start, start + size) for start, size in places)
+                url = page.type_url or version.page_encoding_url
+                encoding = parse_page_encoding(version, url, page.encoding)
+                stored[page.column].append(Page(ranges, page.num_rows, encoding))
+                pages.append(page)
+
+        for array in arrays:
+            take(encoder.write(array))
+        take(encoder.flush())
+        encodings = [
+            parse_column_encoding(COLUMN_ENCODING_URL, e) for e in encoder.column_encodings()
+        ]
+        columns = [
+            Column(tuple(own), (), encoding)
+            for own, encoding in zip(stored, encodings, strict=True)
+        ]
+        return cls(field, version, registry, bytes(data), columns, pages)
+
+    def pages_of(self, column: int) -> list[EncodedPage]:
+        """The pages of one column."""
+        return [page for page in self.pages if page.column == column]
+
+    def read(self, rows: Rows, gap: int = 1 << 40, only: Field | None = None) -> list[pa.Array]:
+        """The rows, decoded; ``only``: of the field pruned to this.
+
+        Raises `AssertionError` if a range is asked for that the file does not have.
+        """
+        context = DecodeContext(gap, len(self.data), self.version, self.registry)
+        fields = self._with_columns(self.field)
+        column_of = {field.id: number for number, field in enumerate(fields)}
+        wanted = only or self.field
+        decoding = decode_field(wanted, column_of, self.columns, rows, context)
+        whole = pa.py_buffer(self.data)
+        self.asked = 0
+        try:
+            ranges = next(decoding)
+            while True:
+                self.asked += 1
+                for start, stop in ranges:
+                    assert 0 <= start <= stop <= len(self.data), (start, stop, len(self.data))
+                ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
+        except StopIteration as done:
+            arrays: list[pa.Array] = done.value
+            return arrays
+
+    def _with_columns(self, field: Field) -> Sequence[Field]:
+        below = () if field.is_packed_struct or field.is_blob else field.children
+        return [field, *(one for child in below for one in self._with_columns(child))]

@@ -1,0 +1,84 @@
+"""Single values out of buffers: what is close is read together, all that is wanted comes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.gather import (
+    bit_ranges,
+    bit_take,
+    fixed_ranges,
+    fixed_take,
+    span_ranges,
+    span_take,
+)
+from lance_core.store.base import ByteRange
+
+DATA = np.random.default_rng(3).integers(0, 256, 4000).astype(np.uint8)
+FILE = pa.py_buffer(DATA)
+GAPS = [0, 1, 7, 100, 1 << 40]
+
+
+def fetch(ranges: list[ByteRange]) -> list[pa.Buffer]:
+    return [FILE.slice(r.start, r.length) for r in ranges]
+
+
+def positions(count: int, limit: int) -> Int64Array:
+    chosen = np.random.default_rng(count).choice(limit, count, replace=False)
+    return np.sort(chosen).astype(np.int64)
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 16, 37])
+def test_values_of_fixed_width_are_picked(width: int, gap: int) -> None:
+    base, limit = 11, (4000 - 11) // width
+    for count in (1, 2, min(40, limit), limit):
+        wanted = positions(count, limit)
+        ranges, cuts = fixed_ranges(base, width, wanted, gap)
+        taken = fixed_take(fetch(ranges), cuts, wanted, width).tobytes()
+        rows = DATA[base : base + limit * width].reshape(limit, width)
+        assert taken == rows[wanted].tobytes()
+
+
+def test_a_range_for_each_group_of_close_values() -> None:
+    wanted = np.array([0, 1, 3, 10, 11, 40])
+    ranges, cuts = fixed_ranges(100, 4, wanted, gap=4)
+    assert ranges == [ByteRange(100, 116), ByteRange(140, 148), ByteRange(260, 264)]
+    assert cuts.edges == [0, 3, 5, 6]
+    assert cuts.firsts == [0, 10, 40]
+    ranges, _ = fixed_ranges(100, 4, wanted, gap=1000)
+    assert ranges == [ByteRange(100, 264)]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_bits_are_picked(gap: int) -> None:
+    bits = np.unpackbits(DATA[5:], bitorder="little")
+    for count in (1, 9, 300):
+        wanted = positions(count, 20000)
+        ranges, cuts = bit_ranges(5, wanted, gap)
+        bitmap = bit_take(fetch(ranges), cuts, wanted)
+        got = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")[:count]
+        assert (got == bits[wanted]).all()
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("gap", GAPS)
+def test_spans_of_bytes_are_picked(gap: int, large: bool) -> None:
+    edges = positions(120, 3000)
+    starts, stops = edges[::2].copy(), edges[1::2].copy()
+    stops[::5] = starts[::5]  # some are empty
+    ranges, cuts = span_ranges(700, starts, stops, gap)
+    taken = span_take(fetch(ranges), cuts, starts, stops, large)
+    assert taken.type == (pa.large_binary() if large else pa.binary())
+    assert taken.to_pylist() == [
+        DATA[700 + a : 700 + b].tobytes() for a, b in zip(starts, stops, strict=True)
+    ]
+
+
+def test_adjacent_spans_are_read_together() -> None:
+    starts, stops = np.array([0, 10, 10, 25]), np.array([10, 10, 20, 30])
+    ranges, _ = span_ranges(0, starts, stops, gap=0)
+    assert ranges == [ByteRange(0, 20), ByteRange(25, 30)]
