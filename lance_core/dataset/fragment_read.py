@@ -14,7 +14,7 @@ import pyarrow as pa
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowIndices, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, wrap_chunks
 from lance_core.table.data_file import DataFile
@@ -35,6 +35,8 @@ def read_rows(
     """
     columns = read_fields(snapshot, fragment, fields, rows)
     arrow = [field.to_arrow() for field in fields]
+    if meta and not fields:
+        check_some_count(snapshot, fragment)
     for name in meta:
         values = meta_column(snapshot, fragment, name, rows)
         columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
@@ -56,7 +58,10 @@ def read_fields(
     expected = snapshot.physical_rows(fragment)
     places = [_place(field, homes, fragment) for field in fields]
     columns: dict[int, pa.ChunkedArray] = {}
-    for number in sorted({place for place in places if place is not None and place >= 0}):
+    used = sorted({place for place in places if place is not None and place >= 0})
+    if not used:
+        check_some_count(snapshot, fragment)
+    for number in used:
         mine = [i for i, place in enumerate(places) if place == number]
         file = fragment.files[number]
         check_count(snapshot, fragment, file, expected)
@@ -116,6 +121,12 @@ def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected
         )
 
 
+def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
+    """`check_count` for a read that opens no file by itself: it would believe any number."""
+    if fragment.files:
+        check_count(snapshot, fragment, fragment.files[0], snapshot.physical_rows(fragment))
+
+
 def _read_file(
     snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
 ) -> list[pa.ChunkedArray]:
@@ -165,16 +176,3 @@ def physical_offsets(rows: Rows) -> npt.NDArray[np.uint64]:
     if isinstance(rows, RowIndices):
         return rows.values.astype(np.uint64)
     return np.arange(rows.start, rows.stop, dtype=np.uint64)
-
-
-def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
-    """``rows`` without the deleted ones."""
-    deleted = snapshot.deleted_offsets(fragment)
-    if deleted is None or len(deleted) == 0:
-        return rows
-    first, last = np.searchsorted(deleted, [rows.start, rows.stop])
-    if first == last:
-        return rows
-    keep = np.ones(len(rows), bool)
-    keep[deleted[first:last] - rows.start] = False
-    return RowIndices(np.flatnonzero(keep) + rows.start)

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
-from lance_core.dataset.fragment_read import live, read_rows
+from lance_core.dataset.fragment_read import read_rows
+from lance_core.dataset.live_rows import count_live, live, offsets_of
 from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
@@ -163,25 +164,25 @@ def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
     skip, left = plan.offset, plan.limit
     spans = []
     for span in plan.spans:
-        rows = live(snapshot, span.fragment, RowRange(span.start, span.stop))
-        if skip >= len(rows):
-            skip -= len(rows)
+        rows = count_live(snapshot, span.fragment, RowRange(span.start, span.stop))
+        if skip >= rows:
+            skip -= rows
             continue
         if left == 0:
             break
-        stop = len(rows) if left is None else min(len(rows), skip + left)
-        spans.append(_cut(span, rows, skip, stop))
+        stop = rows if left is None else min(rows, skip + left)
+        spans.append(_cut(snapshot, span, skip, stop))
         left = None if left is None else left - (stop - skip)
         skip = 0
     return replace(plan, spans=tuple(spans), offset=0)
 
 
-def _cut(span: Span, rows: Rows, first: int, stop: int) -> Span:
+def _cut(snapshot: Snapshot, span: Span, first: int, stop: int) -> Span:
     """The part of ``span`` from its live row ``first`` to before its live row ``stop``."""
-    if isinstance(rows, RowIndices):
-        values = rows.values
-        return Span(span.fragment, int(values[first]), int(values[stop - 1]) + 1)
-    return Span(span.fragment, rows.start + first, rows.start + stop)
+    before = count_live(snapshot, span.fragment, RowRange(0, span.start))
+    ends = np.array([before + first, before + stop - 1])
+    start, last = offsets_of(snapshot, span.fragment, ends).tolist()
+    return Span(span.fragment, start, last + 1)
 
 
 class _Window:

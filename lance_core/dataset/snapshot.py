@@ -33,6 +33,9 @@ from lance_core.table.manifest_file import ManifestFile
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+MAX_FRAGMENT_ROWS = 1 << 32
+"""A row address has 32 bits for the offset in a fragment."""
+
 MAX_OPEN_FILES = 1024
 """Data files whose footers and page tables stay parsed, per opened table."""
 
@@ -156,12 +159,20 @@ class Snapshot:
         return self.physical_rows(fragment) - (0 if deleted is None else len(deleted))
 
     def physical_rows(self, fragment: Fragment) -> int:
-        """Rows stored in ``fragment``, deleted ones included (old tables do not record it)."""
-        if fragment.physical_rows is not None:
-            return fragment.physical_rows
-        if not fragment.files:
-            return 0
-        return self.root.reader(fragment.files[0]).num_rows
+        """Rows stored in ``fragment``, deleted ones included (old tables do not record it).
+
+        Raises `CorruptFileError` for more rows than have addresses.
+        """
+        rows = fragment.physical_rows
+        if rows is None:
+            rows = self.root.reader(fragment.files[0]).num_rows if fragment.files else 0
+        if rows > MAX_FRAGMENT_ROWS:
+            raise CorruptFileError(
+                f"fragment {fragment.id} has {rows} rows",
+                self.location.path,
+                field="DataFragment.physical_rows",
+            )
+        return rows
 
     def deleted_offsets(self, fragment: Fragment) -> npt.NDArray[np.uint32] | None:
         """Sorted physical offsets of the fragment's deleted rows, None if there are none."""
@@ -183,6 +194,10 @@ class Snapshot:
     @cached_property
     def row_starts(self) -> npt.NDArray[np.int64]:
         """Position of each fragment's first live row in the table, and the total at the end."""
+        if self.num_rows >= 1 << 63:
+            raise CorruptFileError(
+                f"{self.num_rows} rows", self.location.path, field="Manifest.fragments"
+            )
         counts = self.manifest.fragments.counts
         if counts.num_rows is None:
             live = np.array([self.live_rows(fragment) for fragment in self.manifest.fragments])
@@ -196,7 +211,9 @@ class Snapshot:
     def num_rows(self) -> int:
         """Live rows of the table."""
         counted = self.manifest.num_rows
-        return int(self.row_starts[-1]) if counted is None else counted
+        if counted is not None:
+            return counted
+        return sum(self.live_rows(fragment) for fragment in self.manifest.fragments)
 
     @cached_property
     def fragment_positions(self) -> dict[int, int]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.fragment_read import read_rows
+from lance_core.dataset.live_rows import offsets_of
 from lance_core.dataset.projection import Projection
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
@@ -71,7 +72,7 @@ def take_in_fragment(
             f"row {wanted.max()} is out of range: fragment {fragment.id} has {count} rows"
         )
     rows, order = _distinct(wanted)
-    picks = [_Picks(fragment, _physical(snapshot, fragment, rows))] if len(rows) else []
+    picks = [_Picks(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
     return _gather(snapshot, picks, order, projection)
 
 
@@ -87,7 +88,7 @@ def _by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
     owners = np.searchsorted(starts, rows, side="right") - 1
     for place, part in _runs(owners, rows):
         fragment = snapshot.manifest.fragments[place]
-        yield _Picks(fragment, _physical(snapshot, fragment, part - starts[place]))
+        yield _Picks(fragment, offsets_of(snapshot, fragment, part - starts[place]))
 
 
 def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
@@ -97,18 +98,6 @@ def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Arra
     cuts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
     for part, first in zip(np.split(rows, cuts), [0, *cuts.tolist()], strict=True):
         yield int(owners[first]), part
-
-
-def _physical(snapshot: Snapshot, fragment: Fragment, rows: Int64Array) -> Int64Array:
-    """Physical offsets of a fragment's live rows: rows deleted before them are counted in.
-
-    The k-th deleted offset (from 0) lies before live row r exactly if offset - k <= r.
-    """
-    deleted = snapshot.deleted_offsets(fragment)
-    if deleted is None or len(deleted) == 0:
-        return rows
-    shifted = deleted.astype(np.int64) - np.arange(len(deleted))
-    return rows + np.searchsorted(shifted, rows, side="right")
 
 
 def _gather(
