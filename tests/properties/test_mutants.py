@@ -36,6 +36,7 @@ COUNT = 2000
 """Mutants of all files together."""
 
 SECONDS = 2.0
+"""Of the processor, for all that is done with one mutant."""
 MIB = 1 << 20
 MEMORY = 64 * MIB
 PATH = "x.lance"
@@ -283,13 +284,13 @@ def test_a_mutant_reads_as_valid_data_or_raises_an_error(name: str) -> None:
     outcomes: dict[str, int] = {}
     before = peak_memory()
     for mutant in mutants(data, COUNT // len(FILES), seed=len(name), extra=AWARE, hot=4000):
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             found = outcome(mutant, schema)
         except BaseException as error:
             raise AssertionError(f"{mutant.kind}: {error!r}") from error
         outcomes[found] = outcomes.get(found, 0) + 1
-        assert time.perf_counter() - start < SECONDS, mutant.kind
+        assert time.process_time() - start < SECONDS, mutant.kind
         assert peak_memory() - before < MEMORY, mutant.kind
     # The damage is neither trivial nor hopeless.
     assert min(outcomes.get(kind, 0) for kind in ("not opened", "errors", "read")) > COUNT // 100
