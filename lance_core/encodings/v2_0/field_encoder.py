@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.blob import encode_blobs
 from lance_core.encodings.v2_0.choose import check_type, encode_page
 from lance_core.encodings.v2_0.list_encoder import PendingLists
+from lance_core.encodings.v2_0.packed_struct import check_member
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.align import to_storage
 
@@ -140,7 +142,9 @@ class ListEncoder(ColumnsEncoder):
         for start in range(0, max(1, len(array)), step):
             part = array.slice(start, step)
             items = self._waiting.add(part, row + start)
-            yield from self._items.write(items, row + start)
+            for page in self._items.write(items, row + start):
+                # Items outnumber rows: a page far into them starts in one of these rows.
+                yield replace(page, priority=min(page.priority, row + start + len(part) - 1))
             if self._waiting.size > self._context.flush_bytes:
                 yield from self.flush()
 
@@ -257,7 +261,7 @@ def _encoder(field: Field, first: int, path: str, context: EncodeContext) -> Col
         return StructEncoder(first, members, path)
     if field.is_struct:
         for child in field.children:
-            check_type(child.storage_type, f"{path}.{child.name}")
+            check_member(child.storage_type, f"{path}.{child.name}")
     else:
         check_type(type_, path)
     return LeafEncoder(first, field.metadata, context)

@@ -178,7 +178,9 @@ def primitive_builder(type_: pa.DataType) -> Build:
 
 def encode_flat(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     """`ArrayEncoder` of ``flat``: the values of an array, whatever is valid."""
-    bits = bit_width(array.type)
+    if not has_fixed_width(array.type):
+        raise UnsupportedFeatureError(f"values of type {array.type} are of no fixed width")
+    bits = array.type.bit_width
     _, values = array.buffers()
     if values is None:
         values = pa.py_buffer(b"")

@@ -95,6 +95,10 @@ class ListPlan(FieldPlan):
             begin = int(ends[0]) if before else 0
             if int(ends[before]) < begin or (ends[1:] < ends[:-1]).any():
                 raise not_ascending()
+            if rows.stop == self.column.pages[number].num_rows and ends[-1] != page.num_items:
+                raise CorruptFileError(
+                    f"the last list ends at item {int(ends[-1])} of {page.num_items}"
+                )
         except CorruptFileError as error:
             raise placed(error, self.column.pages[number], self.path) from error
         first = page.first_item

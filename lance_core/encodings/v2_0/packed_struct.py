@@ -90,16 +90,17 @@ def encode_packed_struct(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     """`ArrayEncoder` of ``packed_struct``. Neither the struct nor a member may have nulls."""
     if array.null_count or array.type.num_fields == 0:
         raise UnsupportedFeatureError("a packed struct that is null or empty cannot be stored")
+    for member in array.type:
+        check_member(member.type, member.name)
     rows = len(array)
     messages, columns = [], []
     for i in range(array.type.num_fields):
         inner, member = EncodeScope(scope.registry), array.type.field(i)
         values = array.field(i) if rows else _zeros(member.type, 1)
         messages.append(inner.encode("nullable", values))
-        if len(inner.buffers) != 1 or _is_bits(member.type):
+        if len(inner.buffers) != 1:
             raise UnsupportedFeatureError(
-                f"member {member.name!r} of a packed struct must be of fixed width, whole bytes "
-                "and without nulls"
+                f"member {member.name!r} of a packed struct has nulls, which cannot be stored"
             )
         columns.append(inner.buffers[0])
     layout = _layout([buffer.size // max(rows, 1) for buffer in columns])
@@ -122,7 +123,12 @@ def _zeros(type_: pa.DataType, count: int) -> pa.Array:
     return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(bytes(size))], 0)
 
 
-def _is_bits(type_: pa.DataType) -> bool:
-    while pa.types.is_fixed_size_list(type_):
-        type_ = type_.value_type
-    return bool(pa.types.is_boolean(type_))
+def check_member(type_: pa.DataType, path: str) -> None:
+    """Raise `UnsupportedFeatureError` if a packed struct cannot have a member of ``type_``."""
+    values = type_
+    while pa.types.is_fixed_size_list(values):
+        values = values.value_type
+    if not has_fixed_width(values) or pa.types.is_boolean(values):
+        raise UnsupportedFeatureError(
+            f"field {path!r}: a packed struct cannot have members of type {type_}"
+        )

@@ -1,0 +1,36 @@
+"""The FastLanes order: where each value's bits are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, pack, packed_bytes, unpack
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_what_was_packed_comes_back(bits: int) -> None:
+    chance = np.random.default_rng(bits)
+    for packed_bits in range(1, bits + 1):
+        top = (1 << packed_bits) - 1
+        values = chance.integers(0, top, 3 * CHUNK, np.dtype(f"u{bits // 8}"), endpoint=True)
+        packed = pack(values, packed_bits)
+        assert len(packed) == 3 * packed_bytes(packed_bits)
+        assert (unpack(packed, packed_bits, bits) == values).all()
+
+
+def test_places_follow_the_order() -> None:
+    # In 16-bit words there are 64 lanes; row 8 is the fifth block of 16 values, lanes follow.
+    values = np.zeros(CHUNK, np.uint16)
+    values[4 * 16 + 5] = 1  # row 8, lane 5
+    packed = pack(values, 1).view(np.uint16)
+    assert np.flatnonzero(packed).tolist() == [5]
+    assert packed[5] == 1 << 8
+
+
+def test_values_of_full_width_are_only_reordered() -> None:
+    values = np.arange(CHUNK, dtype=np.uint32)
+    words = pack(values, 32).view(np.uint32)
+    assert sorted(words.tolist()) == values.tolist()
+    assert words[:32].tolist() == list(range(32))
+    assert words[32:64].tolist() == list(range(128, 160))

@@ -1,0 +1,118 @@
+"""Dictionaries of both flavours: indices are in range, items are read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
+from lance_core.encodings.array import EncodeScope
+from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_0.choose import few_distinct
+from lance_core.encodings.v2_0.dictionary import encode_dictionary
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.testing.stored_array import StoredArray
+from lance_core.testing.stored_field import StoredField
+
+Store = Callable[..., StoredField]
+KEYS = pa.dictionary(pa.int8(), pa.string())
+
+
+def stored(
+    indices: pa.Array, items: pa.Array, type_: pa.DataType, registry: EncodingRegistry
+) -> StoredArray:
+    scope = EncodeScope(registry)
+    message = Dictionary(
+        indices=scope.encode("nullable", indices),
+        items=scope.encode("binary", items),
+        num_dictionary_items=len(items),
+    )
+    return StoredArray.of(scope.buffers, ArrayEncoding(dictionary=message), type_, len(indices))
+
+
+@pytest.mark.parametrize("type_", [KEYS, pa.string()], ids=str)
+def test_an_index_past_the_items_is_corruption(
+    type_: pa.DataType, registry: EncodingRegistry
+) -> None:
+    kind = pa.int8() if type_ is KEYS else pa.uint8()
+    for index in (3, 100) if type_ is KEYS else (4, 255):
+        broken = stored(pa.array([0, 1, index], kind), pa.array(["a", "b", "c"]), type_, registry)
+        with pytest.raises(CorruptFileError, match=f"index {index} into"):
+            broken.decode(RowRange(0, 3), registry)
+        assert len(broken.decode(RowRange(0, 2), registry)) == 2
+
+
+def test_a_negative_key_is_corruption(registry: EncodingRegistry) -> None:
+    broken = stored(pa.array([0, -1], pa.int8()), pa.array(["a"]), KEYS, registry)
+    with pytest.raises(CorruptFileError, match="index -1 into 1 items"):
+        broken.decode(RowRange(0, 2), registry)
+
+
+def test_a_null_item_becomes_null_keys_and_is_dropped(registry: EncodingRegistry) -> None:
+    keys = pa.array([0, 1, 2, 1], pa.int8())
+    last = stored(keys, pa.array(["a", "b", None]), KEYS, registry).decode(RowRange(0, 4), registry)
+    last.validate(full=True)
+    assert last.to_pylist() == ["a", "b", None, "b"]
+    assert last.dictionary.to_pylist() == ["a", "b"]
+    first = stored(keys, pa.array([None, "b", "c"]), KEYS, registry).decode(
+        RowRange(0, 4), registry
+    )
+    first.validate(full=True)
+    assert first.to_pylist() == [None, "b", "c", "b"]
+
+
+def test_1_based_indices_of_any_width_are_read(registry: EncodingRegistry) -> None:
+    for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()):
+        array = stored(pa.array([0, 2, 1], kind), pa.array(["a", "b"]), pa.string(), registry)
+        assert array.decode(RowRange(0, 3), registry).to_pylist() == [None, "b", "a"]
+
+
+def test_items_are_asked_for_once(store: Store) -> None:
+    field = store(pa.array(["a", "b", None, "c"] * 100))
+    (items,) = field.columns[0].pages[0].buffers[1:2]
+    assert items.length == 24
+    for _ in range(2):
+        rows = RowIndices(np.array([1, 2, 399]))
+        assert pa.concat_arrays(field.read(rows)).to_pylist() == ["b", None, "c"]
+    assert field.asked == 1  # the first time, ends and bytes of the items took two rounds
+
+
+@pytest.mark.parametrize("rows", [99, 100, 5000, 50_000])
+def test_few_distinct_strings_get_a_dictionary(rows: int) -> None:
+    assert (few_distinct(pa.array(["a", None] * (rows // 2 + 1))[:rows], 100) is None) == (
+        rows < 100
+    )
+    cycle = pa.array([str(i % 99) for i in range(rows)])
+    assert (few_distinct(cycle, 100) is None) == (rows < 100)
+    assert few_distinct(pa.array([str(i % 100) for i in range(rows)]), 100) is None
+    assert few_distinct(pa.array([str(i) for i in range(rows)]), 100) is None
+
+
+def test_more_items_than_a_byte_counts_never_get_a_dictionary(store: Store) -> None:
+    array = pa.array([str(i % 256) for i in range(2000)])
+    (page,) = store(array, dictionary_threshold=1000).pages
+    assert ArrayEncoding.FromString(page.encoding).HasField("binary")
+    array = pa.array([str(i % 255) for i in range(2000)])
+    field = store(array, dictionary_threshold=1000)
+    assert ArrayEncoding.FromString(field.pages[0].encoding).HasField("dictionary")
+    assert pa.concat_arrays(field.read(RowRange(0, 2000))).equals(array)
+
+
+def test_keys_that_cannot_say_null_are_refused(registry: EncodingRegistry) -> None:
+    items = pa.array([str(i) for i in range(128)])
+    keys = pa.array([*range(128), None], pa.int8())
+    full = pa.DictionaryArray.from_arrays(keys, items)
+    with pytest.raises(UnsupportedFeatureError, match="128 items and null"):
+        encode_dictionary(full, EncodeScope(registry))
+
+
+def test_chunks_with_dictionaries_of_their_own_become_one(store: Store) -> None:
+    first = pa.array(["a", "b", None]).dictionary_encode()
+    second = pa.array(["c", "b", "d"]).dictionary_encode()
+    field = store(first, second)
+    (array,) = field.read(RowRange(0, 6))
+    assert array.to_pylist() == ["a", "b", None, "c", "b", "d"]
