@@ -63,7 +63,9 @@ class ColumnParser:
                 pages.append(Page(buffers, num_rows, encoding))
         except CorruptFileError as error:
             raise error.at(field=f"pages[{len(pages)}]") from error
-        buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
+        buffers = ()
+        if message.buffer_offsets or message.buffer_sizes:
+            buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
         return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
 
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
