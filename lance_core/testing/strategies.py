@@ -1,0 +1,87 @@
+"""Arrow arrays of any type that version 2.0 stores, for property tests. Needs hypothesis."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+VALUES: dict[pa.DataType, st.SearchStrategy[object]] = {
+    pa.bool_(): st.booleans(),
+    pa.int8(): st.integers(-(1 << 7), (1 << 7) - 1),
+    pa.uint16(): st.integers(0, (1 << 16) - 1),
+    pa.int32(): st.integers(-(1 << 31), (1 << 31) - 1),
+    pa.int64(): st.integers(-(1 << 63), (1 << 63) - 1),
+    pa.uint64(): st.integers(0, (1 << 64) - 1),
+    pa.float16(): st.floats(width=16, allow_nan=False),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.decimal128(10, 2): st.integers(-(10**9), 10**9).map(lambda n: Decimal(n).scaleb(-2)),
+    pa.decimal256(60, 0): st.integers(-(10**50), 10**50).map(Decimal),
+    pa.date32(): st.integers(0, 20_000).map(lambda days: dt.date(1970, 1, 1) + dt.timedelta(days)),
+    pa.timestamp("us"): st.integers(0, 10**15).map(lambda us: _EPOCH + dt.timedelta(0, 0, us)),
+    pa.binary(3): st.binary(min_size=3, max_size=3),
+    pa.string(): st.text(max_size=12),
+    pa.large_string(): st.text(max_size=12),
+    pa.binary(): st.binary(max_size=12),
+    pa.large_binary(): st.binary(max_size=12),
+}
+"""Values of the types without children."""
+
+_FIXED = [type_ for type_ in VALUES if not str(type_).endswith(("string", "binary"))]
+
+
+def fixed_size_lists() -> st.SearchStrategy[pa.DataType]:
+    """Lists of fixed size of values of fixed width, perhaps of such lists."""
+    items = st.sampled_from(_FIXED)
+    inner = st.builds(pa.list_, items, st.integers(1, 3))
+    return inner | st.builds(pa.list_, inner, st.integers(1, 2))
+
+
+def types() -> st.SearchStrategy[pa.DataType]:
+    """Types that a column may have, with a few levels of nesting."""
+    leaves = st.sampled_from([*VALUES, pa.null()]) | fixed_size_lists()
+    keys = st.sampled_from([pa.int8(), pa.uint32(), pa.int64()])
+    words = st.sampled_from([pa.string(), pa.large_binary(), pa.int32()])
+    return st.recursive(
+        leaves | st.builds(pa.dictionary, keys, words),
+        lambda inner: (
+            st.builds(pa.list_, inner)
+            | st.builds(pa.large_list, inner)
+            | st.lists(inner, min_size=1, max_size=3).map(
+                lambda members: pa.struct({f"m{i}": one for i, one in enumerate(members)})
+            )
+        ),
+        max_leaves=4,
+    )
+
+
+def arrays(type_: pa.DataType, max_size: int = 40) -> st.SearchStrategy[pa.Array]:
+    """Arrays of ``type_``; structs in them are never null, as in 2.0 files."""
+    values = st.lists(_values(type_), max_size=max_size)
+    if pa.types.is_dictionary(type_):
+        words = _values(type_.value_type).filter(lambda value: value is not None)
+        few = st.lists(words, min_size=1, max_size=5, unique=True)
+        values = few.flatmap(
+            lambda items: st.lists(st.sampled_from([*items, None]), max_size=max_size)
+        )
+    return values.map(lambda rows: pa.array(rows, type_))
+
+
+def _values(type_: pa.DataType) -> st.SearchStrategy[object]:
+    if pa.types.is_null(type_):
+        return st.none()
+    if pa.types.is_dictionary(type_):
+        return st.none() | VALUES[type_.value_type]
+    if pa.types.is_fixed_size_list(type_):
+        size = type_.list_size
+        return st.none() | st.lists(_values(type_.value_type), min_size=size, max_size=size)
+    if pa.types.is_struct(type_):
+        return st.fixed_dictionaries({field.name: _values(field.type) for field in type_})
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return st.none() | st.lists(_values(type_.value_type), max_size=3)
+    return st.none() | VALUES[type_]
