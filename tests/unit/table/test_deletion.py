@@ -155,6 +155,16 @@ def test_damaged_deletion_files_give_values_or_typed_errors(
         survives_mutation(lambda data: decode_deletions(BITMAP, data, 1 << 32), data, 300)
 
 
+def test_a_bitset_container_cannot_hold_more_rows_than_it_says() -> None:
+    containers = 200
+    head = struct.pack("<II", 12346, containers)
+    counts = b"".join(struct.pack("<HH", key, 4097 - 1) for key in range(containers))
+    first = len(head) + len(counts) + 4 * containers
+    places = struct.pack(f"<{containers}I", *range(first, first + 8192 * containers, 8192))
+    with pytest.raises(CorruptFileError, match="cardinality"):
+        decode_deletions(BITMAP, head + counts + places + b"\xff" * 8192 * containers, 1 << 32)
+
+
 @pytest.mark.parametrize("count", [3, 6000])
 def test_deletion_files_are_exchanged_with_the_reference_implementation(
     count: int, tmp_path: Path
