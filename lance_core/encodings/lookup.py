@@ -92,8 +92,9 @@ class Lookup:
 
     def _table(self, many: int) -> pa.Array:
         """All sequences of ``many`` items, joined; the last item of a sequence changes fastest."""
-        if self._sequences and self._sequences[0][0] == many:
-            return self._sequences[0][1]
+        for kept, table in self._sequences:  # one at most; other threads may replace it meanwhile
+            if kept == many:
+                return table
         single = pa.array([item or b"" for item in self.items.cast(pa.large_binary()).to_pylist()])
         table, last = single, np.arange(len(single))
         for _ in range(many - 1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -42,6 +44,22 @@ def test_neighbours_are_taken_together_only_where_it_pays() -> None:
     short = Lookup.of([pa.array(["a", "bb", "ccc"])], pa.string())
     short.take(np.zeros(10, np.uint8))
     assert not short._sequences
+
+
+def test_a_table_that_another_thread_replaces_is_not_mixed_up_with_the_one_asked_for() -> None:
+    class Contested(list[Any]):
+        """Another thread's table takes the place of the kept one after each look at it."""
+
+        def __getitem__(self, index: Any) -> Any:
+            found = super().__getitem__(index)
+            self[:] = [(0, pa.array([b"wrong"] * 1000))]
+            return found
+
+    plain = Lookup.of([pa.array(["a", "bb", "ccc"])], pa.string())
+    lookup = Lookup(plain.items, plain.lengths, Contested())
+    indices = np.arange(100_000, dtype=np.uint8) % 4
+    for _ in range(2):
+        assert lookup.take(indices).equals(lookup.items.take(pa.array(indices)))
 
 
 def test_more_bytes_than_a_page_can_hold_are_corruption(monkeypatch: pytest.MonkeyPatch) -> None:
