@@ -54,6 +54,8 @@ class NullablePlan(ArrayPlan):
         values, (valid,) = yield from together(
             [self.values.decode(rows, context), self.validity.decode(rows, context)]
         )
+        if valid.null_count:
+            raise CorruptFileError("whether a value is null is null", field="Nullable.validity")
         position, arrays = 0, []
         for array in values:
             arrays.append(_masked(array, valid.slice(position, len(array))))

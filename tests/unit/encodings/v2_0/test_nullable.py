@@ -91,6 +91,19 @@ def test_nulls_within_nulls_add_up(registry: EncodingRegistry) -> None:
     assert stored.decode(RowRange(1, 4), registry).to_pylist() == [2, None, 4]
 
 
+def test_validity_that_is_null_itself_is_corruption(registry: EncodingRegistry) -> None:
+    def flat(at: int) -> ArrayEncoding:
+        return ArrayEncoding(flat=Flat(bits_per_value=1, buffer=Buffer(buffer_index=at)))
+
+    validity = Nullable(some_nulls=Nullable.SomeNull(validity=flat(0), values=flat(1)))
+    some = Nullable.SomeNull(validity=ArrayEncoding(nullable=validity), values=flat(2))
+    encoding = ArrayEncoding(nullable=Nullable(some_nulls=some))
+    stored = StoredArray.of([b"\x05", b"\x0f", b"\x0f"], encoding, pa.bool_(), 4)
+    for rows in (RowRange(0, 4), RowIndices(np.array([1, 2]))):
+        with pytest.raises(CorruptFileError, match="whether a value is null is null"):
+            stored.decode(rows, registry)
+
+
 def test_nothing_said_about_nulls_is_corruption(registry: EncodingRegistry) -> None:
     for encoding in (ArrayEncoding(nullable=Nullable()), ArrayEncoding()):
         stored = StoredArray.of([], encoding, pa.int8(), 1)
