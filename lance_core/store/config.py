@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, are_secrets_carried, carrying_secrets, wrap_secrets
-from lance_core.store.uri import is_local_text, parse_uri, without_password
+from lance_core.store.uri import is_local_text, parse_uri, without_secrets
 
 __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
 
@@ -17,9 +17,10 @@ class StoreConfig:
     """A URI with options, never a client: this is what travels to other processes.
 
     ``commit_handler``: name of the handler asked for, or None. Options whose names sound secret
-    are wrapped. Pickling makes a local path absolute and drops secrets and a password in the URI,
-    the last two unless inside `carrying_secrets`. The representation shows neither the values of
-    options nor a URI's secrets. Raises `InvalidInputError` for a malformed URI or option.
+    are wrapped. Pickling makes a local path absolute and drops secrets, those in the URI (see
+    `without_secrets`) as well, unless inside `carrying_secrets`. The representation shows neither
+    the values of options nor a URI's secrets. Raises `InvalidInputError` for a malformed URI or
+    option.
     """
 
     uri: str
@@ -49,4 +50,4 @@ class StoreConfig:
     def _uri_to_send(self) -> str:
         if is_local_text(self.uri):
             return parse_uri(self.uri).path
-        return self.uri if are_secrets_carried() else without_password(self.uri)
+        return self.uri if are_secrets_carried() else without_secrets(self.uri)

@@ -16,6 +16,8 @@ _TELLING = (
     *("secret", "token", "passw", "pwd", "passphrase", "credential", "signature", "private"),
     *("accesskey", "accountkey", "apikey", "masterkey", "sharedkey", "encryptionkey", "saskey"),
 )
+_SHORT = frozenset({"sig", "sas"})
+"""Names that tell only as a whole."""
 
 
 class Secret:
@@ -118,12 +120,13 @@ def wrap_secrets(
     secret = {name.lower() for name in declared}
     return {
         name: Secret(value)
-        if isinstance(value, str) and (name.lower() in secret or _sounds_secret(name))
+        if isinstance(value, str) and (name.lower() in secret or sounds_secret(name))
         else value
         for name, value in options.items()
     }
 
 
-def _sounds_secret(name: str) -> bool:
+def sounds_secret(name: str) -> bool:
+    """Whether an option or a query parameter of this name is likely to hold a secret."""
     word = name.lower().replace("_", "").replace("-", "").replace(".", "")
-    return any(telling in word for telling in _TELLING)
+    return word in _SHORT or any(telling in word for telling in _TELLING)

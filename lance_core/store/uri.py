@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.secret import sounds_secret
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,14 +77,22 @@ def is_local_text(uri: str) -> bool:
     return not _split_scheme(uri)[0]
 
 
-def without_password(uri: str) -> str:
-    """``uri`` without the password that may stand before an ``@``."""
+def without_secrets(uri: str) -> str:
+    """``uri`` without the password before an ``@`` and query parameters that sound secret."""
     before, separator, rest = uri.partition("://")
+    if not separator:
+        return uri
     authority = _authority(rest)
     user, at, host = authority.rpartition("@")
-    if not separator or not at:
-        return uri
-    return f"{before}://{user.partition(':')[0]}@{host}{rest[len(authority) :]}"
+    path, mark, query = rest[len(authority) :].partition("?")
+    kept = "&".join(one for one in query.split("&") if not _is_secret_parameter(one))
+    return f"{before}://{user.partition(':')[0]}{at}{host}{path}{mark if kept else ''}{kept}"
+
+
+def _is_secret_parameter(parameter: str) -> bool:
+    from urllib.parse import unquote_plus
+
+    return sounds_secret(unquote_plus(parameter.partition("=")[0]))
 
 
 def _split_scheme(uri: str) -> tuple[str, str]:
