@@ -115,17 +115,19 @@ class _Attempts:
 
     def _repeat(self) -> Version:
         deadline = self._surroundings.monotonic() + self._settings.timeout
-        for attempt in range(self._settings.max_retries + 1):
+        attempts = 0
+        while attempts <= self._settings.max_retries:
             started = self._surroundings.monotonic()
             if started > deadline:
                 break
             made = self._catch_up() or self._publish()
             if made is not None:
                 return made
-            self._pause(attempt, self._surroundings.monotonic() - started)
+            if attempts < self._settings.max_retries:
+                self._pause(attempts, self._surroundings.monotonic() - started)
+            attempts += 1
         raise RetryableCommitConflictError(
-            f"the commit was given up after {attempt + 1} attempts: each time another writer "
-            "was faster"
+            f"the commit was given up after {attempts} attempts: another writer was always faster"
         )
 
     def _pause(self, attempt: int, duration: float) -> None:

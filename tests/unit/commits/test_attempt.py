@@ -343,10 +343,13 @@ def test_who_is_overtaken_tries_again_on_the_newest_version(store: ObjectStore) 
 def test_who_is_overtaken_too_often_gives_up_and_leaves_nothing(store: ObjectStore) -> None:
     base = commit(store, creation())
     transaction = append(1)
+    pauses: list[float] = []
+    world = replace(IMPATIENT, sleep=pauses.append)
     with pytest.raises(RetryableCommitConflictError, match="after 4 attempts"):
         commit_transaction(
-            Beaten(store, 99), store, transaction, base, CommitSettings(max_retries=3), IMPATIENT
+            Beaten(store, 99), store, transaction, base, CommitSettings(max_retries=3), world
         )
+    assert len(pauses) == 3
     assert transaction.uuid not in uuids(store)
     assert f"_transactions/{transaction.file_name}" not in list_paths(store)
 
@@ -355,7 +358,7 @@ def test_no_attempt_begins_after_the_time_is_up(store: ObjectStore) -> None:
     base = commit(store, creation())
     now = iter(range(0, 10_000, 100))
     world = replace(IMPATIENT, monotonic=lambda: float(next(now)))
-    with pytest.raises(RetryableCommitConflictError):
+    with pytest.raises(RetryableCommitConflictError, match="after 2 attempts"):
         commit_transaction(
             Beaten(store, 99), store, append(1), base, CommitSettings(timeout=450.0), world
         )
