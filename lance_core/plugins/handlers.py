@@ -11,7 +11,6 @@ the first commit looks closer, probes what is open, and is refused if the guaran
 from __future__ import annotations
 
 import importlib
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -139,14 +138,15 @@ def _factory(spec: CommitHandlerSpec) -> HandlerFactory:
 class UnprovenCommitHandler(CommitHandler):
     """Reads by ``reader`` and commits by what ``prove`` returns, asked when it is first needed.
 
-    ``prove`` raises `NoSafeCommitHandlerError` if nothing is safe.
+    ``prove`` raises `NoSafeCommitHandlerError` if nothing is safe. Threads that commit for the
+    first time together may each ask it: what it finds out is the same, and nobody waits for a lock
+    that a fork has left locked.
     """
 
     def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
         self._reader = reader
         self._prove = prove
         self._proven: CommitHandler | None = None
-        self._lock = threading.Lock()
 
     def latest(self) -> ManifestLocation | None:
         return self._reader.latest()
@@ -165,11 +165,11 @@ class UnprovenCommitHandler(CommitHandler):
             self._proven.discard(candidate)
 
     def _proof(self) -> CommitHandler:
-        with self._lock:
-            if self._proven is None:
-                try:
-                    self._proven = self._prove()
-                except StoreError as error:
-                    # Whatever became of the probe: nothing of the commit was sent.
-                    raise StoreError(f"the store could not be probed: {error}") from error
-            return self._proven
+        proven = self._proven
+        if proven is None:
+            try:
+                proven = self._proven = self._prove()
+            except StoreError as error:
+                # Whatever became of the probe: nothing of the commit was sent.
+                raise StoreError(f"the store could not be probed: {error}") from error
+        return proven

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +22,14 @@ from lance_core.errors import (
     CommitUnknownError,
     InvalidInputError,
     NoSafeCommitHandlerError,
+    ObjectExistsError,
     PluginLoadError,
     PluginNotFoundError,
     UnsupportedFeatureError,
 )
 from lance_core.plugins import select_commit_handler
 from lance_core.plugins.evidence import probes
+from lance_core.plugins.handlers import UnprovenCommitHandler
 from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, StoreCapabilities
 from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.memory import MemoryStore
@@ -334,6 +338,31 @@ def test_a_probe_that_fails_leaves_nothing_in_doubt() -> None:
     assert not isinstance(failed.value, CommitUnknownError)
     store.set_rules([])
     commit(handler, store)
+
+
+def losing(handler: CommitHandler) -> None:
+    with contextlib.suppress(ObjectExistsError):
+        handler.commit(first_candidate())
+
+
+def test_a_commit_does_not_wait_for_what_another_thread_finds_out() -> None:
+    store = MemoryStore()
+    handler = PutIfAbsentCommitHandler(store)
+    is_waiting, may_go_on = threading.Event(), threading.Event()
+
+    def prove() -> CommitHandler:
+        if threading.current_thread() is slow:
+            is_waiting.set()
+            may_go_on.wait(60)
+        return handler
+
+    unproven = UnprovenCommitHandler(handler, prove)
+    slow = threading.Thread(target=lambda: losing(unproven), daemon=True)
+    slow.start()
+    assert is_waiting.wait(60)
+    commit(unproven, store)
+    may_go_on.set()
+    slow.join(60)
 
 
 def test_no_secret_is_in_the_error_about_guarantees() -> None:
