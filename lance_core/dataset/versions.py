@@ -12,7 +12,7 @@ from lance_core.commits.history import read_transaction, transaction_of
 from lance_core.dataset import opening
 from lance_core.dataset.operation import Transaction
 from lance_core.dataset.snapshot import Snapshot, TableRoot
-from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
 from lance_core.table.manifest import Manifest
 
 _EPOCH = datetime(1970, 1, 1)
@@ -42,7 +42,14 @@ def describe(manifest: Manifest) -> dict[str, Any]:
 def local_time(manifest: Manifest) -> datetime:
     """When the version was made, in local time without a zone."""
     timestamp = manifest.timestamp
-    return _EPOCH if timestamp is None else timestamp.astimezone().replace(tzinfo=None)
+    if timestamp is None:
+        return _EPOCH
+    try:
+        return timestamp.astimezone().replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        raise CorruptFileError(
+            f"{timestamp} is no date in the local time zone", field="Manifest.timestamp"
+        ) from None
 
 
 def _totals(manifest: Manifest) -> dict[str, int]:
@@ -80,7 +87,10 @@ def _moment(asof: datetime | str) -> datetime:
             raise InvalidInputError(f"{asof!r} is not a date and time: {error}") from error
     if not isinstance(asof, datetime):
         raise InvalidInputError(f"asof must be a datetime or text, got {type(asof).__name__}")
-    return asof.astimezone()
+    try:
+        return asof.astimezone()
+    except (OverflowError, ValueError):
+        raise InvalidInputError(f"{asof} is no date in UTC as well") from None
 
 
 def transaction(root: TableRoot, version: int) -> Transaction | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import time
@@ -88,6 +89,21 @@ def test_the_version_of_a_moment_is_the_newest_that_is_not_newer(three_versions:
 def test_what_is_no_moment_is_refused(three_versions: str, asof: Any) -> None:
     with pytest.raises(InvalidInputError):
         lance.dataset(three_versions, asof=asof)
+
+
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+@pytest.mark.parametrize("zone", ["UTC-14", "UTC+12"])
+def test_moments_at_the_ends_of_the_calendar_are_found_or_refused(
+    three_versions: str, moment: datetime, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        with contextlib.suppress(InvalidInputError, DatasetNotFoundError):
+            assert lance.dataset(three_versions, asof=moment).version == 3
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_version_counts_more_than_a_moment(three_versions: str) -> None:
