@@ -76,10 +76,10 @@ class FragmentMetadata:
         deletion = self.deletion_file
         return {
             "id": self.id,
-            "files": [vars(file) for file in self.files],
+            "files": [dict(vars(file)) for file in self.files],
             "overlays": [],
             "physical_rows": self.physical_rows,
-            "deletion_file": vars(deletion) if deletion else None,
+            "deletion_file": dict(vars(deletion)) if deletion else None,
             "row_id_meta": _hex(self.row_id_meta),
             "created_at_version_meta": _hex(self.created_at_version_meta),
             "last_updated_at_version_meta": _hex(self.last_updated_at_version_meta),

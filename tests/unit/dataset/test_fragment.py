@@ -89,6 +89,13 @@ def test_metadata_survives_json_and_pickle(sample: Sample) -> None:
         assert FragmentMetadata.of(metadata.to_fragment(), metadata.physical_rows) == metadata
 
 
+def test_what_is_done_to_the_json_form_does_not_reach_the_metadata(sample: Sample) -> None:
+    metadata = sample.dataset.get_fragments()[0].metadata
+    path = metadata.files[0].path
+    metadata.to_json()["files"][0]["path"] = "other"
+    assert metadata.files[0].path == path
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "5", "{}", '{"id": "x", "files": [], "physical_rows": 1}', "null"]
 )
