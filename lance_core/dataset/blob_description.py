@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lance_core.schema import BLOB_KEY, Field, Schema
+import pyarrow as pa
+
+from lance_core.schema import BLOB_KEY, UNASSIGNED, Field, Schema
 
 _PACKED = {"lance-encoding:packed": "true"}
 
@@ -19,13 +21,27 @@ def with_descriptions(schema: Schema) -> Schema:
     return replace(schema, fields=tuple(_described(field) for field in schema.fields))
 
 
+def shown(field: Field) -> pa.Field:
+    """``field`` as results have it: a description is marked as that of a blob, and nothing else."""
+    arrow = field.to_arrow()
+    if _is_description(field):
+        return arrow.with_metadata({BLOB_KEY: "true"})
+    if field.is_struct and any(map(_is_description, field.walk())):
+        return arrow.with_type(pa.struct([shown(child) for child in field.children]))
+    return arrow
+
+
+def _is_description(field: Field) -> bool:
+    return field.is_struct and bool(field.children) and field.children[0].id == UNASSIGNED
+
+
 def _described(field: Field) -> Field:
     if not field.is_blob:
         if not field.children:
             return field
         return replace(field, children=tuple(_described(child) for child in field.children))
     children = tuple(
-        Field(name=name, id=-1, parent_id=field.id, logical_type="uint64", nullable=True)
+        Field(name=name, id=UNASSIGNED, parent_id=field.id, logical_type="uint64", nullable=True)
         for name in ("position", "size")
     )
     metadata = {key: value for key, value in field.metadata.items() if key != BLOB_KEY}

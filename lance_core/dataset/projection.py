@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from lance_core.dataset.blob_description import shown
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import Value, as_value
 from lance_core.errors import InvalidInputError
@@ -96,7 +97,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
         if not found:
             raise _no_column(schema, name)
     fields = project_lineages(list(lineages.values()))
-    arrow = {**META_FIELDS, **{field.name: field.to_arrow() for field in fields}}
+    arrow = {**META_FIELDS, **{field.name: shown(field) for field in fields}}
     tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
     pruned = replace(schema, fields=fields)
     return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
@@ -108,7 +109,7 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     Raises `InvalidInputError` for an unknown or repeated column.
     """
     if columns is None:
-        outputs = [Output(f.to_arrow(), (f.name,)) for f in schema.fields]
+        outputs = [Output(shown(f), (f.name,)) for f in schema.fields]
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
@@ -169,7 +170,7 @@ def _named(schema: Schema, name: str) -> Output:
                 f"column {name!r} is inside of {field.name!r}, which is no struct "
                 f"but {field.arrow_type}"
             )
-    leaf = fields[-1].to_arrow()
+    leaf = shown(fields[-1])
     nullable = any(field.nullable for field in fields)
     return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
 
