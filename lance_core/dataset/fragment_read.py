@@ -54,7 +54,7 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    homes = _field_homes(fragment)
+    homes = fragment.file_of_field()
     expected = snapshot.physical_rows(fragment)
     places = [_place(field, homes, fragment) for field in fields]
     columns: dict[int, pa.ChunkedArray] = {}
@@ -76,16 +76,6 @@ def read_fields(
 
 
 _SPLIT = -1
-
-
-def _field_homes(fragment: Fragment) -> dict[int, int]:
-    """Field id to the number of the file that holds it; of two files the later one counts."""
-    return {
-        field_id: number
-        for number, file in enumerate(fragment.files)
-        for field_id in file.fields
-        if field_id >= 0
-    }
 
 
 def leaf_ids(field: Field) -> Iterator[int]:

@@ -81,23 +81,12 @@ class FileVersion(enum.Enum):
 
         Raises `UnsupportedFeatureError` for 2.3 and later, `CorruptFileError` otherwise.
         """
-        return _from_pair(_FROM_FOOTER, major, minor, "footer")
-
-    @classmethod
-    def from_data_file(cls, major: int, minor: int) -> FileVersion:
-        """The version of a manifest's ``DataFile`` with these numbers; errors as `from_footer`."""
-        return _from_pair(_FROM_DATA_FILE, major, minor, "DataFile.file_major_version")
-
-
-def _from_pair(
-    known: dict[tuple[int, int], FileVersion], major: int, minor: int, where: str
-) -> FileVersion:
-    version = known.get((major, minor))
-    if version is not None:
-        return version
-    if (major, minor) > (2, 2) and major < 100:
-        raise UnsupportedFeatureError(f"file version {major}.{minor} is not supported")
-    raise CorruptFileError(f"unknown file version {major}.{minor}", field=where)
+        version = _FROM_FOOTER.get((major, minor))
+        if version is not None:
+            return version
+        if (major, minor) > (2, 2) and major < 100:
+            raise UnsupportedFeatureError(f"file version {major}.{minor} is not supported")
+        raise CorruptFileError(f"unknown file version {major}.{minor}", field="footer")
 
 
 _ORDER = {version: number for number, version in enumerate(FileVersion)}
@@ -119,7 +108,6 @@ _FROM_FOOTER = {
     (2, 1): FileVersion.V2_1,
     (2, 2): FileVersion.V2_2,
 }
-_FROM_DATA_FILE = _FROM_FOOTER
 _PAGE_ENCODING_URL = {
     FileVersion.V2_0: "/lance.encodings.ArrayEncoding",
     FileVersion.V2_1: "/lance.encodings21.PageLayout",

@@ -21,7 +21,7 @@ from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, carrying_secrets, plain
-from lance_core.store.shortcuts import exists, get_range, list_paths, read_tail
+from lance_core.store.shortcuts import exists, list_paths
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
 
@@ -45,9 +45,7 @@ __all__ = [
     "StoreUrl",
     "carrying_secrets",
     "exists",
-    "get_range",
     "list_paths",
     "parse_uri",
     "plain",
-    "read_tail",
 ]

@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from lance_core.errors import InvalidInputError, ObjectNotFoundError
-from lance_core.store.base import ByteRange, ObjectStore
-
-
-def get_range(store: ObjectStore, path: str, start: int, stop: int) -> pa.Buffer:
-    """Bytes ``start`` (inclusive) to ``stop`` (exclusive) of an object; errors as `get_ranges`."""
-    (buffer,) = store.get_ranges(path, [ByteRange(start, stop)])
-    return buffer
-
-
-def read_tail(
-    store: ObjectStore, path: str, length: int, size: int | None = None
-) -> tuple[pa.Buffer, int]:
-    """The last ``length`` bytes of an object, or all of a shorter one, and its size in bytes.
-
-    ``size`` spares a request if it is known; `CorruptFileError` if the object is shorter.
-    """
-    if length < 0:
-        raise InvalidInputError(f"{length} bytes cannot be read")
-    known = store.head(path).size if size is None else size
-    return get_range(store, path, max(0, known - length), known), known
+from lance_core.errors import ObjectNotFoundError
+from lance_core.store.base import ObjectStore
 
 
 def exists(store: ObjectStore, path: str) -> bool:

@@ -39,11 +39,6 @@ class DataFile:
         """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
         return name_of_pair(self.file_major_version, self.file_minor_version)
 
-    @property
-    def is_live(self) -> bool:
-        """Whether the file holds any column that is still in use."""
-        return any(field != TOMBSTONE for field in self.fields)
-
     def store_path(self) -> str:
         """Path relative to the table's root.
 

@@ -52,9 +52,14 @@ class Fragment:
             )
         return self.physical_rows - deleted
 
-    def file_of_field(self) -> dict[int, DataFile]:
-        """The file that holds each field id; a later file wins, as in repairs of 0.10 tables."""
-        return {field: file for file in self.files for field in file.fields if field != TOMBSTONE}
+    def file_of_field(self) -> dict[int, int]:
+        """Number of the file that holds each field id; a later file wins, as in 0.10 repairs."""
+        return {
+            field: number
+            for number, file in enumerate(self.files)
+            for field in file.fields
+            if field != TOMBSTONE
+        }
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Fragment:

@@ -118,10 +118,6 @@ class Manifest:
         is_v2 = self.flags.writer & feature_flags.V2_FORMAT_DEPRECATED
         return max(found, default=_FIRST_V2 if is_v2 else LEGACY)
 
-    def with_fragments(self, fragments: FragmentList) -> Manifest:
-        """This manifest with other fragments and nothing else changed."""
-        return dataclasses.replace(self, fragments=fragments)
-
     @classmethod
     def from_proto(cls, message: table_pb2.Manifest, fragments: FragmentList) -> Manifest:
         """``message`` is a manifest without its fragments (`split`).

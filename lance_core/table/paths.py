@@ -7,7 +7,6 @@ temporary files, files of other tools) parse to None and are to be left alone.
 from __future__ import annotations
 
 import enum
-import json
 import re
 import uuid as uuids
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ TRANSACTIONS = "_transactions"
 DELETIONS = "_deletions"
 INDICES = "_indices"
 VERSION_HINT = "_versions/latest_version_hint.json"
-"""A hint only: it may be missing, stale or wrong."""
+"""What other writers keep there may be missing, stale or wrong, and is never read."""
 
 DETACHED = 1 << 63
 """Versions with this bit are detached commits: readable by number, never the latest."""
@@ -45,10 +44,6 @@ class ManifestName:
 
     version: int
     scheme: NamingScheme | None
-
-    @property
-    def is_detached(self) -> bool:
-        return self.scheme is None
 
 
 def manifest_path(version: int, scheme: NamingScheme = NamingScheme.V2) -> str:
@@ -83,24 +78,6 @@ def parse_manifest_name(name: str) -> ManifestName | None:
         return None
     canonical = manifest_path(version, scheme or NamingScheme.V2)
     return ManifestName(version, scheme) if canonical.endswith(f"/{name}") else None
-
-
-def version_hint(version: int) -> bytes:
-    """Content of `VERSION_HINT`."""
-    return json.dumps({"version": version}, separators=(",", ":")).encode()
-
-
-def parse_version_hint(data: bytes) -> int | None:
-    """The hinted version, None if ``data`` (of any size or content) does not name one."""
-    if len(data) > 1024:
-        return None
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    version = value.get("version") if isinstance(value, dict) else None
-    plausible = type(version) is int and 0 < version < DETACHED
-    return version if plausible else None
 
 
 def transaction_file_name(read_version: int, uuid: str) -> str:

@@ -62,7 +62,6 @@ def test_a_manifest_name_tells_its_version_and_scheme(version: int, scheme: Nami
     detached = version >= paths.DETACHED
     parsed = paths.parse_manifest_name(name)
     assert parsed == ManifestName(version, None if detached else scheme)
-    assert parsed.is_detached == detached
 
 
 @pytest.mark.parametrize(
@@ -124,17 +123,3 @@ def test_an_ordinary_path_is_accepted_unchanged(path: str) -> None:
 def test_a_file_name_has_no_folders() -> None:
     with pytest.raises(CorruptFileError):
         paths.check_name("a/b", "transaction_file")
-
-
-def test_a_hint_written_is_a_hint_read() -> None:
-    assert paths.version_hint(12) == b'{"version":12}'
-    assert paths.parse_version_hint(paths.version_hint(12)) == 12
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"{", b"[]", b"\xff", b'{"version":"1"}', b'{"version":true}', b'{"version":0}',
-     b'{"version":9223372036854775808}', b"[" * 1000, b'{"version":1}' + b" " * 2000],
-)  # fmt: skip
-def test_a_useless_hint_is_no_hint(data: bytes) -> None:
-    assert paths.parse_version_hint(data) is None
