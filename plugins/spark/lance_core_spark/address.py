@@ -67,10 +67,10 @@ class TableAddress:
         """
         return lance_core.dataset(self.uri, version, asof, storage_options=self.options)
 
-    def newest(self) -> TableVersion | None:
-        """The newest version, None if there is no table."""
+    def find(self) -> lance_core.LanceDataset | None:
+        """The table at its newest version, None if there is no table."""
         try:
-            return TableVersion.of(self.open())
+            return self.open()
         except DatasetNotFoundError:
             return None
 

@@ -153,7 +153,8 @@ def _mask(array: pa.Array, as_numpy: bool = False) -> object:
 
 def _leaf(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
     source = array.type
-    if getattr(source, "unit", None) == "ns" and getattr(target, "unit", None) == "us":
+    is_moment = pa.types.is_timestamp(source) or pa.types.is_duration(source)
+    if is_moment and source.unit == "ns" and target.unit == "us":
         return _cut_to_microseconds(array).cast(target)
     if source == pa.float32() and target == pa.float16():
         rounded = array.cast(target)

@@ -50,7 +50,8 @@ class ReadOptions:
     """What a read was asked for. None or empty: not asked for.
 
     ``meta``: names of meta columns to add. ``rows_per_partition`` in rows, ``batch_size`` the most
-    rows of a batch.
+    rows of a batch. ``push_filters``: let Spark's filters narrow the scan, see
+    `lance_core_spark.reader`.
     """
 
     version: int | None = None
@@ -62,7 +63,7 @@ class ReadOptions:
     rows_per_partition: int | None = None
     blob_handling: str | None = None
     meta: tuple[str, ...] = ()
-    push_filters: bool = True
+    push_filters: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ class WriteOptions:
 
     if_exists: str = "append"
     files: Mapping[str, int | str] = field(default_factory=dict)
-    commit: Mapping[str, bool | str] = field(default_factory=dict)
+    commit: Mapping[str, bool] = field(default_factory=dict)
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class _Given:
             rows_per_partition=self.number("rows_per_partition", 1),
             blob_handling=self.text("blob_handling"),
             meta=tuple(meta for name, meta in META_COLUMNS.items() if self.flag(name)),
-            push_filters=self.flag("pushdownfilters", default=True),
+            push_filters=self.flag("pushdownfilters"),
         )
 
     def write(self) -> WriteOptions:
@@ -184,15 +186,15 @@ class _Given:
             "max_bytes_per_file": self.number("max_bytes_per_file", 1),
             "data_storage_version": self.text("data_storage_version"),
         }
-        commit: dict[str, bool | str | None] = {
+        commit = {
             "enable_v2_manifest_paths": self.flag("enable_v2_manifest_paths", default=True),
             "enable_stable_row_ids": self.flag("enable_stable_row_ids"),
-            "commit_message": self.text("commit_message"),
         }
         return WriteOptions(
             if_exists,
             {name: value for name, value in files.items() if value is not None},
-            {name: value for name, value in commit.items() if value is not None},
+            commit,
+            self.text("commit_message"),
         )
 
     def finish(self) -> None:

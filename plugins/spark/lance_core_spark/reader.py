@@ -1,4 +1,10 @@
-"""Reading: planned on the driver, run by tasks."""
+"""Reading: planned on the driver, run by tasks.
+
+Spark's filters narrow a scan only where that was asked for. Spark (4.3) keeps one reader for each
+data frame that was loaded, and the last filters it pushed stay in it:
+``f.where(a).union(f.where(b))`` would read the rows of ``b`` twice, and ``f.count()`` afterwards
+would count only those. None but the user knows that a frame is used with one condition.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +101,7 @@ class LanceReader(DataSourceReader):
         return _PushFilters(self._receive)
 
     def _receive(self, filters: list[Filter]) -> None:
-        """Narrow the scan by the filters.
+        """Narrow the scan by the filters, if that was asked for.
 
         Not if the read has a limit, which counts rows before Spark's filters, nor if it has a
         filter of its own, to which only text could be added.

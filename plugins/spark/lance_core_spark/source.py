@@ -24,9 +24,10 @@ class LanceSource:
         self._options = Options.parse(options)
         read, address = self._options.read, self._options.address
         if read.version is None and read.asof is None:
-            self._version = address.newest()
+            found = address.find()  # none if a write is to make it
         else:
-            self._version = TableVersion.of(address.open(read.version, read.asof))
+            found = address.open(read.version, read.asof)
+        self._version = None if found is None else TableVersion.of(found)
 
     def schema(self) -> StructType:
         """The columns of a read."""

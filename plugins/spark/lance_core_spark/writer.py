@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructField, StructType
 
 import lance_core
+from lance_core.dataset.commit import properties_of
 from lance_core.errors import (
     CommitUnknownError,
     DatasetExistsError,
@@ -52,7 +53,8 @@ class WritePlan:
     mode: str
     read_version: int = 0
     files: Mapping[str, int | str] = field(default_factory=dict)
-    commit: Mapping[str, bool | str] = field(default_factory=dict)
+    commit: Mapping[str, bool] = field(default_factory=dict)
+    message: str | None = None
     is_skipped: bool = False
     transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -64,7 +66,7 @@ def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePl
     be stored, and `DatasetExistsError`.
     """
     address, asked = options.address, options.write
-    base = address.open() if address.newest() is not None else None
+    base = address.find()
     if base is not None and asked.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {address} already")
     mode = "create" if base is None else "overwrite" if overwrite else "append"
@@ -76,6 +78,7 @@ def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePl
         0 if base is None else base.version,
         asked.files,
         asked.commit,
+        asked.message,
         is_skipped=base is not None and asked.if_exists == "ignore",
     )
     if not plan.is_skipped:
@@ -158,7 +161,7 @@ class LanceWriter(DataSourceArrowWriter):
                 plan.address.uri,
                 _transaction(plan, fragments),
                 storage_options=plan.address.options,
-                **plan.commit,  # type: ignore[arg-type] # `Options` knows which type each has
+                **plan.commit,
             )
         except (CommitUnknownError, OutcomeUnknownError):
             raise
@@ -195,7 +198,8 @@ def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_co
         operation = lance_core.LanceOperation.Append(fragments)
     else:
         operation = lance_core.LanceOperation.Overwrite(plan.schema, fragments)
-    return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid)
+    properties = properties_of(plan.message, None)
+    return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid, properties)
 
 
 def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
@@ -205,14 +209,11 @@ def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
 def _may_be_committed(plan: WritePlan) -> bool:
     """Whether a version may be this transaction; True if that cannot be told."""
     try:
-        newest = plan.address.newest()
-        if newest is None:
+        dataset = plan.address.find()
+        if dataset is None:
             return False
-        dataset = plan.address.open(newest.number)
-        made_by = [
-            dataset.read_transaction(number)
-            for number in range(plan.read_version + 1, newest.number + 1)
-        ]
+        later = range(plan.read_version + 1, dataset.version + 1)
+        made_by = [dataset.read_transaction(number) for number in later]
     except LanceError:
         return True
     return any(found is None or found.uuid == plan.transaction_uuid for found in made_by)
