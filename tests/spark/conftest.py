@@ -1,0 +1,57 @@
+"""One Spark session for all tests here; without Java 17 they fail and say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    java = os.environ.get("JAVA_HOME")
+    if not (Path(java, "bin", "java").exists() if java else shutil.which("java")):
+        pytest.fail("the tests of Spark need Java 17: install it or set JAVA_HOME", pytrace=False)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2,2]")  # two threads, two attempts of a task
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def push_down(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set(PUSH_DOWN, "true")
+    yield
+    spark.conf.unset(PUSH_DOWN)
+
+
+def read(spark: SparkSession, uri: object, **options: object) -> DataFrame:
+    return spark.read.format("lance").options(**options).load(str(uri))
+
+
+def write(frame: DataFrame, uri: object, mode: str = "append", **options: object) -> None:
+    frame.write.format("lance").mode(mode).options(**options).save(str(uri))

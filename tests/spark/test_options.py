@@ -1,0 +1,101 @@
+"""Options of reads and writes, without a session."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core_spark.address import TableAddress
+from lance_core_spark.options import Options
+
+
+def test_names_are_found_in_any_case() -> None:
+    options = Options.parse({"PATH": "t.lance", "Version": "3", "With_Row_ID": "TRUE"})
+    assert options.read.version == 3
+    assert options.read.meta == ("_rowid",)
+
+
+def test_columns_are_separated_by_commas_outside_of_backticks() -> None:
+    text = " a, s.x ,`b,c`,`d``e`, s.`x.y`"
+    options = Options.parse({"path": "t.lance", "columns": text})
+    assert options.read.columns == ("a", "s.x", "b,c", "d`e", "s.`x.y`")
+
+
+def test_options_of_the_store_are_prefixed_or_known() -> None:
+    options = Options.parse(
+        {
+            "path": "t.lance",
+            "storage.whatever": "1",
+            "durability": "fast",
+            "aws_region": "eu",
+            "commit_handler": "rename",
+        }
+    )
+    assert options.address.options == {
+        "whatever": "1",
+        "durability": "fast",
+        "aws_region": "eu",
+        "commit_handler": "rename",
+    }
+
+
+def test_an_unknown_option_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(InvalidInputError, match=r"'colums'.*columns.*storage\.colums"):
+        Options.parse({"path": "t.lance", "colums": "a"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"version": "-1"},
+        {"version": "0"},
+        {"version": "one"},
+        {"limit": "1.5"},
+        {"with_row_id": "yes"},
+        {"if_exists": "maybe"},
+        {"version": "1", "asof": "2024-01-01"},
+        {"max_rows_per_file": "0"},
+    ],
+    ids=str,
+)
+def test_malformed_values_are_errors(options: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(options))):
+        Options.parse({"path": "t.lance", **options})
+
+
+def test_tags_are_not_supported_yet() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="tag"):
+        Options.parse({"path": "t.lance", "tag": "best"})
+
+
+def test_one_of_paths_is_a_path_and_several_are_refused() -> None:
+    assert Options.parse({"paths": '["memory://t"]'}).address.uri == "memory://t"
+    with pytest.raises(UnsupportedFeatureError, match="one table at a time"):
+        Options.parse({"paths": '["a", "b"]'})
+
+
+def test_no_path_is_explained() -> None:
+    with pytest.raises(InvalidInputError, match="TEMPORARY VIEW"):
+        Options.parse({})
+
+
+def test_local_paths_do_not_depend_on_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Options.parse({"path": "t.lance"}).address.uri == str(tmp_path / "t.lance")
+
+
+def test_secrets_travel_but_do_not_show() -> None:
+    options = Options.parse({"path": "t.lance", "storage.secret_key": "tiger", "s3_foo": "lion"})
+    assert "tiger" not in f"{options!r} {options.address}"
+    assert "lion" not in f"{options!r} {options.address}"
+    arrived = pickle.loads(pickle.dumps(options))
+    assert arrived.address.options == {"secret_key": "tiger", "s3_foo": "lion"}
+
+
+def test_an_address_with_a_password_does_not_show_it() -> None:
+    assert "tiger" not in repr(TableAddress.of("memory://user:tiger@host/t", {}))

@@ -1,0 +1,275 @@
+"""What Spark writes: modes, checks before the first task, one commit, nothing of failures."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import lance as pylance
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+import lance_core
+from lance_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    DatasetExistsError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from lance_core_spark.options import Options
+from lance_core_spark.source import LanceSource
+from lance_core_spark.writer import LanceWriter, WrittenFragments
+from tests.spark.conftest import read, write
+
+SCHEMA = st.StructType().add("id", "long").add("name", "string")
+BATCH = pa.record_batch({"id": pa.array([1, 2], pa.int64()), "name": ["a", "b"]})
+
+
+def data_files(table: Path) -> set[str]:
+    return {file.name for file in (table / "data").glob("*")}
+
+
+def named_files(table: Path) -> set[str]:
+    fragments = lance_core.dataset(table).get_fragments()
+    return {file.path for fragment in fragments for file in fragment.data_files()}
+
+
+def writer(table: Path, overwrite: bool = False, **options: str) -> LanceWriter:
+    return LanceSource({"path": str(table), **options}).writer(SCHEMA, overwrite)
+
+
+def copy_of(thing: LanceWriter) -> LanceWriter:
+    """What Spark does with a writer before each use."""
+    copied: LanceWriter = pickle.loads(pickle.dumps(thing))
+    return copied
+
+
+def written(job: LanceWriter, *batches: pa.RecordBatch) -> WrittenFragments:
+    return copy_of(job).write(iter(batches))
+
+
+# --- through Spark ---------------------------------------------------------------------------
+
+
+def test_modes_make_one_version_each(spark: SparkSession, tmp_path: Path) -> None:
+    numbers = spark.range(0, 100, 1, 4).withColumn("half", sf.col("id") / 2)
+    write(numbers, tmp_path / "t.lance")
+    write(numbers.select("half", "id"), tmp_path / "t.lance", max_rows_per_file=10)
+    write(numbers.where("id < 5").coalesce(1), tmp_path / "t.lance", "overwrite")
+    dataset = pylance.dataset(tmp_path / "t.lance")
+    assert [version["version"] for version in dataset.versions()] == [1, 2, 3]
+    counts = [pylance.dataset(tmp_path / "t.lance", version=v).count_rows() for v in (1, 2, 3)]
+    assert counts == [100, 200, 5]
+    second = lance_core.dataset(tmp_path / "t.lance", version=2)
+    assert [f.physical_rows for f in second.get_fragments()] == 4 * [25] + 4 * [10, 10, 5]
+    assert sorted(second.to_table()["half"].to_pylist()) == sorted(2 * [i / 2 for i in range(100)])
+    assert dataset.to_table().sort_by("id").to_pydict() == {
+        "id": list(range(5)),
+        "half": [0.0, 0.5, 1.0, 1.5, 2.0],
+    }
+
+
+def test_a_task_that_is_repeated_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    def stumbling(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        yield from batches
+        if TaskContext.get().attemptNumber() == 0:  # type: ignore[union-attr]
+            raise RuntimeError("first attempt")
+
+    write(spark.range(0, 40, 1, 2).mapInArrow(stumbling, "id long"), tmp_path / "t.lance")
+    ids = lance_core.dataset(tmp_path / "t.lance").to_table()["id"].to_pylist()
+    assert sorted(ids) == list(range(40))
+    assert data_files(tmp_path / "t.lance") == named_files(tmp_path / "t.lance")
+
+
+def test_a_failing_job_leaves_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    write(spark.range(10), tmp_path / "t.lance")
+    bad = sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("spoilt"))).otherwise(sf.col("id"))
+    with pytest.raises(Exception, match="spoilt"):
+        write(spark.range(0, 100, 1, 4).select(bad.cast("long").alias("id")), tmp_path / "t.lance")
+    dataset = lance_core.dataset(tmp_path / "t.lance")
+    assert (dataset.version, dataset.count_rows()) == (1, 10)
+    with pytest.raises(Exception, match="spoilt"):
+        write(spark.range(99, 100).select(bad.cast("long").alias("id")), tmp_path / "new.lance")
+    with pytest.raises(ValueError, match="not found"):
+        lance_core.dataset(tmp_path / "new.lance")
+
+
+def test_an_empty_frame_makes_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
+    empty = spark.range(0).withColumn("name", sf.lit("x"))
+    write(empty, tmp_path / "t.lance")
+    dataset = pylance.dataset(tmp_path / "t.lance")
+    assert dataset.count_rows() == 0
+    assert dataset.schema.names == ["id", "name"]
+    write(spark.range(3).withColumn("name", sf.lit("x")), tmp_path / "t.lance")
+    write(empty, tmp_path / "t.lance", "overwrite")
+    assert [pylance.dataset(tmp_path / "t.lance", v).count_rows() for v in (1, 2, 3)] == [0, 3, 0]
+
+
+def test_sql_inserts_into_a_view(spark: SparkSession, tmp_path: Path) -> None:
+    write(spark.range(3), tmp_path / "t.lance")
+    spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW w USING lance OPTIONS (path '{tmp_path / 't.lance'}')"
+    )
+    spark.sql("INSERT INTO w SELECT id + 3 FROM range(3)")
+    assert sorted(r["id"] for r in read(spark, tmp_path / "t.lance").collect()) == list(range(6))
+
+
+# --- checks before the first task ------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    schema = pa.schema([pa.field("id", pa.int64(), False), ("name", pa.string())])
+    rows = pa.table({"id": [0], "name": ["z"]}, schema=schema)
+    lance_core.write_dataset(rows, tmp_path / "t.lance")
+    return tmp_path / "t.lance"
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (st.StructType().add("id", "string"), "column 'id' is string, the table has it as bigint"),
+        (st.StructType().add("ID", "long"), "no column 'ID'; it has 'id', and case matters"),
+        (st.StructType().add("id", "long").add("more", "long"), "no column 'more'"),
+        (st.StructType().add("name", "string"), "id is missing and not nullable"),
+    ],
+    ids=str,
+)
+def test_rows_that_do_not_fit_are_refused_at_once(
+    table: Path, schema: st.StructType, reason: str
+) -> None:
+    with pytest.raises(SchemaMismatchError, match=reason):
+        LanceSource({"path": str(table)}).writer(schema, False)
+
+
+def test_names_that_spark_allows_twice_are_refused(tmp_path: Path) -> None:
+    twice = st.StructType().add("a", "long").add("a", "long")
+    with pytest.raises(ValueError, match="a"):
+        LanceSource({"path": str(tmp_path / "t.lance")}).writer(twice, False)
+
+
+def test_types_that_cannot_be_stored_are_refused_at_once(tmp_path: Path) -> None:
+    maps = st.StructType().add("m", st.MapType(st.StringType(), st.LongType()))
+    with pytest.raises(UnsupportedFeatureError, match=r"field m:.*cannot store maps"):
+        LanceSource({"path": str(tmp_path / "t.lance")}).writer(maps, False)
+    assert not (tmp_path / "t.lance").exists()
+
+
+def test_a_null_where_none_is_allowed_fails_the_task(table: Path) -> None:
+    job = writer(table)
+    with pytest.raises(ValueError, match="id is not nullable"):
+        written(job, pa.record_batch({"id": pa.array([None], pa.int64()), "name": ["x"]}))
+    assert data_files(table) == named_files(table)
+
+
+def test_nullable_columns_may_be_left_out(table: Path) -> None:
+    job = LanceSource({"path": str(table)}).writer(st.StructType().add("id", "long"), False)
+    job.commit([written(job, BATCH.select(["id"]))])
+    assert pylance.dataset(table).to_table().to_pydict() == {
+        "id": [0, 1, 2],
+        "name": ["z", None, None],
+    }
+
+
+def test_an_existing_table_can_be_an_error_or_left_alone(table: Path) -> None:
+    with pytest.raises(DatasetExistsError, match="already"):
+        writer(table, if_exists="error")
+    for overwrite in (False, True):
+        job = writer(table, overwrite, if_exists="ignore")
+        job.commit([written(job, BATCH)])
+    assert lance_core.dataset(table).version == 1
+    job = writer(table.with_name("new.lance"), if_exists="error")
+    job.commit([written(job, BATCH)])
+    assert lance_core.dataset(table.with_name("new.lance")).count_rows() == 2
+
+
+# --- one commit ------------------------------------------------------------------------------
+
+
+def test_committing_twice_makes_one_version(table: Path) -> None:
+    job = writer(table, commit_message="nightly")
+    messages = [written(job, BATCH), written(job, BATCH, BATCH), written(job)]
+    copy_of(job).commit(messages)
+    copy_of(job).commit(messages)
+    dataset = lance_core.dataset(table)
+    assert (dataset.version, dataset.count_rows()) == (2, 7)
+    made_by = dataset.read_transaction(2)
+    assert made_by is not None
+    assert "nightly" in made_by.transaction_properties.values()
+
+
+def test_aborting_a_failed_job_removes_its_files(table: Path) -> None:
+    job = writer(table)
+    before = data_files(table)
+    messages = [written(job, BATCH), None]
+    assert len(data_files(table)) == 2
+    copy_of(job).abort(messages)
+    assert data_files(table) == before
+
+
+def test_aborting_after_the_commit_landed_keeps_the_files(table: Path) -> None:
+    job = writer(table)
+    messages: list[Any] = [written(job, BATCH)]
+    copy_of(job).commit(messages)
+    copy_of(job).abort(messages)
+    copy_of(job).abort([*messages, None])
+    assert lance_core.dataset(table).to_table().num_rows == 3
+
+
+def test_a_conflict_removes_the_files(table: Path) -> None:
+    job = writer(table)
+    messages = [written(job, BATCH)]
+    lance_core.write_dataset(pa.table({"other": [1]}), table, mode="overwrite")
+    with pytest.raises(CommitConflictError):
+        copy_of(job).commit(messages)
+    copy_of(job).abort(messages)
+    assert len(data_files(table)) == 2
+    assert lance_core.dataset(table).count_rows() == 1
+
+
+def test_appends_that_overlap_both_count(table: Path) -> None:
+    jobs = [writer(table), writer(table)]
+    messages = [written(job, BATCH) for job in jobs]
+    for job, message in zip(jobs, messages, strict=True):
+        copy_of(job).commit([message])
+    assert lance_core.dataset(table).count_rows() == 5
+
+
+def test_a_commit_of_unknown_outcome_keeps_the_files(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = writer(table)
+    messages = [written(job, BATCH)]
+    really: Callable[..., Any] = lance_core.LanceDataset.commit
+
+    def lost(*arguments: Any, **options: Any) -> None:
+        really(*arguments, **options)
+        raise CommitUnknownError("no answer")
+
+    monkeypatch.setattr(lance_core.LanceDataset, "commit", lost)
+    with pytest.raises(CommitUnknownError):
+        copy_of(job).commit(messages)
+    copy_of(job).abort(messages)
+    assert lance_core.dataset(table).to_table().num_rows == 3
+
+
+def test_an_overwrite_replaces_the_schema(table: Path) -> None:
+    other = st.StructType().add("x", "double")
+    job = LanceSource({"path": str(table)}).writer(other, True)
+    job.commit([written(job, pa.record_batch({"x": [1.5]}))])
+    assert pylance.dataset(table).to_table().to_pydict() == {"x": [1.5]}
+
+
+def test_what_tasks_get_carries_secrets_that_do_not_show(tmp_path: Path) -> None:
+    job = writer(tmp_path / "t.lance", **{"storage.secret_key": "tiger"})
+    assert "tiger" not in repr(vars(job))
+    assert vars(copy_of(job))["_plan"].address.options == {"secret_key": "tiger"}
+    assert "tiger" not in repr(Options.parse({"path": "t", "storage.secret_key": "tiger"}))
