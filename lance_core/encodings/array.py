@@ -18,6 +18,16 @@ from lance_core.encodings.registry import EncodingFamily
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
+__all__ = [
+    "ArrayDecoder",
+    "ArrayEncoder",
+    "ArrayEncoding",
+    "ArrayPlan",
+    "EncodeScope",
+    "PlanScope",
+    "plan_array",
+]
+
 if TYPE_CHECKING:
     import pyarrow as pa
 

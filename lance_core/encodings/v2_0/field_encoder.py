@@ -94,7 +94,7 @@ class LeafEncoder(ColumnsEncoder):
             return
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         array = pa.concat_arrays(waiting)
-        if array.nbytes > self._context.max_page_bytes:
+        if len(array) and array.nbytes > self._context.max_page_bytes:
             yield from self._split(array, array.nbytes, self._row)
         else:
             yield self._page(array, self._row)
@@ -102,7 +102,7 @@ class LeafEncoder(ColumnsEncoder):
     def _split(self, array: pa.Array, size: int, row: int) -> Iterator[EncodedPage]:
         """An array as pages of at most `EncodeContext.max_page_bytes`, if its rows are alike."""
         parts = min(-(-size // self._context.max_page_bytes), len(array))
-        step = -(-len(array) // max(parts, 1))
+        step = -(-len(array) // parts)
         for start in range(0, len(array), step):
             yield self._page(array.slice(start, step), row + start)
 
