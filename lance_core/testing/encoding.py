@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings import v2_0
+from lance_core.encodings.array import ArrayEncoding
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
 from lance_core.errors import LanceError

@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.array import ArrayEncoder, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.array import (
+    ArrayEncoder,
+    ArrayEncoding,
+    EncodeScope,
+    PlanScope,
+    plan_array,
+)
 from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
