@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,9 +81,9 @@ class FragmentMetadata:
             "overlays": [],
             "physical_rows": self.physical_rows,
             "deletion_file": dict(vars(deletion)) if deletion else None,
-            "row_id_meta": _hex(self.row_id_meta),
-            "created_at_version_meta": _hex(self.created_at_version_meta),
-            "last_updated_at_version_meta": _hex(self.last_updated_at_version_meta),
+            "row_id_meta": _tree(self.row_id_meta, "Inline"),
+            "created_at_version_meta": _tree(self.created_at_version_meta, "inline"),
+            "last_updated_at_version_meta": _tree(self.last_updated_at_version_meta, "inline"),
         }
 
     @staticmethod
@@ -129,12 +130,17 @@ class FragmentMetadata:
         )
 
 
-def _hex(data: bytes | None) -> str | None:
-    return None if data is None else data.hex()
+def _tree(data: bytes | None, key: str) -> dict[str, list[int]] | None:
+    return None if data is None else {key: list(data)}
 
 
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)
+def _bytes(tree: Mapping[str, list[int]] | None) -> bytes | None:
+    if tree is None:
+        return None
+    ((key, data),) = tree.items()
+    if key.lower() != "inline":
+        raise ValueError(f"a row sequence that is {key!r} is not supported")
+    return bytes(data)
 
 
 def _inline(sequence: table_fragment.Sequence) -> bytes | None:
