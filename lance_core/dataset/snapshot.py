@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -39,6 +39,9 @@ MAX_FRAGMENT_ROWS = 1 << 32
 MAX_OPEN_FILES = 1024
 """Data files whose footers and page tables stay parsed, per opened table."""
 
+MAX_DELETION_BYTES = 128 << 20
+"""Memory for the offsets of deleted rows that stay decoded, per opened table."""
+
 
 _caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
 
@@ -53,10 +56,16 @@ if hasattr(os, "register_at_fork"):
 
 
 class Cache(Generic[K, V]):
-    """A bounded map, least recently used out first; safe for threads."""
+    """A bounded map, least recently used out first; safe for threads.
 
-    def __init__(self, capacity: int) -> None:
+    The items' weights, by default 1 each, add up to ``capacity`` at most; the newest one always
+    stays.
+    """
+
+    def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
         self._capacity = capacity
+        self._weight = weight
+        self._total = 0
         self._items: OrderedDict[K, V] = OrderedDict()
         self.renew_lock()
         _caches.add(self)
@@ -73,10 +82,13 @@ class Cache(Generic[K, V]):
                 return self._items[key]
         item = make()
         with self._lock:
-            self._items[key] = item
-            while len(self._items) > self._capacity:
-                self._items.popitem(last=False)
-        return item
+            # Another thread may have made it too; all callers get the one that was kept.
+            kept = self._items.setdefault(key, item)
+            if kept is item:
+                self._total += self._weight(item)
+            while self._total > self._capacity and len(self._items) > 1:
+                self._total -= self._weight(self._items.popitem(last=False)[1])
+        return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +103,7 @@ class TableRoot:
         default_factory=lambda: Cache(MAX_OPEN_FILES)
     )
     deletions: Cache[str, npt.NDArray[np.uint32]] = field(
-        default_factory=lambda: Cache(MAX_OPEN_FILES)
+        default_factory=lambda: Cache(MAX_DELETION_BYTES, lambda offsets: offsets.nbytes)
     )
 
     @property
@@ -215,16 +227,13 @@ class Snapshot:
             return counted
         return sum(self.live_rows(fragment) for fragment in self.manifest.fragments)
 
-    @cached_property
-    def fragment_positions(self) -> dict[int, int]:
-        """Fragment id to its place in the manifest's list."""
-        ids = self.manifest.fragments.counts.ids
-        places = {id_: place for place, id_ in enumerate(ids)}
-        if len(places) < len(ids):
-            raise CorruptFileError(
-                "two fragments have the same id", self.location.path, field="Manifest.fragments"
-            )
-        return places
+    @property
+    def fragment_positions(self) -> Mapping[int, int]:
+        """Fragment id to its place in the manifest; `CorruptFileError` if one is there twice."""
+        try:
+            return self.manifest.fragments.positions
+        except CorruptFileError as error:
+            raise error.at(self.location.path) from None
 
 
 @runtime_checkable

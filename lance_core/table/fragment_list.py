@@ -133,16 +133,20 @@ class FragmentList(Sequence[Fragment]):
             self._counts = _counts(self._raw)
         return self._counts
 
-    def position_of(self, fragment_id: int) -> int | None:
-        """Index of the first fragment with this id."""
+    @property
+    def positions(self) -> Mapping[int, int]:
+        """Index of the fragment with each id; `CorruptFileError` if two have the same."""
         if self._positions is None:
             ids = self.counts.ids
-            self._positions = dict(zip(reversed(ids), reversed(range(len(ids))), strict=True))
-        return self._positions.get(fragment_id)
+            positions = {id_: position for position, id_ in enumerate(ids)}
+            if len(positions) < len(ids):
+                raise CorruptFileError("two fragments have the same id", field="Manifest.fragments")
+            self._positions = positions
+        return self._positions
 
     def by_id(self, fragment_id: int) -> Fragment | None:
-        """The first fragment with this id."""
-        position = self.position_of(fragment_id)
+        """The fragment with this id; raises as `positions`."""
+        position = self.positions.get(fragment_id)
         return None if position is None else self[position]
 
     def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:

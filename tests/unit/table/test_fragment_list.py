@@ -68,6 +68,12 @@ def test_a_broken_fragment_is_named_by_its_place() -> None:
         _ = FragmentList([fragment(0).to_bytes(), b"\xff"]).counts
 
 
+def test_an_id_that_is_used_twice_is_corruption() -> None:
+    twice = FragmentList.of([fragment(0), fragment(1), fragment(0)])
+    with pytest.raises(CorruptFileError, match="same id"):
+        twice.by_id(1)
+
+
 def test_unchanged_fragments_keep_their_bytes() -> None:
     raw = [fragment(i).to_bytes() + bytes.fromhex("fa07036e6577") for i in range(4)]
     changed = fragment(2, deletion_file=DELETION)
