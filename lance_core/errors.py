@@ -4,7 +4,7 @@
 
     LanceError
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
-    │   ├── SchemaMismatchError                 data does not fit the table's schema
+    │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   └── InvalidPathError                    a path that is absolute, empty or leaves its root
     ├── NotFoundError (FileNotFoundError)
     │   ├── ObjectNotFoundError                 no object at a path of a store
@@ -47,7 +47,7 @@ class InvalidInputError(LanceError, ValueError):
     """The caller passed something that cannot be used; nothing was written."""
 
 
-class SchemaMismatchError(InvalidInputError):
+class SchemaMismatchError(InvalidInputError, OSError):
     """The data's schema does not fit the table's schema."""
 
 
