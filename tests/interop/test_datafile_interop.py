@@ -250,6 +250,15 @@ def write(writer: type[OurWriter | TheirWriter], path: Path, table: pa.Table) ->
     return path
 
 
+def is_same_file(shape: str, name: str) -> bool:
+    """Whether our files are to be theirs byte for byte, and not only page for page.
+
+    Where pylance puts pages of lists depends on which of its threads is faster. The schema of a
+    dictionary column holds an empty message more, which releases of 2024 ask for.
+    """
+    return ("list" not in shape or shape == "fixed size list") and "dictionary" not in name
+
+
 @pytest.mark.parametrize(("shape", "name"), CASES)
 def test_a_file_of_either_writer_is_read_equal_by_either_reader(
     shape: str, name: str, tmp_path: Path
@@ -262,6 +271,5 @@ def test_a_file_of_either_writer_is_read_equal_by_either_reader(
         check(TheirReader(str(ours)), table)
         check(OurReader(str(ours)), table)
         assert pages(ours) == pages(theirs), which
-        # Where pylance puts pages of lists depends on which of its threads is faster.
-        if "list" not in shape or shape == "fixed size list":
+        if is_same_file(shape, name):
             assert ours.read_bytes() == theirs.read_bytes(), which
