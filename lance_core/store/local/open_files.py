@@ -55,9 +55,10 @@ def open_for_reading(root: Root, full_path: str) -> int:
     except OSError:
         if not os.path.islink(full_path):
             raise
-    if not root.holds_target(full_path):
+    target = root.target_inside(full_path)
+    if target is None:
         raise InvalidPathError(f"{full_path!r} is a link that leads out of {root.path!r}")
-    return os.open(os.path.realpath(full_path), _READ)
+    return os.open(target, _READ)
 
 
 def regular_file_size(descriptor: int, full_path: str) -> int:

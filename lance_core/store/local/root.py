@@ -45,13 +45,14 @@ class Root:
             self._check(folder)
         return self._prefix + folder
 
-    def holds_target(self, full_path: str) -> bool:
-        """Whether what a symbolic link leads to is inside."""
-        return os.path.realpath(full_path).startswith(self._prefix)
+    def target_inside(self, full_path: str) -> str | None:
+        """What a full path is with all links resolved, None if that is outside."""
+        target = os.path.realpath(full_path)
+        return target if target.startswith(self._prefix) else None
 
     def _check(self, folder: str) -> None:
         full_path = self._prefix + folder
-        if not self.holds_target(full_path):
+        if self.target_inside(full_path) is None:
             raise InvalidPathError(f"path {folder!r} is a link that leads out of its root")
         # One that does not exist may still become a link to somewhere else.
         if os.path.isdir(full_path):

@@ -104,9 +104,10 @@ class LocalStore(ObjectStore):
             full_path = self._root.file(path)
             status = os.lstat(full_path)
             if stat.S_ISLNK(status.st_mode):
-                if not self._root.holds_target(full_path):
+                target = self._root.target_inside(full_path)
+                if target is None:
                     raise InvalidPathError(f"{path!r} is a link that leads out of its root")
-                status = os.stat(full_path)
+                status = os.stat(target)
             if not stat.S_ISREG(status.st_mode):
                 raise StoreError(f"{path!r} in {self._root.path} is not a regular file")
             return meta_of(path, status)

@@ -85,7 +85,10 @@ def _entries(root: Root, folder: str) -> tuple[list[str], list[str]]:
 
 
 def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:
-    return entry.is_symlink() and os.path.isfile(entry.path) and root.holds_target(entry.path)
+    if not entry.is_symlink():
+        return False
+    target = root.target_inside(entry.path)
+    return target is not None and os.path.isfile(target)
 
 
 def _objects(folder: str, found: list[str]) -> list[str]:

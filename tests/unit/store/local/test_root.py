@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,6 +128,29 @@ def test_a_link_that_changes_is_looked_at_again(tmp_path: Path, outside: Path) -
     assert store.get("link").size == 120_000
     (tmp_path / "root" / "link").unlink()
     (tmp_path / "root" / "link").symlink_to(outside / "big")
+    with pytest.raises(InvalidPathError):
+        store.get("link")
+
+
+@pytest.mark.parametrize("name", ["file", "big"])
+def test_a_link_that_changes_once_it_was_looked_at_leads_nowhere(
+    tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    store = LocalStore(tmp_path / "root", Durability.fast)
+    store.put("data/inside", b"inside")
+    link = tmp_path / "root" / "link"
+    link.symlink_to("data/inside")
+    resolve = os.path.realpath
+
+    def and_swapped(path: str) -> str:
+        resolved = resolve(path)
+        link.unlink()
+        link.symlink_to(outside / name)
+        return resolved
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os.path, "realpath", and_swapped)
+        assert bytes(store.get("link")) == b"inside"
     with pytest.raises(InvalidPathError):
         store.get("link")
 
