@@ -236,7 +236,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
     for name in [name for name in arguments if name not in WriteArguments.__annotations__]:
         value = arguments.pop(name)
         if name in _UNSUPPORTED:
-            if value is not None:
+            if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
         elif name not in _IGNORED:
             raise TypeError(f"unknown argument {name!r}")

@@ -257,7 +257,14 @@ def test_options_that_cannot_be_honoured_are_refused(
 
 def test_options_without_an_effect_here_are_accepted(uri: str, some_rows: Rows) -> None:
     dataset = lance.write_dataset(
-        some_rows(3), uri, max_rows_per_group=2, session=None, commit_lock=None, initial_bases=None
+        some_rows(3),
+        uri,
+        max_rows_per_group=2,
+        session=None,
+        commit_lock=None,
+        initial_bases=None,
+        use_legacy_format=False,
+        target_all_bases=False,
     )
     assert dataset.count_rows() == 3
 
