@@ -153,10 +153,12 @@ def test_the_fields_of_a_manifest_are_those_that_pylance_writes(
     arrow = pa.schema([before, field, after], metadata={"k": "v"})
     table = pylance_table(tmp_path / "t", arrow)
     manifest = manifest_of(tmp_path / "t")
-    ours = Schema.from_arrow(arrow)
-    assert ours.to_proto() == list(manifest.fields)
     read = Schema.from_proto(manifest.fields, manifest.schema_metadata)
     assert read.to_proto() == list(manifest.fields)
+    if pa.types.is_dictionary(field.type):
+        # For want of rows pylance leaves it out; with rows it is there, and old releases need it.
+        manifest.fields[1].dictionary.SetInParent()
+    assert Schema.from_arrow(arrow).to_proto() == list(manifest.fields)
     assert read.to_arrow().equals(table.schema, check_metadata=True)
 
 
