@@ -6,7 +6,7 @@ indices, neighbouring indices are made one, into a table of all sequences of tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,15 @@ from lance_core.errors import CorruptFileError
 
 _MOST_SEQUENCES = 1 << 15
 _SEQUENCE_BYTES = 64
-_ROWS_PER_SEQUENCE = 4
+_ROWS_PER_SEQUENCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Items of a string or binary type, by index; index 0 is null.
-
-    ``_sequences`` keeps the table of sequences, once made, with the length of a sequence.
-    """
+    """Items of a string or binary type, by index; index 0 is null."""
 
     items: pa.Array
     lengths: npt.NDArray[np.integer[Any]]
-    _sequences: list[tuple[int, pa.Array]] = field(default_factory=list)
 
     @classmethod
     def of(cls, items: list[pa.Array], type_: pa.DataType) -> Lookup:
@@ -53,13 +49,13 @@ class Lookup:
             total = int(self.lengths.take(indices).sum(dtype=np.int64))
             if total > MAX_OFFSET:
                 raise CorruptFileError(f"a page of strings with a dictionary is {total} bytes long")
-        many = self._sequence_length(len(indices))
+        many = self.sequence_length(len(indices))
         if many == 1 or self.items.null_count > 1:
             return self.items.take(pa.array(indices))
         return self._take_sequences(indices, many)
 
-    def _sequence_length(self, rows: int) -> int:
-        """How many neighbouring indices are worth to be made one."""
+    def sequence_length(self, rows: int) -> int:
+        """How many neighbouring indices are worth to be made one, if there are ``rows``."""
         many, count, base = 1, len(self.items), max(2, len(self.items))
         average = int(self.lengths.sum(dtype=np.int64)) / base
         while (
@@ -92,14 +88,10 @@ class Lookup:
 
     def _table(self, many: int) -> pa.Array:
         """All sequences of ``many`` items, joined; the last item of a sequence changes fastest."""
-        for kept, table in self._sequences:  # one at most; other threads may replace it meanwhile
-            if kept == many:
-                return table
         single = pa.array([item or b"" for item in self.items.cast(pa.large_binary()).to_pylist()])
         table, last = single, np.arange(len(single))
         for _ in range(many - 1):
             first = table.take(pa.array(np.repeat(np.arange(len(table)), len(single))))
             second = single.take(pa.array(np.tile(last, len(table))))
             table = pc.binary_join_element_wise(first, second, b"")
-        self._sequences[:] = [(many, table)]
         return table

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Items = TypeVar("Items")
 Indices = npt.NDArray[np.integer[Any]]
 
-_KEPT_BYTES = 1 << 20
+_KEPT_BYTES = 64 << 10
 _INDEX_TYPES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 
 

@@ -110,6 +110,9 @@ def all_null(type_: pa.DataType, count: int) -> pa.Array:
         if pa.types.is_fixed_size_list(type_):
             items = all_null(type_.value_type, count * type_.list_size)
             return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
+        if pa.types.is_struct(type_):
+            members = [all_null(field.type, count) for field in type_]
+            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, members)
         if pa.types.is_dictionary(type_):
             keys, items = all_null(type_.index_type, count), pa.array([], type_.value_type)
             return pa.DictionaryArray.from_arrays(keys, items, ordered=type_.ordered, safe=False)

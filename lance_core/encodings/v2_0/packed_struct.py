@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
+_WIDEST = (1 << 31) - 1
+"""The most bytes that a numpy type can have."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackedStructPlan(ArrayPlan):
@@ -65,13 +68,16 @@ def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
         _member(inner, scope.inner(type_.field(i).type, 0))
         for i, inner in enumerate(encoding.inner)
     ]
-    layout = _layout([plan.width for plan in plans])
-    if scope.num_values * layout.itemsize > place.length:
+    widths = [plan.width for plan in plans]
+    if scope.num_values * sum(widths) > place.length:
         raise CorruptFileError(
-            f"{scope.num_values} rows of {layout.itemsize} bytes in {place.length} bytes",
+            f"{scope.num_values} rows of {sum(widths)} bytes in {place.length} bytes",
             offset=place.start,
         )
-    return PackedStructPlan(type_, place.start, layout, tuple(plan.build for plan in plans))
+    if sum(widths) > _WIDEST:
+        raise UnsupportedFeatureError(f"packed structs of {sum(widths)} bytes each")
+    builds = tuple(plan.build for plan in plans)
+    return PackedStructPlan(type_, place.start, _layout(widths), builds)
 
 
 def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:
