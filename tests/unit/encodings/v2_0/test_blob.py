@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.v2_0.blob import encode_blobs
+from lance_core.encodings.v2_0.blob import DESCRIPTION, encode_blobs
 from lance_core.errors import CorruptFileError
+from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
 
 Store = Callable[..., StoredField]
@@ -71,6 +72,19 @@ def test_payloads_are_aligned(size: int) -> None:
         else:
             assert place["position"] == (value is None)
     assert len(written) == (1 if size == 1 else sum(place["size"] > 0 for place in places))
+
+
+def test_descriptions_are_read_as_a_struct(store: Store) -> None:
+    array = pa.array([b"aa", None, b"", b"cccc"], pa.large_binary())
+    stored = store(array, metadata=BLOB)
+    (description,) = Schema.from_arrow(pa.schema([("x", DESCRIPTION)])).fields
+    (got,) = stored.read(RowRange(0, 4), only=description)
+    assert got.to_pylist() == [
+        {"position": 0, "size": 2},
+        {"position": 1, "size": 0},
+        {"position": 0, "size": 0},
+        {"position": 64, "size": 4},
+    ]
 
 
 def test_places_in_any_order_are_read(store: Store) -> None:

@@ -29,6 +29,7 @@ TYPES = [
     pa.large_binary(),
     pa.null(),
     pa.dictionary(pa.int16(), pa.string()),
+    pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.float32())]))]),
 ]
 
 
