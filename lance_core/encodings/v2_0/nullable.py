@@ -85,6 +85,8 @@ def decode_nullable(encoding: Nullable, scope: PlanScope) -> ArrayPlan:
 
 def _masked(array: pa.Array, valid: pa.BooleanArray) -> pa.Array:
     """``array`` with nulls where ``valid`` is false."""
+    if array.null_count == len(array):
+        return array
     if array.null_count or array.offset or not _rebuildable(array.type):
         return pc.if_else(valid, array, pa.scalar(None, array.type))
     bitmap = bits_from(valid.buffers()[1], valid.offset, len(valid))

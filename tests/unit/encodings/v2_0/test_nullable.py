@@ -92,6 +92,19 @@ def test_nulls_within_nulls_add_up(registry: EncodingRegistry) -> None:
     assert stored.decode(RowRange(1, 4), registry).to_pylist() == [2, None, 4]
 
 
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_nothing_but_nulls_stays_so_under_a_bitmap(
+    type_: pa.DataType, registry: EncodingRegistry
+) -> None:
+    validity = ArrayEncoding(flat=Flat(bits_per_value=1, buffer=Buffer()))
+    nulls = ArrayEncoding(nullable=Nullable(all_nulls=Nullable.AllNull()))
+    some = Nullable.SomeNull(validity=validity, values=nulls)
+    stored = StoredArray.of([b"\x05"], ArrayEncoding(nullable=Nullable(some_nulls=some)), type_, 4)
+    got = stored.decode(RowRange(0, 4), registry)
+    got.validate(full=True)
+    assert got.null_count == 4
+
+
 def test_validity_that_is_null_itself_is_corruption(registry: EncodingRegistry) -> None:
     def flat(at: int) -> ArrayEncoding:
         return ArrayEncoding(flat=Flat(bits_per_value=1, buffer=Buffer(buffer_index=at)))
