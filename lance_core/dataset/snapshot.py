@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +21,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.uri import parse_uri
 from lance_core.table.data_file import DataFile
 from lance_core.table.deletion import decode_deletions
@@ -43,18 +42,6 @@ MAX_DELETION_BYTES = 128 << 20
 """Memory for the offsets of deleted rows that stay decoded, per opened table."""
 
 
-_caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    for cache in list(_caches):
-        cache.renew_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
-
-
 class Cache(Generic[K, V]):
     """A bounded map, least recently used out first; safe for threads.
 
@@ -67,12 +54,7 @@ class Cache(Generic[K, V]):
         self._weight = weight
         self._total = 0
         self._items: OrderedDict[K, V] = OrderedDict()
-        self.renew_lock()
-        _caches.add(self)
-
-    def renew_lock(self) -> None:
-        """Forget who holds the lock: in a forked process those threads do not exist."""
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The item for ``key``, made outside the lock if it is not there."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from lance_core.errors import (
 )
 from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.buffers import joined
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.wrapper import StoreCall, StoreWrapper
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class FaultyStore(StoreWrapper):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(inner)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._random = random.Random(seed)  # noqa: S311 (faults must be repeatable)
         self._sleep = sleep
         self._late: list[Callable[[], object]] = []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -24,6 +21,7 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_view, joined
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.paths import check_folder, check_path, is_below
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.ranges import slice_ranges
@@ -44,12 +42,7 @@ class Objects:
     def __init__(self) -> None:
         self._objects: dict[str, _Object] = {}
         self._writes = 0
-        self.renew_lock()
-        _instances.add(self)
-
-    def renew_lock(self) -> None:
-        """Forget who holds the lock: in a forked child, nobody does."""
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, path: str) -> _Object:
         """The object at ``path``, or `ObjectNotFoundError`."""
@@ -183,7 +176,6 @@ def _meta(path: str, found: _Object) -> ObjectMeta:
     return ObjectMeta(path, content.size, modified, str(number))
 
 
-_instances: weakref.WeakSet[Objects] = weakref.WeakSet()
 _shared: dict[str, Objects] = {}
 
 
@@ -196,12 +188,3 @@ def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectSto
         raise InvalidInputError(f"{url} is no place in memory")
     store = MemoryStore(_shared.setdefault(url.netloc, Objects()))
     return PrefixStore(store, url.path) if url.path else store
-
-
-def _renew_locks() -> None:
-    for instance in list(_instances):
-        instance.renew_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from lance_core.store.base import ObjectStore
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.wrapper import REQUESTS, StoreCall, StoreWrapper
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Trace:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.clear()
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class TracingStore(StoreWrapper):
         self.trace = Trace()
         self._clock = clock
         self._active: tuple[Trace, ...] = (self.trace,)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     @contextlib.contextmanager
     def measure(self) -> Iterator[Trace]:

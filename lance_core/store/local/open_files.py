@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -15,6 +13,7 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidPathError, StoreError
 from lance_core.store.base import ByteRange
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.local.libc import map_file
 from lance_core.store.local.root import Root
 from lance_core.store.ranges import check_ranges
@@ -85,12 +84,7 @@ class OpenFiles:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._contents: OrderedDict[str, _Content] = OrderedDict()
-        self.renew_lock()
-        _instances.add(self)
-
-    def renew_lock(self) -> None:
-        """Forget who holds the lock: in a forked child, nobody does."""
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def buffer(self, path: str) -> pa.Buffer | None:
         """The whole file at ``path``, or None if it is large and cannot be mapped.
@@ -160,15 +154,3 @@ def _read(descriptor: int, start: int, stop: int) -> pa.Buffer:
         parts.append(part)
         position += len(part)
     return pa.py_buffer(b"".join(parts))
-
-
-_instances: weakref.WeakSet[OpenFiles] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    for instance in list(_instances):
-        instance.renew_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
