@@ -5,7 +5,7 @@ A field that no file of the fragment holds reads as null (table.proto, DataFragm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -78,22 +78,33 @@ def read_fields(
 _SPLIT = -1
 
 
-def leaf_ids(field: Field) -> Iterator[int]:
+def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
     """Ids of the fields below (or at) ``field`` that own stored values."""
-    if not field.children or field.is_packed_struct or field.is_blob:
+    if field.is_blob or _is_one_column(field, homes):
         yield field.id
     else:
         for child in field.children:
-            yield from leaf_ids(child)
+            yield from _leaf_ids(child, homes)
 
 
-def _place(field: Field, homes: dict[int, int], fragment: Fragment) -> int | None:
+def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
+    """Whether a single column holds ``field``: it has no parts, or they are packed into its own."""
+    if not field.children:
+        return True
+    return (
+        field.may_be_packed
+        and field.id in homes
+        and not any(child.id in homes for child in field.children)
+    )
+
+
+def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
     """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
-    found = {homes.get(leaf) for leaf in leaf_ids(field)}
+    found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
     if len(found) > 1:
         return _SPLIT
     (place,) = found
-    if place is None or not field.is_struct:
+    if place is None or not field.is_struct or _is_one_column(field, homes):
         return place
     structs = {part.id for part in field.walk() if part.is_struct}
     # Members may be in a file without the struct that they are of.

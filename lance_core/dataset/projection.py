@@ -14,6 +14,7 @@ import pyarrow as pa
 from lance_core.dataset.blob_description import shown
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import Value, as_value
+from lance_core.dataset.narrow import narrowed
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, format_path
 from lance_core.schema.project import project_lineages
@@ -43,8 +44,8 @@ class Output:
         """The column, taken or computed from ``data``."""
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
-        column = data.column(self.source[0])
-        return _member(column, self.source[1:])
+        column = _member(data.column(self.source[0]), self.source[1:])
+        return narrowed(column, self.field.type)
 
 
 def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
@@ -96,10 +97,10 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
     for name, found in lineages.items():
         if not found:
             raise _no_column(schema, name)
-    fields = project_lineages(list(lineages.values()))
-    arrow = {**META_FIELDS, **{field.name: shown(field) for field in fields}}
+    returned = project_lineages(list(lineages.values()))
+    arrow = {**META_FIELDS, **{field.name: shown(field) for field in returned}}
     tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
-    pruned = replace(schema, fields=fields)
+    pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
     return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
 
 
@@ -125,9 +126,17 @@ def required(
 ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
     """The pruned stored fields and the meta columns that ``paths`` need."""
     own = {field.name: field for field in schema.fields}
-    stored = [_lineage(own[path[0]], path) for path in paths if path[0] in own]
+    stored = [_readable(_lineage(own[path[0]], path)) for path in paths if path[0] in own]
     meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
     return project_lineages(stored), meta
+
+
+def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
+    """``lineage`` as far as files can be read in parts: packed structs are read whole."""
+    for depth, field in enumerate(lineage):
+        if field.may_be_packed:
+            return lineage[: depth + 1]
+    return lineage
 
 
 def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:

@@ -18,7 +18,7 @@ from lance_core.datafile.description import (
     statistics,
 )
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
 from lance_core.schema import wrap_chunks
@@ -67,6 +67,13 @@ class LanceFileReader:
         self._reader = _inner_reader
         schema = _inner_reader.schema
         self._column_of = column_of(schema.fields)
+        columns_there = len(_inner_reader.metadata.columns)
+        if len(self._column_of) != columns_there:
+            # Some writers pack structs that are marked as not to be packed.
+            raise UnsupportedFeatureError(
+                f"the schema of {str(path)!r} needs {len(self._column_of)} columns, the file has "
+                f"{columns_there}: which column belongs to which field is not recorded"
+            )
         if columns is not None:
             if not columns:
                 raise InvalidInputError("at least one column must be read")

@@ -17,6 +17,7 @@ UNASSIGNED = -1
 
 BLOB_KEY = "lance-encoding:blob"
 _PACKED_KEYS = ("packed", "lance-encoding:packed")
+_PACKED_VALUES = frozenset({"true", "yes", "1"})
 
 
 class DictionaryValues(NamedTuple):
@@ -90,9 +91,18 @@ class Field:
 
     @property
     def is_packed_struct(self) -> bool:
-        """Whether this is a struct that asks to be stored row by row."""
-        asked = (self.metadata.get(key, "").lower() == "true" for key in _PACKED_KEYS)
-        return self.is_struct and any(asked)
+        """Whether this is a struct that asks to be stored row by row, in one column."""
+        return self.may_be_packed and any(
+            self.metadata.get(key, "").lower() in _PACKED_VALUES for key in _PACKED_KEYS
+        )
+
+    @property
+    def may_be_packed(self) -> bool:
+        """Whether some writer may have stored this struct row by row.
+
+        pylance also does so if the marking says no; then the files alone tell what was done.
+        """
+        return self.is_struct and any(key in self.metadata for key in _PACKED_KEYS)
 
     @property
     def is_blob(self) -> bool:

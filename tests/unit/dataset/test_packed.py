@@ -1,0 +1,47 @@
+"""Packed structs: one column in files, and structs like any other in tables."""
+
+from __future__ import annotations
+
+import lance
+import pyarrow as pa
+import pytest
+
+import lance_core
+
+MARKS = [
+    (key, value) for key in ("packed", "lance-encoding:packed") for value in ("true", "no", "")
+]
+
+
+@pytest.fixture(params=MARKS, ids=["=".join(mark) for mark in MARKS])
+def table(request: pytest.FixtureRequest) -> pa.Table:
+    """Two columns around a struct that is marked as packed in a way that some writer honours."""
+    members = pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.float64(), False)])
+    point = pa.field("s", members, metadata=dict([request.param]))
+    rows = pa.array([{"x": i, "y": i / 2} for i in range(50)], members)
+    schema = pa.schema([("before", pa.int64()), point, ("after", pa.string())])
+    return pa.table([range(50), rows, [str(i) for i in range(50)]], schema=schema)
+
+
+@pytest.mark.parametrize("writer", [lance, lance_core])
+def test_packed_structs_are_read_whole_and_in_parts(
+    tmp_path: object, table: pa.Table, writer: object
+) -> None:
+    uri = f"{tmp_path}/table"
+    writer.write_dataset(table, uri, data_storage_version="2.0")  # type: ignore[attr-defined]
+    dataset = lance_core.dataset(uri)
+    assert dataset.to_table() == table
+    found = dataset.to_table(columns=["s.y", "after", "s.x"], filter="s.x > 40 AND s.y < 24")
+    assert found.to_pydict() == {
+        "s.y": [i / 2 for i in range(41, 48)],
+        "after": [str(i) for i in range(41, 48)],
+        "s.x": list(range(41, 48)),
+    }
+    assert dataset.take([7, 3], ["s.y"]).to_pydict() == {"s": [{"y": 3.5}, {"y": 1.5}]}
+    assert dataset.take([7]).to_pylist() == table.slice(7, 1).to_pylist()
+
+
+def test_pylance_reads_packed_structs_of_ours(tmp_path: object, table: pa.Table) -> None:
+    uri = f"{tmp_path}/table"
+    lance_core.write_dataset(table, uri)
+    assert lance.dataset(uri).to_table() == table
