@@ -126,6 +126,7 @@ def commit_operation(
     options: CommitOptions,
 ) -> Snapshot:
     """Commit what `LanceDataset.commit` was given."""
+    newest = _newest(root)
     if isinstance(operation, Transaction):
         if options.properties:
             raise InvalidInputError(
@@ -143,17 +144,17 @@ def commit_operation(
             raise InvalidInputError(
                 "read_version is required for all operations except Overwrite and Restore"
             )
+        if read_version is None:
+            read_version = 0 if newest is None else newest.version
         transaction = Transaction(
-            _newest(root) if read_version is None else read_version,
-            operation,
-            transaction_properties=dict(options.properties),
+            read_version, operation, transaction_properties=dict(options.properties)
         )
-    return commit(root, None, transaction, options)
+    return commit(root if newest is None else newest.root, newest, transaction, options)
 
 
-def _newest(root: TableRoot) -> int:
-    """The newest version's number, 0 if there is no table."""
+def _newest(root: TableRoot) -> Snapshot | None:
+    """The newest version, None if there is no table. It knows how the table is committed to."""
     try:
-        return opening.latest_location(root).version
+        return opening.open_version(root)
     except DatasetNotFoundError:
-        return 0
+        return None

@@ -15,7 +15,7 @@ from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.operation import LanceOperation, Transaction
 from lance_core.dataset.projection import Columns, select_pruned
-from lance_core.dataset.scanner import LanceScanner, options_of
+from lance_core.dataset.scanner import LanceScanner, options_of, split_options
 from lance_core.dataset.snapshot import Snapshot, Target
 from lance_core.dataset.statistics import LanceStats
 from lance_core.dataset.validate import check_table
@@ -196,8 +196,9 @@ class LanceDataset:
     def to_pandas(
         self, columns: Columns = None, filter: Any = None, **options: Any
     ) -> pd.DataFrame:
-        """Read rows as a data frame; options as of `scanner`."""
-        return self.scanner(columns, filter, **options).to_pandas()
+        """Read rows as a data frame; options as of `scanner` and `pyarrow.Table.to_pandas`."""
+        of_scan, of_pandas = split_options(options)
+        return self.scanner(columns, filter, **of_scan).to_pandas(**of_pandas)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows as an Arrow C stream, for any library that reads one."""

@@ -12,7 +12,7 @@ from lance_core.dataset import take as taking
 from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.projection import Columns, select_pruned
-from lance_core.dataset.scanner import LanceScanner, options_of
+from lance_core.dataset.scanner import LanceScanner, options_of, split_options
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.validate import check_fragment
 from lance_core.dataset.write import write_fragments
@@ -134,8 +134,9 @@ class LanceFragment:
         return self.scanner(columns=columns, **options).to_batches()
 
     def to_pandas(self, columns: Columns = None, **options: Any) -> pd.DataFrame:
-        """All rows as a data frame."""
-        return self.to_table(columns=columns, **options).to_pandas()
+        """All rows as a data frame; options as of `LanceDataset.to_pandas`."""
+        of_scan, of_pandas = split_options(options)
+        return self.scanner(columns=columns, **of_scan).to_pandas(**of_pandas)
 
     def head(self, num_rows: int, **options: Any) -> pa.Table:
         """The first rows."""

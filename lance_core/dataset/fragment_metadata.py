@@ -92,6 +92,8 @@ class FragmentMetadata:
         try:
             tree = json.loads(json_data)
             deletion = tree.get("deletion_file")
+            if tree.get("overlays"):
+                raise UnsupportedFeatureError("fragments with data overlays are not supported")
             return FragmentMetadata(
                 id=int(tree["id"]),
                 files=[DataFile(**file) for file in tree["files"]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -107,6 +107,13 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
         if name not in _OPTIONS and name not in HINTS:
             raise TypeError(f"unknown scan option {name!r}")
     return ScanOptions(**{name: value for name, value in given.items() if name in _OPTIONS})
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of a scan, and all others."""
+    names = _OPTIONS | HINTS | UNSUPPORTED
+    of_scan = {name: value for name, value in options.items() if name in names}
+    return of_scan, {name: value for name, value in options.items() if name not in names}
 
 
 def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:

@@ -367,6 +367,19 @@ def test_times_find_the_same_version(uri: str) -> None:
         assert lance_core.dataset(uri, asof=between).version == number
 
 
+def test_a_detached_version_can_be_opened_by_its_number(uri: str) -> None:
+    pylance.write_dataset(rows(5), uri, data_storage_version="2.0")
+    fragments = pylance.fragment.write_fragments(rows(3, 5), uri)
+    operation = pylance.LanceOperation.Append(fragments)
+    detached = pylance.LanceDataset.commit(uri, operation, read_version=1, detached=True)
+    ours = lance_core.dataset(uri, version=detached.version)
+    assert ours.version == detached.version
+    assert ours.to_table().to_pylist() == rows(8).to_pylist()
+    assert lance_core.dataset(uri).version == ours.latest_version == 1
+    with pytest.raises(NotImplementedError, match="detached"):
+        ours.insert(rows(1))
+
+
 def test_fragments_are_exchanged_as_json(uri: str, stable: bool) -> None:
     pylance.write_dataset(rows(5), uri, data_storage_version="2.0", enable_stable_row_ids=stable)
     theirs = pylance.fragment.write_fragments(rows(4, 5), uri, max_rows_per_file=2)

@@ -408,6 +408,10 @@ def test_the_config_of_a_table_says_how_to_commit(uri: str, some_rows: Rows) -> 
     dataset = lance.write_dataset(some_rows(1), uri, mode="append")
     assert isinstance(dataset.snapshot.root.handler, RenameCommitHandler)
     assert (dataset.version, dataset.count_rows()) == (2, 2)
+    append = lance.LanceOperation.Append([])
+    for target in (uri, dataset):
+        dataset = lance.LanceDataset.commit(target, append, read_version=dataset.version)
+        assert isinstance(dataset.snapshot.root.handler, RenameCommitHandler)
     with pytest.warns(UserWarning, match="asks for the commit handler"):
         lance.dataset(uri, storage_options={"commit_handler": "put-if-absent"})
     with pytest.raises(PluginNotFoundError, match="of-some-plugin"):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.fragment import DataFile, DeletionFile, FragmentMetadata, LanceFragment
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
@@ -102,6 +102,13 @@ def test_what_is_done_to_the_json_form_does_not_reach_the_metadata(sample: Sampl
 def test_json_that_is_no_fragment_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="fragment"):
         FragmentMetadata.from_json(text)
+
+
+def test_json_of_fragments_with_overlays_is_unsupported(sample: Sample) -> None:
+    tree = sample.dataset.get_fragment(0).metadata.to_json()
+    tree["overlays"] = [{}]
+    with pytest.raises(UnsupportedFeatureError, match="overlays"):
+        FragmentMetadata.from_json(json.dumps(tree))
 
 
 def test_a_fragment_can_be_pickled(sample: Sample) -> None:

@@ -48,6 +48,20 @@ def test_a_result_without_columns_can_be_taken_from(sample: Sample) -> None:
         scanner.head(-1)
 
 
+def test_data_frames_take_options_of_scans_and_of_arrow(sample: Sample) -> None:
+    dataset = sample.dataset
+    options = {"limit": 4, "strings_to_categorical": True}
+    frame = dataset.to_pandas(["p.y"], "i > 3", **options)
+    assert (str(frame["p.y"].dtype), frame["p.y"].tolist()) == (
+        "category",
+        ["y4", "y0", "y1", "y2"],
+    )
+    frame = dataset.get_fragment(1).to_pandas(["p.y"], offset=2, **options)
+    assert (str(frame["p.y"].dtype), len(frame)) == ("category", 4)
+    with pytest.raises(TypeError, match="nonsense"):
+        dataset.to_pandas(nonsense=1)
+
+
 def test_a_scanner_keeps_its_version(uri: str) -> None:
     dataset = lance.write_dataset({"i": [1]}, uri)
     scanner = dataset.scanner()
