@@ -21,11 +21,18 @@ SCALARS: dict[pa.DataType, list[object]] = {
     pa.uint64(): [0, 1, 2**64 - 1],
     pa.float32(): [0.5, -1.25, float("inf")],
     pa.float64(): [0.1, -2.5, 1e300],
+    pa.float16(): [0.5, -1.25, float("inf")],
     pa.date32(): [datetime.date(1969, 7, 20), datetime.date(2026, 11, 20)],
+    pa.date64(): [datetime.date(1969, 7, 20), datetime.date(2026, 11, 20)],
+    pa.time32("s"): [datetime.time(0, 0), datetime.time(23, 59, 59)],
+    pa.time64("us"): [datetime.time(0, 0), datetime.time(23, 59, 59, 999999)],
+    pa.timestamp("s"): [datetime.datetime(1969, 7, 20, 20, 17), datetime.datetime(2026, 1, 1)],
     pa.timestamp("us"): [datetime.datetime(1969, 7, 20, 20, 17), datetime.datetime(2026, 1, 1)],
     pa.timestamp("ns", "UTC"): [datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)],
     pa.duration("ms"): [datetime.timedelta(milliseconds=1), datetime.timedelta(days=3)],
+    pa.duration("ns"): [datetime.timedelta(microseconds=1), datetime.timedelta(days=3)],
     pa.decimal128(20, 3): [decimal.Decimal("1.125"), decimal.Decimal("-99.000")],
+    pa.decimal256(60, 2): [decimal.Decimal("1.25"), decimal.Decimal("-99.00")],
     pa.binary(3): [b"abc", b"\0\0\0"],
     pa.string(): ["", "Oslo", "æøå", "long " * 50],
     pa.binary(): [b"", b"\x00\xff", b"x" * 300],
@@ -62,6 +69,18 @@ def nested(nulls: bool) -> dict[str, pa.Array]:
         ).dictionary_encode(),
         "unique": pa.array([f"value {i}" for i in range(ROWS)]),
     }
+
+
+def numbered(start: int, stop: int) -> pa.Table:
+    """Rows to change: a key and columns of several kinds."""
+    keys = range(start, stop)
+    return pa.table(
+        {
+            "key": pa.array(keys, pa.int64()),
+            "text": [None if key % 9 == 4 else f"text {key % 50}" for key in keys],
+            "items": pa.array([[key] * (key % 3) for key in keys], pa.list_(pa.int64())),
+        }
+    )
 
 
 def tables() -> dict[str, pa.Table]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from tests.old.cases import tables
+from tests.old.cases import numbered, tables
 
 HERE = Path(__file__).parent
 CASES = list(tables())
@@ -109,3 +109,44 @@ def test_an_old_release_reads_what_we_appended_to_its_table(
     release: Release, theirs: Path, shared: Path, name: str
 ) -> None:
     release.check(shared, name, pa.concat_tables([said(theirs, name), tables()[name]]))
+
+
+@pytest.mark.parametrize("writer", ["theirs", "ours"])
+def test_we_read_every_version_that_an_old_release_makes(
+    release: Release, tmp_path: Path, writer: str
+) -> None:
+    uri = tmp_path / "changed.lance"
+    if writer == "ours":
+        lance.write_dataset(numbered(0, 12_000), uri, max_rows_per_file=8000)
+    else:
+        release.run("create", tmp_path)
+    release.run("change", tmp_path)
+    versions = [version["version"] for version in lance.dataset(uri).versions()]
+    assert versions == list(range(1, len(versions) + 1))
+    assert len(versions) >= 9
+    for version in versions:
+        dataset = lance.dataset(uri, version=version)
+        expected = said(tmp_path, f"changed-{version}")
+        found = dataset.to_table()
+        found.validate(full=True)
+        assert found.schema.equals(expected.schema)
+        assert found.sort_by("key").to_pylist() == expected.sort_by("key").to_pylist()
+        assert dataset.count_rows() == expected.num_rows
+        assert dataset.count_rows("key % 100 = 1") == len(
+            [key for key in expected["key"].to_pylist() if key % 100 == 1]
+        )
+        dataset.validate()
+
+
+def test_an_old_release_goes_on_with_a_table_to_which_we_appended(
+    release: Release, tmp_path: Path
+) -> None:
+    uri = tmp_path / "changed.lance"
+    release.run("create", tmp_path)
+    lance.write_dataset(numbered(20_000, 20_010), uri, mode="append")
+    release.run("change", tmp_path)
+    newest = lance.dataset(uri)
+    keys = newest.to_table(["key"], filter="key >= 20000")["key"].to_pylist()
+    assert sorted(keys) == [key for key in range(20_000, 20_010) if key % 7 != 3]
+    expected = said(tmp_path, f"changed-{newest.version}")
+    assert newest.to_table().sort_by("key").to_pylist() == expected.sort_by("key").to_pylist()
