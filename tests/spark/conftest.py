@@ -32,6 +32,9 @@ def spark() -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2,2]")  # two threads, two attempts of a task
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
+        # Tiny jobs: what compilers could gain is less than what they cost.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
