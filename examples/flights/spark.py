@@ -34,7 +34,7 @@ def start() -> SparkSession:
     """A small session on this machine. The workers use this interpreter and what it has."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-    spark = (
+    return (
         SparkSession.builder.master("local[*]")
         .appName("flights")
         .config("spark.driver.memory", "1g")
@@ -48,7 +48,6 @@ def start() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
-    return spark
 
 
 def warm_up(spark: SparkSession) -> None:
