@@ -14,7 +14,7 @@ from lance_core.dataset.commit import CommitOptions, commit_operation
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.operation import LanceOperation, Transaction
-from lance_core.dataset.projection import Columns, select_pruned
+from lance_core.dataset.projection import Columns
 from lance_core.dataset.scanner import LanceScanner, options_of, split_options
 from lance_core.dataset.snapshot import Snapshot, Target
 from lance_core.dataset.statistics import LanceStats
@@ -222,7 +222,7 @@ class LanceDataset:
         ``columns`` as of `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
         with only that member.
         """
-        projection = select_pruned(self._snapshot.schema_with_descriptions, columns)
+        projection = taking.columns_of(self._snapshot, columns)
         return taking.take(self._snapshot, indices, projection)
 
     def sample(

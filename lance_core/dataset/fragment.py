@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_core.dataset import take as taking
 from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.input import ReaderLike
-from lance_core.dataset.projection import Columns, select_pruned
+from lance_core.dataset.projection import Columns
 from lance_core.dataset.scanner import LanceScanner, options_of, split_options
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.validate import check_fragment
@@ -144,7 +144,7 @@ class LanceFragment:
 
     def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
         """Live rows by their position in the fragment; ``columns`` as of `LanceDataset.take`."""
-        projection = select_pruned(self._snapshot.schema_with_descriptions, columns)
+        projection = taking.columns_of(self._snapshot, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
 
     def validate(self) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.blob_description import with_descriptions
+from lance_core.dataset.projection import Projection, select
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -81,7 +82,7 @@ class TableRoot:
     store: ObjectStore
     handler: CommitHandler
     registry: EncodingRegistry
-    readers: Cache[tuple[str, int | None], FileReader] = field(
+    readers: Cache[tuple[str, int | None, int | None], FileReader] = field(
         default_factory=lambda: Cache(MAX_OPEN_FILES)
     )
     deletions: Cache[str, npt.NDArray[np.uint32]] = field(
@@ -101,10 +102,11 @@ class TableRoot:
     def reader(self, file: DataFile) -> FileReader:
         """The open data file; keyed by name and size, since names are never used twice."""
         size = file.file_size_bytes
-        path = file.store_path()
         return self.readers.get(
-            (path, size),
-            lambda: FileReader.open(self.store, path, registry=self.registry, size=size),
+            (file.path, size, file.base_id),
+            lambda: FileReader.open(
+                self.store, file.store_path(), registry=self.registry, size=size
+            ),
         )
 
 
@@ -132,6 +134,11 @@ class Snapshot:
     def schema_with_descriptions(self) -> Schema:
         """The schema with blob fields as what columns hold of them: position and size."""
         return with_descriptions(self.schema)
+
+    @cached_property
+    def all_columns(self) -> Projection:
+        """The projection of a read that names no columns."""
+        return select(self.schema_with_descriptions, None)
 
     def fragment(self, fragment_id: int) -> Fragment:
         """The fragment with this id, or `InvalidInputError`."""

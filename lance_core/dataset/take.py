@@ -13,7 +13,7 @@ import pyarrow as pa
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import offsets_of
-from lance_core.dataset.projection import Projection
+from lance_core.dataset.projection import Columns, Projection, select_pruned
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
 from lance_core.encodings.decoding import RowIndices
@@ -48,6 +48,13 @@ def as_indices(indices: Indices) -> Int64Array:
         wrong = values[rows < 0][0]
         raise InvalidInputError(f"index {wrong} is {'negative' if wrong < 0 else 'too large'}")
     return rows
+
+
+def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
+    """What a take of ``columns`` returns; see `select_pruned`."""
+    if columns is None:
+        return snapshot.all_columns
+    return select_pruned(snapshot.schema_with_descriptions, columns)
 
 
 def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
