@@ -117,7 +117,7 @@ def test_both_append_to_one_table(case: Case, tmp_path: Path) -> None:
         writer: Any = (pylance, lance_core)[turn % 2]
         # An existing table keeps its file version.
         options = {"data_storage_version": "2.0"} if turn == 0 else {}
-        writer.write_dataset(part, uri, mode="append", max_rows_per_file=12, **options)
+        writer.write_dataset(part, uri, mode="append", **options)
         expected.append(part)
     whole = pa.concat_tables(expected)
     for library in (pylance, lance_core):
