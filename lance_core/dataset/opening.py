@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.base import ManifestLocation
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
     DatasetNotFoundError,
@@ -18,7 +18,6 @@ from lance_core.errors import (
 )
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handlers import MARKER
-from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri
 from lance_core.table.manifest_file import parse_manifest_file
@@ -72,14 +71,19 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
 
 def open_root_of(config: StoreConfig) -> TableRoot:
     """The place that ``config`` describes."""
-    store = open_store(parse_uri(config.uri), config.options)
-    return TableRoot(config, store, _handler(config, store), get_manager().encodings)
+    url = parse_uri(config.uri)
+    store = open_store(url, config.options)
+    handler = select_commit_handler(store, url, config.options, config.commit_handler)
+    return TableRoot(config, store, handler, get_manager().encodings)
 
 
-def _handler(config: StoreConfig, store: ObjectStore, marker: str | None = None) -> CommitHandler:
-    return select_commit_handler(
-        store, parse_uri(config.uri), config.options, config.commit_handler, marker
+def _marked(root: TableRoot, marker: str) -> TableRoot:
+    """The same place with the commit handler that the table's config asks for."""
+    config = root.config
+    handler = select_commit_handler(
+        root.store, parse_uri(config.uri), config.options, config.commit_handler, marker
     )
+    return replace(root, handler=handler)
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:
@@ -101,7 +105,7 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     if marker is None:
         return snapshot
     # The table says who finds and makes its versions: ask that handler.
-    marked = replace(root, handler=_handler(root.config, root.store, marker))
+    marked = _marked(root, marker)
     return load(marked, _locate(marked, version))
 
 
