@@ -3,6 +3,7 @@
 ``import lance_core as lance`` serves code written for pylance, as far as this version goes.
 """
 
+from lance_core import fragment, progress
 from lance_core._version import __version__
 from lance_core.dataset import (
     DataStatistics,
@@ -29,7 +30,9 @@ __all__ = [
     "Transaction",
     "__version__",
     "dataset",
+    "fragment",
     "json_to_schema",
+    "progress",
     "schema_to_json",
     "write_dataset",
 ]

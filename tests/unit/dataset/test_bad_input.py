@@ -47,6 +47,7 @@ def uses(uri: str) -> Iterator[Callable[[], object]]:
     yield lambda: lance.dataset(uri).to_table()
     yield lambda: list(lance.dataset(uri).to_batches(batch_size=7))
     yield lambda: lance.dataset(uri).to_table(["s"], filter="i > 3 AND p.x < 1000")
+    yield lambda: lance.dataset(uri).scanner().to_reader().read_all()
     yield lambda: lance.dataset(uri).take([0, 30, 37])
     yield lambda: lance.dataset(uri).slice(20, 35)
     yield lambda: lance.dataset(uri).get_fragments()[0].head(9)
