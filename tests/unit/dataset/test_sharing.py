@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -65,8 +66,9 @@ def test_a_pickle_carries_no_secrets_unless_asked_to() -> None:
 def test_secrets_reach_no_file(uri: str) -> None:
     options = {"secret_access_key": SECRET}
     lance.write_dataset({"i": [1]}, uri, storage_options=options)
-    found = subprocess.run(["grep", "-r", SECRET, uri], check=False, capture_output=True)
-    assert found.stdout == b""
+    files = [path.read_bytes() for path in Path(uri).rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert not any(SECRET.encode() in content for content in files)
 
 
 def test_a_table_in_memory_is_the_same_wherever_it_is_opened(some_rows: Rows) -> None:
@@ -219,4 +221,4 @@ def test_a_dropped_and_remade_table_is_read_anew(uri: str, some_rows: Rows) -> N
     for number in range(3):
         lance.write_dataset(some_rows(50, number), uri)
         assert lance.dataset(uri).to_table(["i"])["i"][0].as_py() == number
-        subprocess.run(["rm", "-r", uri], check=True)
+        shutil.rmtree(uri)
