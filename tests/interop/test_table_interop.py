@@ -260,3 +260,27 @@ def test_naming_and_row_ids_of_a_table_are_kept(
     assert ours.to_table(**meta).equals(theirs.to_table(**meta))
     if stable:
         assert ours.to_table(["_rowid"])["_rowid"].to_pylist() == list(range(40))
+
+
+@pytest.mark.parametrize("version", ["legacy", "2.1", "2.2"])
+def test_tables_of_file_versions_to_come_are_opened_and_not_touched(
+    tmp_path: Path, version: str
+) -> None:
+    uri = str(tmp_path / "table")
+    table = pa.table({"i": range(5), "s": list("abcde")})
+    pylance.write_dataset(table, uri, data_storage_version=version)
+    files = sorted(path for path in Path(uri).rglob("*") if path.is_file())
+    ours = lance_core.dataset(uri)
+    assert (ours.count_rows(), ours.schema.names) == (5, ["i", "s"])
+    uses: list[Callable[[], object]] = [
+        ours.to_table,
+        lambda: ours.take([1]),
+        ours.validate,
+        lambda: lance_core.write_dataset(table, uri, mode="append"),
+    ]
+    for use in uses:
+        with pytest.raises(NotImplementedError, match=ours.data_storage_version):
+            use()
+    assert sorted(path for path in Path(uri).rglob("*") if path.is_file()) == files
+    lance_core.write_dataset(table, uri, mode="overwrite", data_storage_version="2.0")
+    assert pylance.dataset(uri).to_table().equals(table)
