@@ -200,12 +200,12 @@ def test_a_mutant_gives_valid_data_or_an_error(files: Files, kind: str) -> None:
     for mutant in mutants(files[path], COUNTS[kind], seed=len(kind), extra=extra, hot=500):
         root = root_of({**files, path: mutant.data})
         there = objects(root)
-        start = time.perf_counter()
+        start = time.process_time()  # what else the machine does must not count
         try:
             outcomes[outcome(root)] += 1
         except BaseException as error:
             raise AssertionError(f"{mutant.kind}: {error!r}") from error
-        assert time.perf_counter() - start < SECONDS, mutant.kind
+        assert time.process_time() - start < SECONDS, mutant.kind
         assert peak_memory() - before < MEMORY, mutant.kind
         assert objects(root) == there, mutant.kind
     # The damage is neither trivial nor hopeless.

@@ -60,10 +60,10 @@ def refused_by_all(uri: str) -> set[type[LanceError]]:
     kinds = set()
     for number, use in enumerate(uses(uri)):
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.perf_counter()
+        start = time.process_time()  # what else the machine does must not count
         with pytest.raises(LanceError) as error:
             use()
-        assert time.perf_counter() - start < SECONDS, number
+        assert time.process_time() - start < SECONDS, number
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
         assert used * 1024 < MEMORY, number
         assert str(error.value)
