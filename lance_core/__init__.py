@@ -3,21 +3,24 @@
 ``import lance_core as lance`` serves code written for pylance, as far as this version goes.
 """
 
-from lance_core import fragment, progress
+from typing import TYPE_CHECKING
+
 from lance_core._version import __version__
-from lance_core.dataset import (
-    DataStatistics,
-    FieldStatistics,
-    FragmentMetadata,
-    LanceDataset,
-    LanceFragment,
-    LanceOperation,
-    LanceScanner,
-    Transaction,
-    dataset,
-    write_dataset,
-)
-from lance_core.schema import json_to_schema, schema_to_json
+from lance_core.dataset.api import dataset, write_dataset
+
+if TYPE_CHECKING:
+    from lance_core import errors, file, fragment, progress, schema
+    from lance_core.dataset import (
+        DataStatistics,
+        FieldStatistics,
+        FragmentMetadata,
+        LanceDataset,
+        LanceFragment,
+        LanceOperation,
+        LanceScanner,
+        Transaction,
+    )
+    from lance_core.schema import json_to_schema, schema_to_json
 
 __all__ = [
     "DataStatistics",
@@ -30,9 +33,28 @@ __all__ = [
     "Transaction",
     "__version__",
     "dataset",
+    "errors",
+    "file",
     "fragment",
     "json_to_schema",
     "progress",
+    "schema",
     "schema_to_json",
     "write_dataset",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for by this name; until then it would only make importing slow."""
+    import importlib
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in {"errors", "file", "fragment", "progress", "schema"}:
+        return importlib.import_module(f"lance_core.{name}")
+    home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
+    return getattr(importlib.import_module(f"lance_core.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

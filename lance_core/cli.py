@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.dataset import LanceDataset, dataset
+from lance_core.dataset import LanceDataset
+from lance_core.dataset.api import dataset
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins import get_manager
 from lance_core.plugins.loading import Contribution

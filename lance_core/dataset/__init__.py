@@ -1,13 +1,25 @@
 """What users do with tables: open, scan, take, write. One module per verb."""
 
-from lance_core.dataset.api import dataset, write_dataset
-from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.fragment import LanceFragment
-from lance_core.dataset.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
-from lance_core.dataset.operation import LanceOperation, Transaction
-from lance_core.dataset.scanner import LanceScanner
-from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
-from lance_core.dataset.write import discard_fragments, write_fragments
+from typing import TYPE_CHECKING
+
+from lance_core.dataset.api import write_dataset
+
+if TYPE_CHECKING:
+    from lance_core.dataset.exports import (
+        DataFile,
+        DataStatistics,
+        DeletionFile,
+        FieldStatistics,
+        FragmentMetadata,
+        LanceDataset,
+        LanceFragment,
+        LanceOperation,
+        LanceScanner,
+        LanceStats,
+        Transaction,
+        discard_fragments,
+        write_fragments,
+    )
 
 __all__ = [
     "DataFile",
@@ -21,8 +33,16 @@ __all__ = [
     "LanceScanner",
     "LanceStats",
     "Transaction",
-    "dataset",
     "discard_fragments",
     "write_dataset",
     "write_fragments",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import the rest when it is first asked for, so that `import lance_core` stays quick."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module("lance_core.dataset.exports"), name)

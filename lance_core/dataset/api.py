@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    # Importing the rest of the library takes longer than all of pyarrow: whoever only imports
+    # `lance_core` does not wait for it, and whoever opens a table waits once.
+    import os
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Unpack
 
-from lance_core.dataset import opening, versions
-from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.input import ReaderLike
-from lance_core.dataset.snapshot import Target
-from lance_core.dataset.write import CREATE, WriteArguments, write
+    import pyarrow as pa
+
+    from lance_core.dataset.dataset import LanceDataset
+    from lance_core.dataset.input import ReaderLike
+    from lance_core.dataset.opening import VersionLike
+    from lance_core.dataset.snapshot import Target
+    from lance_core.dataset.write import WriteArguments
 
 
 def dataset(
     uri: str | os.PathLike[str],
-    version: opening.VersionLike | None = None,
+    version: VersionLike | None = None,
     asof: datetime | str | None = None,
     *,
     storage_options: Mapping[str, str] | None = None,
@@ -31,6 +36,9 @@ def dataset(
     accepted and change nothing. Raises `DatasetNotFoundError` if there is no such table or
     version, or none as old as ``asof``.
     """
+    from lance_core.dataset import opening, versions
+    from lance_core.dataset.dataset import LanceDataset
+
     opening.check_options(options)
     root = opening.open_root(uri, storage_options)
     if version is None and asof is not None:
@@ -42,7 +50,7 @@ def write_dataset(
     data_obj: ReaderLike,
     uri: Target,
     schema: pa.Schema | None = None,
-    mode: str = CREATE,
+    mode: str = "create",
     **arguments: Unpack[WriteArguments],
 ) -> LanceDataset:
     """Write rows to a table and return it at the version that holds them.
@@ -57,4 +65,7 @@ def write_dataset(
     version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
     was changed, and the files that were written are removed.
     """
+    from lance_core.dataset.dataset import LanceDataset
+    from lance_core.dataset.write import write
+
     return LanceDataset.of(write(data_obj, uri, schema, mode, arguments))
