@@ -84,7 +84,7 @@ def mutate_message(message: Message, chance: random.Random) -> str:
 def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
     if not len(items):
         if field.message_type is None:
-            items.append(_scalar(field, 0, chance) if _is_number(field) else field.default_value)
+            items.append(_scalar(field, _zero(field), chance))
         else:
             items.add()
         return " gets an item"
@@ -102,11 +102,11 @@ def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
     return f"[{place}] = {str(items[place])[:40]}"
 
 
-def _is_number(field: Any) -> bool:
-    return field.cpp_type not in (
-        FieldDescriptor.CPPTYPE_STRING,
-        FieldDescriptor.CPPTYPE_MESSAGE,
-    )
+def _zero(field: Any) -> Any:
+    """An item that a list of scalars may have."""
+    if field.cpp_type != FieldDescriptor.CPPTYPE_STRING:
+        return 0
+    return b"" if field.type == FieldDescriptor.TYPE_BYTES else ""
 
 
 _BITS = {
