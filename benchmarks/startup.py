@@ -21,6 +21,8 @@ def imports(report: Report, rounds: int) -> None:
     for name in modules:
         report.note(f"import {name}", 1000 * timings[name].median, "ms (whole process)")
     report.note("import lance_core beyond pyarrow", 1000 * extra, "ms", most=60)
+    used = interleaved({"all": lambda: _run("import lance_core; lance_core.LanceDataset")}, 5)
+    report.note("the same, and the first use", 1000 * used["all"].median, "ms (whole process)")
     loaded = _run(f"import sys, lance_core; print([m for m in {UNWANTED} if m in sys.modules])")
     assert loaded.strip() == "[]", f"import lance_core loads {loaded}"
 
