@@ -5,13 +5,17 @@
     LanceError
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
-    │   └── InvalidPathError                    a path that is absolute, empty or leaves its root
+    │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
+    │   └── InvalidRefError (OSError)           what cannot be the name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
     │   ├── ObjectNotFoundError                 no object at a path of a store
-    │   └── DatasetNotFoundError (ValueError)   no table, or no such version, at a URI
+    │   ├── DatasetNotFoundError (ValueError)   no table, or no such version, at a URI
+    │   └── RefNotFoundError (ValueError)       no tag or branch of that name
     ├── ExistsError (FileExistsError)
     │   ├── ObjectExistsError                   a conditional write was definitely not applied
     │   └── DatasetExistsError                  ``mode="create"`` on an existing table
+    ├── RefConflictError (ValueError, OSError)  a tag or branch exists, or is still referred to
+    ├── BasePathRefusedError (PermissionError)  a table names files elsewhere that nobody allowed
     ├── CorruptFileError (ValueError, OSError)  stored bytes contradict the format
     ├── UnsupportedFeatureError (NotImplementedError)
     ├── PluginError
@@ -55,6 +59,10 @@ class InvalidPathError(InvalidInputError):
     """A path that is empty, absolute or would leave the root it is relative to."""
 
 
+class InvalidRefError(InvalidInputError, OSError):
+    """What cannot be the name of a tag or of a branch."""
+
+
 class NotFoundError(LanceError, FileNotFoundError):
     """Something that was asked for by name does not exist."""
 
@@ -73,6 +81,10 @@ class DatasetNotFoundError(NotFoundError, ValueError):
     """No table, or no such version of it, at a URI."""
 
 
+class RefNotFoundError(NotFoundError, ValueError):
+    """The table has no tag, or no branch, of that name."""
+
+
 class ExistsError(LanceError, FileExistsError):
     """Something is already there."""
 
@@ -88,6 +100,21 @@ class ObjectExistsError(ExistsError):
 
 class DatasetExistsError(ExistsError):
     """A table already exists where one was to be created."""
+
+
+class RefConflictError(LanceError, ValueError, OSError):
+    """A tag or branch of that name exists already, or something still refers to it."""
+
+
+class BasePathRefusedError(LanceError, PermissionError):
+    """A table names files at ``base_path``, outside of itself, and the caller has not allowed it.
+
+    Nothing was read there, nor were credentials sent; the text names the remedy.
+    """
+
+    def __init__(self, message: str, base_path: str = "") -> None:
+        super().__init__(message)
+        self.base_path = base_path
 
 
 class CorruptFileError(LanceError, ValueError, OSError):
@@ -168,13 +195,18 @@ class CommitUnknownError(CommitError):
     """Whether the commit was applied could not be found out; its files must be kept.
 
     ``transaction_uuid`` and ``version`` say what to look for: the commit was applied exactly if
-    the manifest of ``version`` carries that transaction.
+    the manifest of ``version``, or of a later one, carries that transaction. ``stalled``: the
+    manifest was written, but so late that the history may have gone on without it.
+    `lance_core.commit.resolve` looks; committing the same transaction again is safe, too.
     """
 
-    def __init__(self, message: str, transaction_uuid: str = "", version: int = 0) -> None:
+    def __init__(
+        self, message: str, transaction_uuid: str = "", version: int = 0, stalled: bool = False
+    ) -> None:
         super().__init__(message)
         self.transaction_uuid = transaction_uuid
         self.version = version
+        self.stalled = stalled
 
 
 class NoSafeCommitHandlerError(CommitError):

@@ -1,0 +1,170 @@
+"""Catching up: from the version that a transaction was computed from to the newest one.
+
+Everything that was committed in between is read and checked against the transaction, once. On the
+way it turns out if the transaction is in the table already, and if the table is another one by now.
+"""
+
+from __future__ import annotations
+
+from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.history import Version, read_version, transaction_of
+from lance_core.commits.intent import is_same
+from lance_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    CorruptFileError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    ObjectNotFoundError,
+)
+from lance_core.store.base import ObjectStore
+from lance_core.store.shortcuts import exists
+from lance_core.table import conflicts
+from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.paths import transaction_path
+from lance_core.table.transaction import Transaction
+
+
+class CatchUp:
+    """What one transaction has to follow.
+
+    ``base`` is the newest version that was seen, None if there is no table; to begin with, it is a
+    version that the caller has read.
+    """
+
+    def __init__(
+        self,
+        handler: CommitHandler,
+        store: ObjectStore,
+        transaction: Transaction,
+        base: Version | None,
+    ) -> None:
+        self._handler = handler
+        self._store = store
+        self._transaction = transaction
+        self.base = base
+        self._checked = transaction.read_version
+        """The transaction is compatible with everything up to this version."""
+        self.is_first_sending = False
+        """Whether it is known that nobody has sent this transaction before."""
+
+    def run(self) -> Version | None:
+        """Go on to the newest version; the version that is this transaction already, if one is.
+
+        Raises `CommitConflictError`, `RetryableCommitConflictError`, `DatasetExistsError`,
+        `DatasetNotFoundError` and `CommitUnknownError` as of `commit_transaction`.
+        """
+        newest = self._handler.latest()
+        read_version = self._transaction.read_version
+        if newest is None:
+            if read_version:
+                raise DatasetNotFoundError("the table to commit to is not there")
+            self.base = None
+            return None
+        if read_version == 0:
+            return self._found_table()
+        if newest.version < read_version:
+            raise CommitConflictError(
+                f"the transaction was computed from version {read_version}, the newest is "
+                f"{newest.version}: this is not the same table any more"
+            )
+        if self._is_replaced(newest):
+            raise CommitConflictError(
+                f"version {newest.version} is not the one that the transaction was computed "
+                "from: the table was made anew"
+            )
+        return self._check_until(newest)
+
+    def _found_table(self) -> Version | None:
+        """A table is where one was to be created: by this transaction, or by another."""
+        try:
+            first = read_version(self._store, self._handler.locate(1))
+        except DatasetNotFoundError:
+            first = None
+        if first is not None and self._is_ours(self._transaction_of(first), 1):
+            return first
+        if first is None and not self.is_first_sending and self._has_file():
+            raise self._unknown(1)
+        raise DatasetExistsError("a table is there already, by another writer")
+
+    def _check_until(self, newest: ManifestLocation) -> Version | None:
+        """Check the transaction against all it has not been checked against, and read the newest.
+
+        Returns the version that is this very transaction, if one is.
+        """
+        for number in range(self._checked + 1, newest.version):
+            found = self._check(number, self._located(number))
+            if found is not None:
+                return found
+        if self.base is None or self.base.location.version != newest.version:
+            self.base = read_version(self._store, newest)
+        if newest.version > self._checked:
+            found = self._check(newest.version, self.base)
+            if found is not None:
+                return found
+        self._checked = newest.version
+        return None
+
+    def _located(self, number: int) -> Version | None:
+        try:
+            return read_version(self._store, self._handler.locate(number))
+        except (DatasetNotFoundError, CorruptFileError):
+            return None
+
+    def _check(self, number: int, version: Version | None) -> Version | None:
+        """Raise if the transaction cannot follow a version; return it if it is the transaction."""
+        committed = None if version is None else self._transaction_of(version)
+        if self._is_ours(committed, number):
+            return version
+        if committed is None and not self.is_first_sending and self._has_file():
+            # The transaction was sent before; what cannot be read may be what became of it.
+            raise self._unknown(number)
+        conflicts.check(self._transaction, committed, number)
+        return None
+
+    def _unknown(self, number: int) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"whether this transaction is version {number} cannot be read any more",
+            self._transaction.uuid,
+            number,
+        )
+
+    def _has_file(self) -> bool:
+        return exists(self._store, transaction_path(self._transaction.file_name))
+
+    def _transaction_of(self, version: Version) -> Transaction | None:
+        try:
+            return transaction_of(self._store, version.file)
+        except CorruptFileError:
+            return None  # what cannot be read cannot be excluded as a conflict either
+
+    def _is_ours(self, committed: Transaction | None, number: int) -> bool:
+        return committed is not None and is_same(committed, self._transaction, number)
+
+    def _is_replaced(self, newest: ManifestLocation) -> bool:
+        """Whether the version that the caller read is not a version of this table any more."""
+        if self.base is None:
+            return False
+        ours = self.base.location
+        if ours.version > newest.version:
+            return True
+        try:
+            theirs = newest
+            if ours.version < newest.version:
+                theirs = self._handler.locate(ours.version)
+            if ours.contradicts(theirs):
+                return True
+            if ours.etag is not None and theirs.etag is not None:
+                return False
+            return not self._holds(theirs, self.base.file)
+        except DatasetNotFoundError:
+            return False  # cleaned up, in all likelihood
+
+    def _holds(self, location: ManifestLocation, file: ManifestFile) -> bool:
+        """Whether ``file`` is what is stored at ``location``."""
+        if file.transaction:  # its uuid is in no other manifest; found without parsing
+            try:
+                return file.transaction in self._store.get(location.path).to_pybytes()
+            except ObjectNotFoundError:
+                return True  # cleaned up meanwhile
+        return read_version(self._store, location).file == file

@@ -1,0 +1,58 @@
+"""Keeping an old version from being cleaned up while something is made of it.
+
+A pin is a tag of a reserved name: every cleanup, of whatever library, spares tagged versions. It is
+put down first and the version looked for afterwards; a cleanup removes the version first and looks
+for tags afterwards, before it removes files. Whichever comes second notices the other.
+
+A process that dies leaves its pin behind. Pins that are older than any commit may take are no pins
+any more, and cleanup collects them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+
+from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.surroundings import Surroundings
+from lance_core.errors import CommitUnknownError
+from lance_core.store.base import ObjectStore
+
+PIN_PREFIX = "lance-core-pin-"
+"""What the names of tags that are pins begin with."""
+
+_FOLDER = "_refs/tags"
+
+
+def is_pin(tag: str) -> bool:
+    """Whether the tag of this name is a pin, not a user's."""
+    return tag.startswith(PIN_PREFIX)
+
+
+@contextlib.contextmanager
+def pinned(
+    handler: CommitHandler, store: ObjectStore, version: int, surroundings: Surroundings
+) -> Iterator[ManifestLocation]:
+    """Where ``version`` is, and stays until the end of the block.
+
+    The pin outlives the block if it ends with an unknown outcome. Raises `DatasetNotFoundError` if
+    there is no such version.
+    """
+    found = handler.locate(version)
+    path = f"{_FOLDER}/{PIN_PREFIX}{surroundings.new_uuid()}.json"
+    tag = {"branch": None, "version": version, "manifestSize": found.size or 0, "metadata": {}}
+    store.put(path, json.dumps(tag).encode())
+    try:
+        yield handler.locate(version)
+    except CommitUnknownError:
+        raise
+    except Exception:
+        _remove(store, path)
+        raise
+    _remove(store, path)
+
+
+def _remove(store: ObjectStore, path: str) -> None:
+    with contextlib.suppress(Exception):  # it lapses by itself
+        store.delete(path)
