@@ -1,0 +1,347 @@
+"""Tags and branches: names for versions, as small JSON files below ``_refs`` of a table's root.
+
+A tag names one version of one branch. A branch is a line of versions of its own: a table below
+``tree/<name>`` whose first version is a shallow clone of its parent's version. The main branch has
+no name and no file. Values, names and bytes only; reading and writing is done in
+`lance_core.commits.refs`.
+
+Layout and names: the format's page on branches and tags; the members of the JSON as other writers
+put them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+from lance_core.errors import CorruptFileError, InvalidRefError
+from lance_core.table.paths import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
+
+REFS = "_refs"
+TAGS = "_refs/tags"
+BRANCHES = "_refs/branches"
+TREE = "tree"
+"""The folder of a table that holds its branches."""
+
+MAIN = "main"
+"""What users may call the branch that has no name."""
+
+MAX_REF_BYTES = 1 << 20
+"""Larger files are not taken for a tag or branch."""
+
+_MAX_NAME = 200
+_MAX_U64 = (1 << 64) - 1
+_SUFFIX = ".json"
+_RESERVED = frozenset({VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES, REFS})
+"""Folders of a table: a branch ``a/data`` would lie among the files of branch ``a``."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for ``version`` of ``branch`` (None: the main one).
+
+    ``manifest_size`` in bytes. Times are nanoseconds since the epoch, UTC, None if not recorded.
+    ``unknown`` holds members of the JSON that this library does not know.
+    """
+
+    version: int
+    branch: str | None = None
+    manifest_size: int = 0
+    created_at_ns: int | None = None
+    updated_at_ns: int | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str = "") -> Tag:
+        """Raises `CorruptFileError` naming ``path`` for anything that is no tag."""
+        members = _Members.of(data, path)
+        branch = members.take("branch", str, None)
+        return cls(
+            members.number("version"),
+            None if branch is None else _stored_branch(branch, path),
+            members.number("manifestSize", 0),
+            members.time("createdAt"),
+            members.time("updatedAt"),
+            members.metadata(),
+            members.rest(),
+        )
+
+    def to_json(self) -> bytes:
+        """The content of the tag's file."""
+        return _bytes(
+            {
+                "branch": self.branch,
+                "version": self.version,
+                "createdAt": _time_text(self.created_at_ns),
+                "updatedAt": _time_text(self.updated_at_ns),
+                "manifestSize": self.manifest_size,
+                "metadata": dict(self.metadata),
+                **self.unknown,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a branch began: at ``parent_version`` of ``parent_branch`` (None: the main one).
+
+    ``identifier`` is the way from the main branch to this one, a pair for each step: the version
+    that was left and 32 hex digits that no other branch has. Empty in files of old writers.
+    ``created_at`` counts seconds since the epoch. ``manifest_size`` in bytes, of the parent's
+    version. ``unknown`` holds members of the JSON that this library does not know.
+    """
+
+    parent_version: int
+    parent_branch: str | None = None
+    identifier: tuple[tuple[int, str], ...] = ()
+    created_at: int = 0
+    manifest_size: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str = "") -> Branch:
+        """Raises `CorruptFileError` naming ``path`` for anything that is no branch."""
+        members = _Members.of(data, path)
+        parent = members.take("parentBranch", str, None)
+        return cls(
+            members.number("parentVersion"),
+            None if parent is None else _stored_branch(parent, path),
+            members.identifier(),
+            members.number("createAt", 0),
+            members.number("manifestSize", 0),
+            members.metadata(),
+            members.rest(),
+        )
+
+    def to_json(self) -> bytes:
+        """The content of the branch's file."""
+        mapping = [[version, step] for version, step in self.identifier]
+        return _bytes(
+            {
+                "parentBranch": self.parent_branch,
+                "identifier": {"version_mapping": mapping},
+                "parentVersion": self.parent_version,
+                "createAt": self.created_at,
+                "manifestSize": self.manifest_size,
+                "metadata": dict(self.metadata),
+                **self.unknown,
+            }
+        )
+
+
+def check_tag_name(name: str, *, new: bool = False) -> str:
+    """``name`` itself if a tag can have it; else `InvalidRefError`.
+
+    Letters, digits, ``.``, ``-`` and ``_``, with single dots inside only, and not ending in
+    ``.lock``. A ``new`` one has ASCII letters only: others are unreadable to other libraries.
+    """
+    reason = _text_objection(name, new) or _segment_objection(name)
+    if not reason and (name.startswith(".") or name.endswith((".", ".lock"))):
+        reason = "it begins with a dot, or ends with a dot or .lock"
+    if reason:
+        raise InvalidRefError(f"Ref is invalid: {_shown(name)} cannot be a tag: {reason}")
+    return name
+
+
+def check_branch_name(name: str, *, new: bool = False) -> str:
+    """``name`` itself if a branch can have it; else `InvalidRefError`.
+
+    One or more segments, separated by ``/``, of letters, digits, ``.``, ``-`` and ``_``, without
+    two dots in a row; not ``main``, and not ending in ``.lock``. A ``new`` one has ASCII letters
+    only, and its later segments are not named as the folders of a table.
+    """
+    reason = _text_objection(name, new)
+    if not reason:
+        segments = name.split("/")
+        reason = next(filter(None, map(_segment_objection, segments)), "")
+        if name == MAIN:
+            reason = "the name is reserved for the default branch"
+        elif name.endswith(".lock"):
+            reason = "it ends in .lock"
+        elif not reason and new and not _RESERVED.isdisjoint(segments[1:]):
+            reason = "it would lie among the files of another branch"
+    if reason:
+        raise InvalidRefError(f"Ref is invalid: {_shown(name)} cannot be a branch: {reason}")
+    return name
+
+
+def branch_or_main(name: str | None) -> str | None:
+    """A branch as users name it; None for the main one, which they may call ``main``."""
+    return None if name is None or name == MAIN else check_branch_name(name)
+
+
+def tag_path(name: str) -> str:
+    """Where the file of a tag is, after checking its name."""
+    return f"{TAGS}/{quote(check_tag_name(name), safe='')}{_SUFFIX}"
+
+
+def branch_path(name: str) -> str:
+    """Where the file of a branch is, after checking its name; ``/`` is stored as ``%2F``."""
+    return f"{BRANCHES}/{quote(check_branch_name(name), safe='')}{_SUFFIX}"
+
+
+def branch_folder(name: str) -> str:
+    """The root of a branch, relative to the root of its table, after checking the name."""
+    return f"{TREE}/{check_branch_name(name)}"
+
+
+def name_of_tag_file(file_name: str) -> str | None:
+    """The tag that a file in `TAGS` holds, if any; errors as of `name_of_branch_file`."""
+    return _name_of(file_name, TAGS, tag_path)
+
+
+def name_of_branch_file(file_name: str) -> str | None:
+    """The branch that a file in `BRANCHES` holds, None if it holds none.
+
+    Raises `CorruptFileError` for a JSON file whose name is not what a branch's would be: whether
+    it protects versions cannot be known.
+    """
+    return _name_of(file_name, BRANCHES, branch_path)
+
+
+def _name_of(file_name: str, folder: str, path_of: Callable[[str], str]) -> str | None:
+    if not file_name.endswith(_SUFFIX):
+        return None
+    path = f"{folder}/{file_name}"
+    try:
+        name = unquote(file_name.removesuffix(_SUFFIX), errors="strict")
+        canonical = path_of(name)
+    except (InvalidRefError, UnicodeDecodeError) as error:
+        raise CorruptFileError(f"the file's name is not that of a ref: {error}", path) from None
+    if canonical != path:
+        raise CorruptFileError("the file's name is not that of a ref", path)
+    return name
+
+
+def _text_objection(name: object, new: bool) -> str:
+    if not isinstance(name, str):
+        return "it is not text"
+    if not name:
+        return "it is empty"
+    if len(name.encode("utf-8", "replace")) > _MAX_NAME:
+        return f"it is longer than {_MAX_NAME} bytes"
+    return "only ASCII letters can be used" if new and not name.isascii() else ""
+
+
+def _segment_objection(segment: str) -> str:
+    if not segment:
+        return "a segment is empty"
+    if not all(character.isalnum() or character in ".-_" for character in segment):
+        return "only letters, digits, '.', '-' and '_' can be used"
+    if ".." in segment or segment == ".":
+        return "dots must stand alone, among other characters"
+    return ""
+
+
+def _shown(name: object) -> str:
+    text = repr(name)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _stored_branch(name: str, path: str) -> str | None:
+    try:
+        return branch_or_main(name)
+    except InvalidRefError as error:
+        raise CorruptFileError(error.message, path) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """A JSON object whose members are taken out one by one, each of its type."""
+
+    members: dict[str, Any]
+    path: str
+
+    @classmethod
+    def of(cls, data: bytes, path: str) -> _Members:
+        try:
+            members = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise CorruptFileError(f"the ref is not JSON: {error}", path) from None
+        if not isinstance(members, dict):
+            raise CorruptFileError("the ref is not a JSON object", path)
+        return cls(members, path)
+
+    def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
+        """The member ``name``; ``default`` if it is missing or null."""
+        value = self.members.pop(name, None)
+        if value is None and default:
+            return default[0]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.wrong(name)
+        return value
+
+    def number(self, name: str, *default: int) -> int:
+        value = self.take(name, int, *default)
+        if value is None or not 0 <= value <= _MAX_U64:
+            raise self.wrong(name)
+        return value
+
+    def time(self, name: str) -> int | None:
+        text = self.take(name, str, None)
+        if text is None:
+            return None
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise self.wrong(name)
+        try:
+            moment = datetime.fromisoformat(match[1].upper() + match[3].upper())
+            since = moment - _EPOCH
+        except (ValueError, OverflowError):
+            raise self.wrong(name) from None
+        return since // timedelta(seconds=1) * 10**9 + int((match[2] or "").ljust(9, "0")[:9])
+
+    def metadata(self) -> dict[str, str]:
+        found: dict[str, Any] = self.take("metadata", dict, None) or {}
+        if not all(isinstance(value, str) for value in found.values()):
+            raise self.wrong("metadata")
+        return found
+
+    def identifier(self) -> tuple[tuple[int, str], ...]:
+        outer = self.take("identifier", dict, None) or {}
+        mapping = outer.get("version_mapping", [])
+        if not isinstance(mapping, list) or not all(_is_step(step) for step in mapping):
+            raise self.wrong("identifier")
+        return tuple((version, step) for version, step in mapping)
+
+    def rest(self) -> dict[str, Any]:
+        return self.members
+
+    def wrong(self, name: str) -> CorruptFileError:
+        return CorruptFileError("the member of the ref is missing or wrong", self.path, field=name)
+
+
+def _is_step(step: object) -> bool:
+    return (
+        isinstance(step, list)
+        and len(step) == 2
+        and type(step[0]) is int
+        and 0 <= step[0] <= _MAX_U64
+        and isinstance(step[1], str)
+    )
+
+
+def _time_text(time_ns: int | None) -> str | None:
+    if time_ns is None:
+        return None
+    seconds, fraction = divmod(time_ns, 10**9)
+    whole = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    return f"{whole}.{fraction:09}Z"
+
+
+def _bytes(members: Mapping[str, Any]) -> bytes:
+    return json.dumps(members, indent=2).encode()
