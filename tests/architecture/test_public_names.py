@@ -29,12 +29,13 @@ def public(thing: object) -> Iterator[tuple[str, object]]:
 
 def parameters(function: object) -> list[str] | None:
     """Names of arguments, or None where they cannot be told (compiled code)."""
+    bound = isinstance(function, classmethod)
     if isinstance(function, classmethod | staticmethod):
         function = function.__func__
     if not inspect.isfunction(function):
         return None
     kinds = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    found = inspect.signature(function).parameters.values()
+    found = list(inspect.signature(function).parameters.values())[bound:]
     return [p.name for p in found if p.kind not in kinds and not p.name.startswith("_")]
 
 
