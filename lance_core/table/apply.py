@@ -40,12 +40,14 @@ class CommitFacts:
     ``timestamp_ns``: nanoseconds since the epoch, UTC. ``storage_version``: file version that a
     new or overwritten table shall have, None to take it from the table or the files.
     ``stable_row_ids``: whether a new table has them; an existing table stays as it is.
+    ``source``: the version that a Restore brings back or a Clone copies, None for other operations.
     """
 
     timestamp_ns: int
     storage_version: str | None = None
     stable_row_ids: bool = False
     writer_version: WriterVersion = THIS_LIBRARY
+    source: ManifestFile | None = None
 
 
 def writes_transaction_file(base: ManifestFile | None) -> bool:
@@ -96,13 +98,19 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
             storage_version=requested,
             stable_row_ids=facts.stable_row_ids,
             is_new_table=True,
+            read_version=transaction.read_version,
+            source=facts.source,
         )
     check_writable(base.manifest.flags)
     if base.manifest.version + 1 >= DETACHED:
         raise InvalidInputError(
             f"version {base.manifest.version} is detached: nothing can follow it"
         )
-    draft = Draft.following(base.manifest, base.index_section)
+    draft = dataclasses.replace(
+        Draft.following(base.manifest, base.index_section),
+        read_version=transaction.read_version,
+        source=facts.source,
+    )
     if overwrites and requested is not None:
         return dataclasses.replace(draft, storage_version=requested)
     doubtful = base.manifest.data_format is None or draft.storage_version == LEGACY

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
 from lance_core.schema.tree import Schema
@@ -20,6 +21,9 @@ from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_ids import RowIdSequence
 from lance_core.table.row_versions import RowVersions
 
+if TYPE_CHECKING:
+    from lance_core.table.manifest_file import ManifestFile
+
 _MAX_FRAGMENT_ID = (1 << 32) - 1
 
 
@@ -30,7 +34,9 @@ class Draft:
     ``version`` is the number it will have. ``storage_version`` names the version of its data files,
     None while no file has decided it. ``has_deletion_files`` is None if it has to be looked up: who
     replaces or drops fragments sets it so.
-    ``index_section`` is a serialized ``IndexSection``.
+    ``index_section`` is a serialized ``IndexSection``. ``read_version`` is what the transaction was
+    computed from. ``source`` is the version that a Restore brings back or a Clone copies, None for
+    other operations.
     """
 
     version: int
@@ -46,6 +52,8 @@ class Draft:
     index_section: bytes | None = None
     has_deletion_files: bool | None = None
     is_new_table: bool = False
+    read_version: int = 0
+    source: ManifestFile | None = None
 
     @classmethod
     def following(cls, base: Manifest, index_section: bytes | None) -> Draft:
@@ -101,6 +109,16 @@ class Draft:
             storage_version=storage_version,
             next_row_id=next_row_id,
         )
+
+    def max_fragment_id_after(self, count: int) -> int | None:
+        """The highest fragment id in use once ``count`` more are taken, None if there is none.
+
+        Raises `InvalidInputError` if there are not so many left.
+        """
+        highest = self._next_fragment_id() - 1 + count
+        if highest > _MAX_FRAGMENT_ID:
+            raise InvalidInputError(f"fragment id {highest} is above {_MAX_FRAGMENT_ID}")
+        return highest if highest >= 0 else None
 
     def _next_fragment_id(self) -> int:
         """The lowest id that no fragment of any version has had."""

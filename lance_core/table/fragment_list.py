@@ -166,6 +166,13 @@ class FragmentList(Sequence[Fragment]):
         return made
 
 
+def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
+    """Ids in the order of ``fragments``, without decoding more than needed."""
+    if isinstance(fragments, FragmentList):
+        return fragments.counts.ids
+    return tuple(fragment.id for fragment in fragments)
+
+
 def _decode_block(raw: list[bytes]) -> list[Fragment]:
     """Decode neighbours in one call of the protobuf library, which is faster than one by one."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()

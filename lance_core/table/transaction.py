@@ -6,17 +6,31 @@ The same bytes are stored in the manifest that the transaction led to and in a f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.operations.append import Append
-from lance_core.table.operations.base import Operation
-from lance_core.table.operations.delete import Delete
-from lance_core.table.operations.overwrite import Overwrite
-from lance_core.table.operations.preserved import preserved
-from lance_core.table.operations.unknown import UnknownOperation
+from lance_core.table.operations import (
+    Append,
+    Clone,
+    CreateIndex,
+    DataReplacement,
+    Delete,
+    Merge,
+    Operation,
+    Overwrite,
+    PreservedOperation,
+    Project,
+    ReserveFragments,
+    Restore,
+    Rewrite,
+    UnknownOperation,
+    Update,
+    UpdateBases,
+    UpdateConfig,
+)
 from lance_core.table.paths import transaction_file_name
 from lance_core.table.unknown_fields import parse
 
@@ -75,7 +89,7 @@ class Transaction:
         return cls(
             message.read_version,
             message.uuid,
-            UnknownOperation(unknown) if arm is None else _operation(message, arm),
+            UnknownOperation(unknown) if arm is None else _OPERATIONS[arm](getattr(message, arm)),
             dict(message.transaction_properties),
             message.tag,
             b"" if arm is None else unknown,
@@ -93,11 +107,22 @@ class Transaction:
         return message
 
 
-def _operation(message: transaction_pb2.Transaction, arm: str) -> Operation:
-    if arm == "append":
-        return Append.from_proto(message.append)
-    if arm == "overwrite":
-        return Overwrite.from_proto(message.overwrite)
-    if arm == "delete":
-        return Delete.from_proto(message.delete)
-    return preserved(message, arm)
+_OPERATIONS: Mapping[str, Callable[[Any], Operation]] = {
+    "append": Append.from_proto,
+    "delete": Delete.from_proto,
+    "overwrite": Overwrite.from_proto,
+    "create_index": CreateIndex.from_proto,
+    "rewrite": Rewrite.from_proto,
+    "merge": Merge.from_proto,
+    "restore": Restore.from_proto,
+    "reserve_fragments": ReserveFragments.from_proto,
+    "update": Update.from_proto,
+    "project": Project.from_proto,
+    "update_config": UpdateConfig.from_proto,
+    "data_replacement": DataReplacement.from_proto,
+    "update_mem_wal_state": PreservedOperation.from_mem_wal,
+    "clone": Clone.from_proto,
+    "update_bases": UpdateBases.from_proto,
+    "data_overlay": PreservedOperation.from_overlay,
+}
+"""How each arm of the message is read."""

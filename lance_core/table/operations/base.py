@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lance_core._pb import transaction_pb2
 from lance_core.table.draft import Draft
+
+if TYPE_CHECKING:
+    from lance_core.table.deletion import RowOffsets
 
 
 class OperationKind(enum.Enum):
@@ -49,6 +54,14 @@ class Operation(ABC):
     def touched_fragments(self) -> frozenset[int]:
         """Ids of the existing fragments whose rows or columns this changes, moves or removes."""
         return frozenset()
+
+    @property
+    def affected_rows(self) -> Mapping[int, RowOffsets] | None:
+        """Physical offsets, by fragment id, of existing rows that this deletes or moves, if known.
+
+        Never stored: only who made the operation knows.
+        """
+        return None
 
     @abstractmethod
     def apply(self, draft: Draft) -> Draft:

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
-from lance_core.table.fragment_list import FragmentList
+from lance_core.table.fragment_list import FragmentList, fragment_ids
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
+
+if TYPE_CHECKING:
+    from lance_core.table.deletion import RowOffsets
 
 
 @dataclass(frozen=True, slots=True)
 class Delete(Operation):
     """Gives ``updated_fragments`` their new deletion files and removes ``deleted_fragment_ids``.
 
-    ``predicate`` is the condition that chose the rows, as text.
+    ``predicate`` is the condition that chose the rows, as text. ``affected_rows`` is not stored:
+    offsets by fragment id of the rows that this deletes, if known.
     """
 
     updated_fragments: Sequence[Fragment]
     deleted_fragment_ids: tuple[int, ...]
     predicate: str
     unknown: bytes = b""
+    affected_rows: Mapping[int, RowOffsets] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
@@ -33,8 +41,7 @@ class Delete(Operation):
 
     @property
     def touched_fragments(self) -> frozenset[int]:
-        updated = (fragment.id for fragment in self.updated_fragments)
-        return frozenset((*updated, *self.deleted_fragment_ids))
+        return frozenset((*fragment_ids(self.updated_fragments), *self.deleted_fragment_ids))
 
     def apply(self, draft: Draft) -> Draft:
         """Of an updated fragment only the deletion file counts.

@@ -1,0 +1,44 @@
+"""``Transaction.CreateIndex``: indices come, are replaced, or go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.table.draft import Draft
+from lance_core.table.index_metadata import IndexMetadata
+from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex(Operation):
+    """Adds ``new_indices`` and takes away ``removed_indices``, which only their uuid identifies."""
+
+    new_indices: tuple[IndexMetadata, ...]
+    removed_indices: tuple[IndexMetadata, ...] = ()
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        return (OperationKind.CREATE_INDEX,)
+
+    def apply(self, draft: Draft) -> Draft:
+        raise UnsupportedFeatureError("CreateIndex cannot be applied yet")
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.CreateIndex) -> CreateIndex:
+        return cls(
+            tuple(map(IndexMetadata.from_proto, message.new_indices)),
+            tuple(map(IndexMetadata.from_proto, message.removed_indices)),
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.CreateIndex(
+            new_indices=[index.to_proto() for index in self.new_indices],
+            removed_indices=[index.to_proto() for index in self.removed_indices],
+        )
+        body.MergeFromString(self.unknown)
+        message.create_index.CopyFrom(body)

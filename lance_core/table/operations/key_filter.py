@@ -1,0 +1,89 @@
+"""``Transaction.KeyExistenceFilter``: the keys that a merge inserted, by their hashes.
+
+Two merges that insert the same key at the same time would make it twice; the filters tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.table.unknown_fields import unknown_fields
+
+_Message = transaction_pb2.Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ExactKeys:
+    """Unsigned 64-bit hashes of all keys."""
+
+    key_hashes: tuple[int, ...]
+    unknown: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class BloomKeys:
+    """A split-block bloom filter. Filters compare only if all their parameters agree.
+
+    ``number_of_items`` and ``probability`` (of a false positive) are what it was sized for.
+    """
+
+    bitmap: bytes
+    num_bits: int
+    number_of_items: int
+    probability: float
+    unknown: bytes = b""
+
+    def is_like(self, other: BloomKeys) -> bool:
+        """Whether the same key sets the same bits in both."""
+        mine = (len(self.bitmap), self.num_bits, self.number_of_items, self.probability)
+        return mine == (
+            len(other.bitmap),
+            other.num_bits,
+            other.number_of_items,
+            other.probability,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyExistenceFilter:
+    """Inserted keys; ``field_ids`` are the key columns. Without ``keys`` nothing is known."""
+
+    field_ids: tuple[int, ...]
+    keys: ExactKeys | BloomKeys | None
+    unknown: bytes = b""
+
+    @classmethod
+    def from_proto(cls, message: _Message.KeyExistenceFilter) -> KeyExistenceFilter:
+        keys: ExactKeys | BloomKeys | None = None
+        if message.HasField("exact"):
+            exact = message.exact
+            keys = ExactKeys(tuple(exact.key_hashes), unknown_fields(exact))
+        elif message.HasField("bloom"):
+            bloom = message.bloom
+            keys = BloomKeys(
+                bloom.bitmap,
+                bloom.num_bits,
+                bloom.number_of_items,
+                bloom.probability,
+                unknown_fields(bloom),
+            )
+        return cls(tuple(message.field_ids), keys, unknown_fields(message))
+
+    def to_proto(self) -> _Message.KeyExistenceFilter:
+        message = _Message.KeyExistenceFilter(field_ids=self.field_ids)
+        if isinstance(self.keys, ExactKeys):
+            exact = _Message.ExactKeySetFilter(key_hashes=self.keys.key_hashes)
+            exact.MergeFromString(self.keys.unknown)
+            message.exact.CopyFrom(exact)
+        elif self.keys is not None:
+            bloom = _Message.BloomFilter(
+                bitmap=self.keys.bitmap,
+                num_bits=self.keys.num_bits,
+                number_of_items=self.keys.number_of_items,
+                probability=self.keys.probability,
+            )
+            bloom.MergeFromString(self.keys.unknown)
+            message.bloom.CopyFrom(bloom)
+        message.MergeFromString(self.unknown)
+        return message

@@ -1,0 +1,62 @@
+"""``Transaction.Merge``: columns are added to the rows of all fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.proto import encode_metadata
+from lance_core.schema.tree import Schema
+from lance_core.table.draft import Draft
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList, fragment_ids
+from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Merge(Operation):
+    """``fragments`` are all fragments and ``schema`` the schema afterwards.
+
+    ``preserves_nullability``: every new column may be null, so that rows which know nothing of it
+    still fit.
+    """
+
+    fragments: Sequence[Fragment]
+    schema: Schema
+    preserves_nullability: bool = False
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        safe = self.preserves_nullability
+        return (OperationKind.MERGE_SAFE if safe else OperationKind.MERGE,)
+
+    @property
+    def touched_fragments(self) -> frozenset[int]:
+        return frozenset(fragment_ids(self.fragments))
+
+    def apply(self, draft: Draft) -> Draft:
+        raise UnsupportedFeatureError("Merge cannot be applied yet")
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Merge) -> Merge:
+        raw = (fragment.SerializeToString() for fragment in message.fragments)
+        return cls(
+            FragmentList(raw),
+            Schema.from_proto(message.schema, message.schema_metadata),
+            message.preserves_nullability,
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.Merge(
+            fragments=[fragment.to_proto() for fragment in self.fragments],
+            schema=self.schema.to_proto(),
+            schema_metadata=encode_metadata(self.schema.metadata),
+            preserves_nullability=self.preserves_nullability,
+        )
+        body.MergeFromString(self.unknown)
+        message.merge.CopyFrom(body)

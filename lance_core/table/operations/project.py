@@ -1,0 +1,47 @@
+"""``Transaction.Project``: columns are dropped, renamed, reordered or made nullable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.tree import Schema
+from lance_core.table.draft import Draft
+from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Operation):
+    """``schema`` has the fields afterwards; the message does not hold its metadata.
+
+    ``preserves_nullability``: no field stopped being nullable, so that all rows still fit.
+    """
+
+    schema: Schema
+    preserves_nullability: bool = False
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        safe = self.preserves_nullability
+        return (OperationKind.PROJECT_SAFE if safe else OperationKind.PROJECT,)
+
+    def apply(self, draft: Draft) -> Draft:
+        raise UnsupportedFeatureError("Project cannot be applied yet")
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Project) -> Project:
+        return cls(
+            Schema.from_proto(message.schema),
+            message.preserves_nullability,
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.Project(
+            schema=self.schema.to_proto(), preserves_nullability=self.preserves_nullability
+        )
+        body.MergeFromString(self.unknown)
+        message.project.CopyFrom(body)

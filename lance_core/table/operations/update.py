@@ -1,0 +1,111 @@
+"""``Transaction.Update``: rows get new values, in new fragments or in new files of theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.unknown_fields import without_known
+from lance_core.table.draft import Draft
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList, fragment_ids
+from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.operations.key_filter import KeyExistenceFilter
+
+if TYPE_CHECKING:
+    from lance_core.table.deletion import RowOffsets
+
+_NOT_INTERPRETED = frozenset({"compacted_sstables", "updated_fragment_offsets"})
+
+
+class UpdateMode(enum.Enum):
+    """Where an update puts the new values."""
+
+    REWRITE_ROWS = 0
+    """Into new fragments; the old rows are marked as deleted."""
+    REWRITE_COLUMNS = 1
+    """Into new files of the same fragments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Operation):
+    """Changes ``updated_fragments``, drops ``removed_fragment_ids`` and adds ``new_fragments``.
+
+    ``fields_modified`` are ids of the fields that got new values, and an index over one of
+    ``fields_for_preserving_frag_bitmap`` goes on covering the rows that moved.
+    ``updated_fragment_offsets`` has, by fragment id, a Roaring bitmap of the changed physical row
+    offsets. ``affected_rows`` is not stored: offsets by fragment id of the rows that this moves or
+    deletes, if known. ``unknown`` includes what is only handed on.
+    """
+
+    removed_fragment_ids: tuple[int, ...]
+    updated_fragments: Sequence[Fragment]
+    new_fragments: Sequence[Fragment]
+    fields_modified: tuple[int, ...] = ()
+    fields_for_preserving_frag_bitmap: tuple[int, ...] = ()
+    update_mode: UpdateMode = UpdateMode.REWRITE_ROWS
+    inserted_rows: KeyExistenceFilter | None = None
+    updated_fragment_offsets: Mapping[int, bytes] = dataclasses.field(
+        default_factory=dict, hash=False
+    )
+    unknown: bytes = b""
+    affected_rows: Mapping[int, RowOffsets] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        columns = self.update_mode is UpdateMode.REWRITE_COLUMNS
+        return (OperationKind.UPDATE_COLUMNS if columns else OperationKind.UPDATE_ROWS,)
+
+    @property
+    def touched_fragments(self) -> frozenset[int]:
+        return frozenset((*self.removed_fragment_ids, *fragment_ids(self.updated_fragments)))
+
+    def apply(self, draft: Draft) -> Draft:
+        raise UnsupportedFeatureError("Update cannot be applied yet")
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Update) -> Update:
+        """Raises `CorruptFileError` for an update mode that is not known."""
+        try:
+            mode = UpdateMode(message.update_mode)
+        except ValueError as error:
+            raise CorruptFileError(str(error), field="Update.update_mode") from None
+        inserted = message.inserted_rows if message.HasField("inserted_rows") else None
+        return cls(
+            tuple(message.removed_fragment_ids),
+            FragmentList(fragment.SerializeToString() for fragment in message.updated_fragments),
+            FragmentList(fragment.SerializeToString() for fragment in message.new_fragments),
+            tuple(message.fields_modified),
+            tuple(message.fields_for_preserving_frag_bitmap),
+            mode,
+            None if inserted is None else KeyExistenceFilter.from_proto(inserted),
+            dict(message.updated_fragment_offset_bitmaps),
+            without_known(message, _NOT_INTERPRETED),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        inserted = self.inserted_rows
+        columns = self.update_mode is UpdateMode.REWRITE_COLUMNS
+        body = transaction_pb2.Transaction.Update(
+            removed_fragment_ids=self.removed_fragment_ids,
+            updated_fragments=[fragment.to_proto() for fragment in self.updated_fragments],
+            new_fragments=[fragment.to_proto() for fragment in self.new_fragments],
+            fields_modified=self.fields_modified,
+            fields_for_preserving_frag_bitmap=self.fields_for_preserving_frag_bitmap,
+            update_mode=(
+                transaction_pb2.Transaction.REWRITE_COLUMNS
+                if columns
+                else transaction_pb2.Transaction.REWRITE_ROWS
+            ),
+            inserted_rows=None if inserted is None else inserted.to_proto(),
+            updated_fragment_offset_bitmaps=self.updated_fragment_offsets,
+        )
+        body.MergeFromString(self.unknown)
+        message.update.CopyFrom(body)

@@ -1,0 +1,38 @@
+"""``Transaction.UpdateBases``: more places where files of the table may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.table.draft import Draft
+from lance_core.table.manifest_parts import BasePath
+from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateBases(Operation):
+    """Adds base paths; those with id 0 get the next free id."""
+
+    new_bases: tuple[BasePath, ...]
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        return (OperationKind.UPDATE_BASES,)
+
+    def apply(self, draft: Draft) -> Draft:
+        raise UnsupportedFeatureError("UpdateBases cannot be applied yet")
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.UpdateBases) -> UpdateBases:
+        return cls(tuple(map(BasePath.from_proto, message.new_bases)), unknown_fields(message))
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.UpdateBases(
+            new_bases=[base.to_proto() for base in self.new_bases]
+        )
+        body.MergeFromString(self.unknown)
+        message.update_bases.CopyFrom(body)

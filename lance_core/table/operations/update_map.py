@@ -1,0 +1,62 @@
+"""``Transaction.UpdateMap``: changes of a map from text to text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMap:
+    """Values to set by key, None to remove the key; with ``replace`` nothing else stays.
+
+    ``stored`` is the serialized message if that says the same in other words than `to_proto`.
+    """
+
+    updates: Mapping[str, str | None] = dataclasses.field(default_factory=dict, hash=False)
+    replace: bool = False
+    stored: bytes = dataclasses.field(default=b"", repr=False)
+
+    def applied(self, current: Mapping[str, str]) -> dict[str, str]:
+        """``current`` after the updates."""
+        changed = {} if self.replace else dict(current)
+        for key, value in self.updates.items():
+            if value is None:
+                changed.pop(key, None)
+            else:
+                changed[key] = value
+        return changed
+
+    def meets(self, other: UpdateMap) -> bool:
+        """Whether both decide about the same key."""
+        if self.replace or other.replace:
+            return True
+        return not self.updates.keys().isdisjoint(other.updates)
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.UpdateMap) -> UpdateMap:
+        """Of a key that is named twice the later entry counts."""
+        made = cls(
+            {
+                entry.key: entry.value if entry.HasField("value") else None
+                for entry in message.update_entries
+            },
+            message.replace,
+        )
+        stored = message.SerializeToString(deterministic=True)
+        if made.to_proto().SerializeToString(deterministic=True) == stored:
+            return made
+        return dataclasses.replace(made, stored=stored)
+
+    def to_proto(self) -> transaction_pb2.Transaction.UpdateMap:
+        message = transaction_pb2.Transaction.UpdateMap()
+        if self.stored:
+            message.MergeFromString(self.stored)
+            return message
+        message.replace = self.replace
+        for key, value in self.updates.items():
+            message.update_entries.add(key=key, value=value)
+        return message
