@@ -87,13 +87,13 @@ class RewrittenIndex:
 class Rewrite(Operation):
     """Exchanges fragments group by group, and indices for ones that know the new addresses.
 
-    ``is_single``: the transaction names its only group in the older form.
+    ``first_is_older``: the transaction names its first group in the older form.
     """
 
     groups: tuple[RewriteGroup, ...]
     rewritten_indices: tuple[RewrittenIndex, ...] = ()
     unknown: bytes = b""
-    is_single: bool = False
+    first_is_older: bool = False
 
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
@@ -109,30 +109,26 @@ class Rewrite(Operation):
     @classmethod
     def from_proto(cls, message: _Message) -> Rewrite:
         groups = tuple(map(RewriteGroup.from_proto, message.groups))
-        is_single = bool(message.old_fragments or message.new_fragments)
-        if is_single and groups:
-            raise CorruptFileError("groups in two forms", field="Rewrite.groups")
-        if is_single:
-            only = _Message.RewriteGroup(
+        first_is_older = bool(message.old_fragments or message.new_fragments)
+        if first_is_older:
+            first = _Message.RewriteGroup(
                 old_fragments=message.old_fragments, new_fragments=message.new_fragments
             )
-            groups = (RewriteGroup.from_proto(only),)
+            groups = (RewriteGroup.from_proto(first), *groups)
         return cls(
             groups,
             tuple(map(RewrittenIndex.from_proto, message.rewritten_indices)),
             unknown_fields(message),
-            is_single,
+            first_is_older,
         )
 
     def add_to(self, message: transaction_pb2.Transaction) -> None:
         body = _Message(rewritten_indices=[index.to_proto() for index in self.rewritten_indices])
         groups = [group.to_proto() for group in self.groups]
-        if self.is_single:
-            (only,) = groups
-            body.old_fragments.extend(only.old_fragments)
-            body.new_fragments.extend(only.new_fragments)
-        else:
-            body.groups.extend(groups)
+        if self.first_is_older:
+            body.old_fragments.extend(groups[0].old_fragments)
+            body.new_fragments.extend(groups[0].new_fragments)
+        body.groups.extend(groups[self.first_is_older :])
         body.MergeFromString(self.unknown)
         message.rewrite.CopyFrom(body)
 
