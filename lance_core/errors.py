@@ -27,6 +27,7 @@
     └── CommitError (OSError)
         ├── CommitConflictError                 definitely not applied, another commit is in the way
         │   └── RetryableCommitConflictError    repeating the operation on the new version may work
+        ├── CommitLockError                     the commit lock could not be taken; nothing was sent
         ├── CommitUnknownError                  whether it was applied could not be found out
         └── NoSafeCommitHandlerError            the store guarantees too little to commit
 
@@ -184,11 +185,27 @@ class CommitError(LanceError, OSError):
 
 
 class CommitConflictError(CommitError):
-    """The commit was definitely not applied: an earlier commit is incompatible with it."""
+    """The commit was definitely not applied: an earlier commit is incompatible with it.
+
+    A commit lock raises it to say that another writer is at work. ``retryable``: whether doing the
+    whole operation again on the newest version may succeed; by default what the class says.
+    """
+
+    def __init__(self, message: str = "", retryable: bool | None = None) -> None:
+        super().__init__(message)
+        self.retryable = self._is_retryable if retryable is None else retryable
+
+    _is_retryable = False
 
 
 class RetryableCommitConflictError(CommitConflictError):
     """Not applied; doing the whole operation again on the newest version may succeed."""
+
+    _is_retryable = True
+
+
+class CommitLockError(CommitError):
+    """The commit lock could not be taken, for another reason than a conflict; nothing was sent."""
 
 
 class CommitUnknownError(CommitError):

@@ -17,7 +17,9 @@ import pyarrow as pa
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import (
+    CommitConflictError,
     CommitError,
+    CommitLockError,
     CommitUnknownError,
     InvalidInputError,
     NoSafeCommitHandlerError,
@@ -37,6 +39,8 @@ FIRST_PAUSE = 0.1
 """Seconds, at most, before the second sending; doubled for each further one."""
 
 NEVER_SENT = (
+    CommitConflictError,
+    CommitLockError,
     InvalidInputError,
     NoSafeCommitHandlerError,
     PluginError,
