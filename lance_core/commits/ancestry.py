@@ -9,7 +9,7 @@ there, and no later version contains it.
 from __future__ import annotations
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.history import Version, read_version
+from lance_core.commits.history import Version, read_latest
 from lance_core.errors import LanceError
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest_file import ManifestFile
@@ -26,13 +26,12 @@ def is_continued(
     for what cannot be read: that is no evidence.
     """
     try:
-        newest = handler.latest()
-        if newest is None or newest.version < ours.location.version:
+        newest = read_latest(handler, store)
+        if newest is None or newest.location.version < ours.location.version:
             return False
-        head = read_version(store, newest).file
-        if newest.version == ours.location.version:
-            return head.transaction == ours.file.transaction
-        return not _brought(ours.file, base).isdisjoint(_content(head))
+        if newest.location.version == ours.location.version:
+            return newest.file.transaction == ours.file.transaction
+        return not _brought(ours.file, base).isdisjoint(_content(newest.file))
     except (LanceError, OSError):
         return False
 

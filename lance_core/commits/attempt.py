@@ -1,18 +1,25 @@
-"""Committing a transaction: load, check, apply, publish, and again if another was faster.
+"""Committing a transaction: load, check, rebase, apply, publish, and again if another was faster.
 
 Each attempt builds the next version on the newest one that it found, after checking the transaction
 against every transaction in between. The transaction's uuid stays the same throughout. Files become
-visible in the order data, transaction, manifest.
+visible in the order data, deletions, transaction, manifest.
 """
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from lance_core.commits.ancestry import is_continued
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.history import Version, read_version, transaction_of
+from lance_core.commits.catch_up import CatchUp
+from lance_core.commits.history import Version, read_version
+from lance_core.commits.intent import with_intent
 from lance_core.commits.outcome import publish
+from lance_core.commits.pins import pinned
+from lance_core.commits.rebase import rebased
+from lance_core.commits.settings import DEFAULT_SETTINGS, CommitSettings, deadline_of
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import (
     CommitConflictError,
@@ -21,41 +28,24 @@ from lance_core.errors import (
     CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
-    ObjectNotFoundError,
+    LanceError,
     RetryableCommitConflictError,
     StoreError,
     UnsupportedFeatureError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.store.shortcuts import exists
-from lance_core.table import conflicts
 from lance_core.table.apply import CommitFacts, apply, writes_transaction_file
 from lance_core.table.manifest_file import ManifestFile, serialize_manifest_file
-from lance_core.table.paths import DETACHED, NamingScheme, transaction_path
+from lance_core.table.operations import Restore
+from lance_core.table.paths import DETACHED, transaction_path
 from lance_core.table.transaction import Transaction
 
 SHORTEST_PAUSE = 0.001
 LONGEST_PAUSE = 5.0
 """Seconds; the bounds of what a writer waits, at most, after losing to another."""
 
-
-@dataclass(frozen=True, slots=True)
-class CommitSettings:
-    """How a commit is made.
-
-    ``max_retries``: how often to begin again after another writer was faster. ``timeout``: seconds
-    after which no further attempt begins. ``naming``: of the manifests of a new table.
-    ``storage_version`` and ``stable_row_ids``: see `CommitFacts`.
-    """
-
-    max_retries: int = 20
-    timeout: float = 1800.0
-    naming: NamingScheme = NamingScheme.V2
-    storage_version: str | None = None
-    stable_row_ids: bool = False
-
-
-DEFAULT_SETTINGS = CommitSettings()
+_CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
+"""Errors that say by themselves what became of a commit."""
 
 
 def commit_transaction(
@@ -76,7 +66,8 @@ def commit_transaction(
     committed, keep all files. Any other exception: definitely not committed; in particular
     `CommitConflictError` (`RetryableCommitConflictError` if doing the operation again may succeed)
     if another commit is in the way, `DatasetExistsError` if the table to create is there,
-    `DatasetNotFoundError` if the table to change is not.
+    `DatasetNotFoundError` if the table to change is not. Once something was published, or may have
+    been, whatever else goes wrong is a `CommitError`.
     """
     return _Attempts(handler, store, transaction, base, settings, surroundings).run()
 
@@ -96,36 +87,43 @@ class _Attempts:
         self._handler = handler
         self._store = store
         self._transaction = transaction
-        self._base = base
+        self._caught_up = CatchUp(handler, store, transaction, base)
         self._settings = settings
         self._surroundings = surroundings
-        self._checked = transaction.read_version
-        """The transaction is compatible with everything up to this version."""
-        self._has_file = False
-        """Whether the transaction file is written."""
+        self._written: bytes | None = None
+        """The transaction file, once it is written."""
+        self._was_sent = False
+        self._source = settings.source
 
     def run(self) -> Version:
         if self._transaction.read_version & DETACHED:
             raise UnsupportedFeatureError("a detached version cannot be committed to")
         try:
-            return self._repeat()
+            with self._source_kept():
+                return self._publish_detached() if self._settings.detached else self._repeat()
         except (CommitConflictError, DatasetExistsError):
             self._remove_file()
             raise
+        except _CONCLUSIONS:
+            raise
+        except LanceError as error:
+            if self._was_sent:
+                raise CommitError(f"not committed: {error}") from error
+            raise
 
     def _repeat(self) -> Version:
-        deadline = self._surroundings.monotonic() + self._settings.timeout
+        elapsed = self._surroundings.stopwatch()
         attempts = 0
         while attempts <= self._settings.max_retries:
-            started = self._surroundings.monotonic()
-            if started > deadline:
-                break
-            made = self._catch_up() or self._publish()
+            attempt_elapsed = self._surroundings.stopwatch()
+            made = self._caught_up.run() or self._publish(attempt_elapsed)
             if made is not None:
                 return made
             if attempts < self._settings.max_retries:
-                self._pause(attempts, self._surroundings.monotonic() - started)
+                self._pause(attempts, attempt_elapsed())
             attempts += 1
+            if elapsed() > self._settings.timeout:
+                break
         raise RetryableCommitConflictError(
             f"the commit was given up after {attempts} attempts: another writer was always faster"
         )
@@ -136,166 +134,129 @@ class _Attempts:
         longest = min(unit * 2 ** min(attempt, 32), LONGEST_PAUSE)
         self._surroundings.sleep(longest * self._surroundings.random())
 
-    def _catch_up(self) -> Version | None:
-        """Go on to the newest version, or return the version that already is this transaction."""
-        newest = self._handler.latest()
-        read_version = self._transaction.read_version
-        if newest is None:
-            if read_version:
-                raise DatasetNotFoundError("the table to commit to is not there")
-            self._base = None
-            return None
-        if read_version == 0:
-            return self._found_table()
-        if newest.version < read_version:
-            raise CommitConflictError(
-                f"the transaction was computed from version {read_version}, the newest is "
-                f"{newest.version}: this is not the same table any more"
-            )
-        if self._is_replaced(newest):
-            raise CommitConflictError(
-                f"version {newest.version} is not the one that the transaction was computed "
-                "from: the table was made anew"
-            )
-        return self._check_until(newest)
+    def _publish(self, elapsed: Callable[[], float]) -> Version | None:
+        """Send the next version; None if another writer was faster, or this one far too slow.
 
-    def _found_table(self) -> Version | None:
-        """A table is where one was to be created: by this transaction, or by another."""
-        try:
-            first = read_version(self._store, self._handler.locate(1))
-        except DatasetNotFoundError:
-            first = None
-        if first is not None and self._is_ours(self._transaction_of(first), 1):
-            return first
-        raise DatasetExistsError("a table is there already, by another writer")
-
-    def _check_until(self, newest: ManifestLocation) -> Version | None:
-        """Check the transaction against all it has not been checked against, and read the newest.
-
-        Returns the version that is this very transaction, if one is.
+        ``elapsed`` counts from before the newest version was looked for.
         """
-        for number in range(self._checked + 1, newest.version):
-            found = self._check(number, self._located(number))
-            if found is not None:
-                return found
-        if self._base is None or self._base.location.version != newest.version:
-            self._base = read_version(self._store, newest)
-        if newest.version > self._checked:
-            found = self._check(newest.version, self._base)
-            if found is not None:
-                return found
-        self._checked = newest.version
-        return None
-
-    def _located(self, number: int) -> Version | None:
-        try:
-            return read_version(self._store, self._handler.locate(number))
-        except (DatasetNotFoundError, CorruptFileError):
+        base = self._caught_up.base
+        before = None if base is None else base.file
+        transaction = self._transaction
+        if base is None:
+            version, naming = 1, self._settings.naming
+        else:
+            _check_number(base)
+            version, naming = base.location.version + 1, base.location.naming
+            transaction = self._rebased(base.file)
+        file = apply(before, transaction, self._facts())
+        if self._settings.source is not None:
+            version = file.manifest.version
+        candidate = self._candidate(file, ManifestLocation(version, "", naming), before)
+        deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
+        if elapsed() > deadline:
+            return None  # what was seen then may be long past: look again
+        self._was_sent = True
+        location = publish(self._handler, self._store, candidate, self._surroundings)
+        if location is None:
             return None
-
-    def _check(self, number: int, version: Version | None) -> Version | None:
-        """Raise if the transaction cannot follow a version; return it if it is the transaction."""
-        committed = None if version is None else self._transaction_of(version)
-        if self._is_ours(committed, number):
-            return version
-        if committed is None and not self._has_file and exists(self._store, self._file_path):
-            # The transaction was sent before; what cannot be read may be what became of it.
+        made = Version(file, location)
+        late = elapsed() > deadline
+        if late and not is_continued(self._handler, self._store, made, before):
             raise CommitUnknownError(
-                f"whether this transaction is version {number} cannot be read any more",
+                f"version {location.version} was written, but later than {deadline:.0f} s after "
+                "the newest version was looked for; the newest one now does not show that it "
+                "contains it",
                 self._transaction.uuid,
-                number,
+                location.version,
+                stalled=True,
             )
-        conflicts.check(self._transaction, committed, number)
-        return None
+        return made
 
-    def _transaction_of(self, version: Version) -> Transaction | None:
-        try:
-            return transaction_of(self._store, version.file)
-        except CorruptFileError:
-            return None  # what cannot be read cannot be excluded as a conflict either
+    def _publish_detached(self) -> Version:
+        """Send a version with a number of its own, beside the history."""
+        read = self._transaction.read_version
+        base = self._caught_up.base
+        if base is None or base.location.version != read:
+            base = read_version(self._store, self._handler.locate(read))
+        _check_number(base)
+        file = apply(base.file, self._transaction, self._facts())
+        number = DETACHED | (self._surroundings.new_uuid().int & (DETACHED - 1))
+        file = replace(file, manifest=replace(file.manifest, version=number))
+        place = ManifestLocation(number, "", base.location.naming)
+        candidate = self._candidate(file, place, base.file)
+        self._was_sent = True
+        location = publish(self._handler, self._store, candidate, self._surroundings)
+        if location is None:
+            raise CommitError(f"the detached version {number} is somebody else's")
+        return Version(file, location)
 
-    def _is_ours(self, committed: Transaction | None, number: int) -> bool:
-        """Whether a version is this transaction; raises if it is another one of the same uuid."""
-        if committed is None or committed.uuid != self._transaction.uuid:
-            return False
-        if committed.to_bytes() == self._transaction.to_bytes():
-            return True
-        raise CommitConflictError(
-            f"version {number} is another change with the same transaction id "
-            f"{committed.uuid}: give each change an id of its own"
-        )
+    def _rebased(self, base: ManifestFile) -> Transaction:
+        """The transaction as it fits the rows that are left in ``base``."""
+        fitting = rebased(self._store, self._transaction, base, self._surroundings)
+        if fitting is self._transaction:
+            return fitting
+        return with_intent(fitting, self._transaction)
 
-    def _is_replaced(self, newest: ManifestLocation) -> bool:
-        """Whether the version that the caller read is not a version of this table any more."""
-        if self._base is None:
-            return False
-        ours = self._base.location
-        if ours.version > newest.version:
-            return True
-        try:
-            theirs = newest
-            if ours.version < newest.version:
-                theirs = self._handler.locate(ours.version)
-            if ours.contradicts(theirs):
-                return True
-            if ours.etag is not None and theirs.etag is not None:
-                return False
-            return not self._holds(theirs, self._base.file)
-        except DatasetNotFoundError:
-            return False  # cleaned up, in all likelihood
-
-    def _holds(self, location: ManifestLocation, file: ManifestFile) -> bool:
-        """Whether ``file`` is what is stored at ``location``."""
-        if file.transaction:  # its uuid is in no other manifest; found without parsing
-            try:
-                return file.transaction in self._store.get(location.path).to_pybytes()
-            except ObjectNotFoundError:
-                return True  # cleaned up meanwhile
-        return read_version(self._store, location).file == file
-
-    def _publish(self) -> Version | None:
-        """Send the next version; None if another writer was faster."""
-        base = self._base
-        facts = CommitFacts(
+    def _facts(self) -> CommitFacts:
+        return CommitFacts(
             timestamp_ns=self._surroundings.clock(),
             storage_version=self._settings.storage_version,
             stable_row_ids=self._settings.stable_row_ids,
+            source=self._source,
         )
-        if base is not None and base.file.manifest.version != base.location.version:
-            raise CorruptFileError(
-                f"the manifest says that it is version {base.file.manifest.version}, its name "
-                f"says {base.location.version}",
-                base.location.path,
-            )
-        file = apply(None if base is None else base.file, self._transaction, facts)
-        transaction = file.transaction or self._transaction.to_bytes()
-        if writes_transaction_file(None if base is None else base.file):
+
+    def _candidate(
+        self, file: ManifestFile, place: ManifestLocation, before: ManifestFile | None
+    ) -> Candidate:
+        """What is to be published; the transaction file is written on the way."""
+        transaction = file.transaction
+        assert transaction is not None  # every version that we make carries it
+        if writes_transaction_file(before):
             self._write_file(transaction)
-        candidate = Candidate(
-            version=file.manifest.version,
-            naming=self._settings.naming if base is None else base.location.naming,
+        return Candidate(
+            version=place.version,
+            naming=place.naming,
             data=serialize_manifest_file(file),
             transaction_uuid=self._transaction.uuid,
             transaction=transaction,
         )
-        location = publish(self._handler, self._store, candidate, self._surroundings)
-        return None if location is None else Version(file, location)
+
+    @contextlib.contextmanager
+    def _source_kept(self) -> Iterator[None]:
+        """Read the version that a Restore brings back, and keep cleanups away from it meanwhile."""
+        operation = self._transaction.operation
+        if not isinstance(operation, Restore):
+            yield
+            return
+        with pinned(self._handler, self._store, operation.version, self._surroundings) as location:
+            self._source = read_version(self._store, location).file
+            yield
 
     @property
     def _file_path(self) -> str:
         return transaction_path(self._transaction.file_name)
 
     def _write_file(self, transaction: bytes) -> None:
-        if self._has_file:
+        if self._written == transaction:
             return
         try:
             self._store.put(self._file_path, transaction)
         except StoreError as error:
             raise CommitError(f"not committed, the transaction file failed: {error}") from error
-        self._has_file = True
+        self._written = transaction
+        self._caught_up.is_first_sending = True
 
     def _remove_file(self) -> None:
         """Take back the transaction file; only after a definite conflict."""
-        if self._has_file:
+        if self._written is not None:
             with contextlib.suppress(Exception):
                 self._store.delete(self._file_path)
+
+
+def _check_number(base: Version) -> None:
+    number, name = base.file.manifest.version, base.location.version
+    if number != name:
+        raise CorruptFileError(
+            f"the manifest says that it is version {number}, its name says {name}",
+            base.location.path,
+        )

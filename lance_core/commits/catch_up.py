@@ -6,8 +6,10 @@ way it turns out if the transaction is in the table already, and if the table is
 
 from __future__ import annotations
 
+import contextlib
+
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.history import Version, read_version, transaction_of
+from lance_core.commits.history import LOOKS, Version, read_version, transaction_of
 from lance_core.commits.intent import is_same
 from lance_core.errors import (
     CommitConflictError,
@@ -16,6 +18,7 @@ from lance_core.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
     ObjectNotFoundError,
+    StoreError,
 )
 from lance_core.store.base import ObjectStore
 from lance_core.store.shortcuts import exists
@@ -23,6 +26,10 @@ from lance_core.table import conflicts
 from lance_core.table.manifest_file import ManifestFile
 from lance_core.table.paths import transaction_path
 from lance_core.table.transaction import Transaction
+
+
+class _Vanished(Exception):  # noqa: N818  # no error: there is a newer version by now
+    """What was the newest version was cleaned up before it could be read."""
 
 
 class CatchUp:
@@ -54,7 +61,12 @@ class CatchUp:
         Raises `CommitConflictError`, `RetryableCommitConflictError`, `DatasetExistsError`,
         `DatasetNotFoundError` and `CommitUnknownError` as of `commit_transaction`.
         """
-        newest = self._handler.latest()
+        for _ in range(LOOKS):
+            with contextlib.suppress(_Vanished):
+                return self._go_to(self._handler.latest())
+        raise StoreError("manifests vanish faster than they are read")
+
+    def _go_to(self, newest: ManifestLocation | None) -> Version | None:
         read_version = self._transaction.read_version
         if newest is None:
             if read_version:
@@ -97,7 +109,10 @@ class CatchUp:
             if found is not None:
                 return found
         if self.base is None or self.base.location.version != newest.version:
-            self.base = read_version(self._store, newest)
+            try:
+                self.base = read_version(self._store, newest)
+            except DatasetNotFoundError as error:
+                raise _Vanished from error
         if newest.version > self._checked:
             found = self._check(newest.version, self.base)
             if found is not None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
-from lance_core.commits.base import ManifestLocation
-from lance_core.errors import DatasetNotFoundError, ObjectNotFoundError
+from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.errors import DatasetNotFoundError, ObjectNotFoundError, StoreError
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import transaction_path
 from lance_core.table.transaction import Transaction
+
+LOOKS = 5
+"""How often to look for the newest version if it is gone when it is read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +31,21 @@ def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
     except ObjectNotFoundError as error:
         raise DatasetNotFoundError(f"version {location.version} is not there any more") from error
     return Version(parse_manifest_file(data, location.path), location)
+
+
+def read_latest(handler: CommitHandler, store: ObjectStore) -> Version | None:
+    """The newest version, None if there is no table.
+
+    A cleanup may remove what was the newest a moment ago: then there is a newer one, and it is
+    looked for again.
+    """
+    for _ in range(LOOKS):
+        newest = handler.latest()
+        if newest is None:
+            return None
+        with contextlib.suppress(DatasetNotFoundError):
+            return read_version(store, newest)
+    raise StoreError("manifests vanish faster than they are read")
 
 
 def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None:

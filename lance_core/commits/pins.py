@@ -41,7 +41,12 @@ def pinned(
     """
     found = handler.locate(version)
     path = f"{_FOLDER}/{PIN_PREFIX}{surroundings.new_uuid()}.json"
-    tag = {"branch": None, "version": version, "manifestSize": found.size or 0, "metadata": {}}
+    tag: dict[str, object] = {
+        "branch": None,
+        "version": version,
+        "manifestSize": found.size or 0,
+        "metadata": {},
+    }
     store.put(path, json.dumps(tag).encode())
     try:
         yield handler.locate(version)

@@ -15,7 +15,7 @@ from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version
 from lance_core.errors import CommitUnknownError, LanceError
-from lance_core.store.base import ObjectStore
+from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.faulty import (
     Fault,
     FaultRule,
@@ -93,21 +93,15 @@ class FaultTests:
         base = commit_transaction(make_handler(store), store, creation())
         rules = [FaultRule(fault, method, FINAL) for method in WRITES]
         rules += [FaultRule(Refused(), method, FINAL) for method in ("get", "get_ranges")]
-        faulty = FaultyStore(store)
+        faulty = _GoesBlind(store, rules)
         handler = make_handler(faulty)
         assert handler.latest() is not None
         transaction = append(1)
-
-        def go_blind() -> int:
-            faulty.set_rules(rules)
-            return 1
-
-        # The time is asked for when the manifest is made, after everything was read.
-        blind = replace(IMPATIENT, clock=go_blind)
         with pytest.raises(CommitUnknownError) as unknown:
-            commit_transaction(handler, faulty, transaction, base, surroundings=blind)
+            commit_transaction(handler, faulty, transaction, base, surroundings=IMPATIENT)
         assert unknown.value.transaction_uuid == transaction.uuid
         assert unknown.value.version == 2
+        faulty.later.clear()
         faulty.set_rules([])
         # Committing the same transaction again settles it, whatever had become of it.
         made = commit_transaction(handler, faulty, transaction, surroundings=IMPATIENT)
@@ -133,6 +127,19 @@ class FaultTests:
         let_the_other_commit(0)
         faulty.land()
         assert sorted(history(make_handler(store), store)[1:]) == sorted([ours.uuid, theirs.uuid])
+
+
+class _GoesBlind(FaultyStore):
+    """Has no faults until the first write, which is not that of a manifest."""
+
+    def __init__(self, inner: ObjectStore, later: list[FaultRule]) -> None:
+        super().__init__(inner)
+        self.later = later
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data, mode)
+        if self.later:
+            self.set_rules(self.later)
 
 
 def _check_outcome(

@@ -6,9 +6,9 @@ import uuid
 
 import pyarrow as pa
 
-from lance_core.commits.attempt import CommitSettings
 from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.history import read_transaction
+from lance_core.commits.settings import CommitSettings
 from lance_core.commits.surroundings import Surroundings
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore

@@ -331,7 +331,8 @@ class Beaten(PutIfAbsentCommitHandler):
 def test_who_is_overtaken_tries_again_on_the_newest_version(store: ObjectStore) -> None:
     base = commit(store, creation())
     pauses: list[float] = []
-    world = replace(IMPATIENT, sleep=pauses.append, random=lambda: 1.0, monotonic=lambda: 0.0)
+    standing = replace(IMPATIENT, monotonic=lambda: 0.0, clock=lambda: 0)
+    world = replace(standing, sleep=pauses.append, random=lambda: 1.0)
     transaction = append(1)
     made = commit_transaction(Beaten(store, 5), store, transaction, base, CommitSettings(), world)
     assert made.location.version == 7
@@ -356,8 +357,12 @@ def test_who_is_overtaken_too_often_gives_up_and_leaves_nothing(store: ObjectSto
 
 def test_no_attempt_begins_after_the_time_is_up(store: ObjectStore) -> None:
     base = commit(store, creation())
-    now = iter(range(0, 10_000, 100))
-    world = replace(IMPATIENT, monotonic=lambda: float(next(now)))
+    now = [0.0]
+
+    def sleep(_: float) -> None:
+        now[0] += 300.0
+
+    world = replace(IMPATIENT, monotonic=lambda: now[0], clock=lambda: 0, sleep=sleep)
     with pytest.raises(RetryableCommitConflictError, match="after 2 attempts"):
         commit_transaction(
             Beaten(store, 99), store, append(1), base, CommitSettings(timeout=450.0), world

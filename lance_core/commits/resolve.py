@@ -1,0 +1,67 @@
+"""Finding out what became of a commit whose outcome was unknown.
+
+Nothing is written: what is in the table is looked at. Whoever cannot wait for an answer may commit
+the same transaction again instead, which ends in the version that it led to if it did.
+"""
+
+from __future__ import annotations
+
+from lance_core.commits.ancestry import is_continued
+from lance_core.commits.base import CommitHandler
+from lance_core.commits.history import Version, read_version, transaction_of
+from lance_core.errors import (
+    CommitUnknownError,
+    CorruptFileError,
+    DatasetNotFoundError,
+)
+from lance_core.store.base import ObjectStore
+from lance_core.table.transaction import Transaction
+
+
+def resolve(
+    handler: CommitHandler, store: ObjectStore, unknown: CommitUnknownError
+) -> Version | None:
+    """The version that the commit led to, or None if it certainly was not applied.
+
+    Raises `CommitUnknownError` again while that cannot be told: nobody has taken the version yet,
+    so that a late write may still do so; it cannot be read any more; or it was written so late that
+    the history may have gone on without it.
+    """
+    newest = handler.latest()
+    last = unknown.version if newest is None else max(newest.version, unknown.version)
+    is_open = False
+    for number in range(unknown.version, last + 1):
+        version = _version(handler, store, number)
+        committed = None if version is None else _transaction(store, version)
+        if version is None or committed is None:
+            is_open = True  # whose it is, or will be, cannot be told
+        elif committed.uuid == unknown.transaction_uuid:
+            if unknown.stalled and not _is_in_history(handler, store, version):
+                raise unknown
+            return version
+    if is_open:
+        raise unknown
+    return None
+
+
+def _is_in_history(handler: CommitHandler, store: ObjectStore, version: Version) -> bool:
+    """Whether the newest version shows that it contains ``version``."""
+    number = version.location.version
+    base = _version(handler, store, number - 1)
+    if base is None and number > 1:
+        return False  # what the version brought in cannot be told from what was there
+    return is_continued(handler, store, version, None if base is None else base.file)
+
+
+def _version(handler: CommitHandler, store: ObjectStore, number: int) -> Version | None:
+    try:
+        return read_version(store, handler.locate(number))
+    except (DatasetNotFoundError, CorruptFileError):
+        return None
+
+
+def _transaction(store: ObjectStore, version: Version) -> Transaction | None:
+    try:
+        return transaction_of(store, version.file)
+    except CorruptFileError:
+        return None
