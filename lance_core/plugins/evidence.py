@@ -6,9 +6,6 @@ place and set of options, and only when a commit depends on it: a probe writes.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, replace
 
@@ -17,6 +14,7 @@ from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
 from lance_core.plugins.stores import CAPABILITY_OPTIONS, Options
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
+from lance_core.store.bounded import Bounded
 from lance_core.store.probe import probe
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl
@@ -57,42 +55,22 @@ def missing(spec: CommitHandlerSpec, capabilities: StoreCapabilities) -> list[st
     return sorted(spec.requires - capabilities.guaranteed())
 
 
-class Probes:
-    """What probes have shown, by place; bounded, and safe for threads."""
-
-    def __init__(self) -> None:
-        self._seen: OrderedDict[Hashable, StoreCapabilities] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def settle(
-        self, store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
-    ) -> StoreCapabilities:
-        """What the store guarantees after a probe; the user's word still comes first.
-
-        Raises what a write to the store raises.
-        """
-        place = (url.scheme, url.netloc, "" if url.netloc else url.path)
-        key = (type(store), place, frozenset(options.items()))
-        with self._lock:
-            seen = self._seen.get(key)
-        if seen is None:
-            seen = probe(store, surroundings.new_uuid)
-            with self._lock:
-                self._seen[key] = seen
-                while len(self._seen) > MAX_PROBED:
-                    self._seen.popitem(last=False)
-        said = {name: value for name, value in options.items() if plain(value).lower() != "probe"}
-        return vouched(seen, said)
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._lock = threading.Lock()
-        self._seen = OrderedDict()
+probes: Bounded[Hashable, StoreCapabilities] = Bounded(MAX_PROBED, parents_only=True)
+"""What probes have shown, by place."""
 
 
-probes = Probes()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=probes.reset)
+def settle(
+    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+) -> StoreCapabilities:
+    """What the store guarantees after a probe; the user's word still comes first.
+
+    Raises what a write to the store raises.
+    """
+    place = (url.scheme, url.netloc, "" if url.netloc else url.path)
+    key = (type(store), place, frozenset(options.items()))
+    seen = probes.get(key, lambda: probe(store, surroundings.new_uuid))
+    said = {name: value for name, value in options.items() if plain(value).lower() != "probe"}
+    return vouched(seen, said)
 
 
 def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilities) -> bool:

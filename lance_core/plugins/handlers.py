@@ -25,7 +25,7 @@ from lance_core.commits.base import (
 from lance_core.commits.directory import ReadOnlyCommitHandler
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import PluginLoadError, StoreError, UnsupportedFeatureError
-from lance_core.plugins.evidence import is_worth_probing, missing, nothing_safe, probes, vouched
+from lance_core.plugins.evidence import is_worth_probing, missing, nothing_safe, settle, vouched
 from lance_core.plugins.manager import get_manager
 from lance_core.plugins.stores import HANDLER_OPTION, Options
 from lance_core.store.base import ObjectStore
@@ -68,7 +68,7 @@ def select_commit_handler(
     def prove() -> CommitHandler:
         shown = known
         if is_worth_probing(candidates, known):
-            shown = probes.settle(store, url, options, surroundings)
+            shown = settle(store, url, options, surroundings)
         for spec in candidates:
             if not missing(spec, shown):
                 return make(spec)

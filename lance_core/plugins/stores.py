@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 
 from lance_core.errors import InvalidInputError
 from lance_core.plugins.manager import get_manager
 from lance_core.store.base import ObjectStore, StoreCapabilities
+from lance_core.store.bounded import Bounded
 from lance_core.store.config import Secret
 from lance_core.store.uri import StoreUrl, parse_uri
 
 HANDLER_OPTION = "commit_handler"
 """Storage option: name of the commit handler."""
+
+ALLOW_OPTION = "allow_base_paths"
+"""Storage option: which places outside of a table its files may be read from."""
 
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
 """Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
@@ -26,43 +28,8 @@ MAX_LIVE_STORES = 64
 Options = Mapping[str, str | Secret]
 
 
-class LiveStores:
-    """The open stores of this process, by what opened them; bounded, and safe for threads."""
-
-    def __init__(self, capacity: int = MAX_LIVE_STORES) -> None:
-        self._capacity = capacity
-        self._stores: OrderedDict[Hashable, ObjectStore] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._stores)
-
-    def get(self, key: Hashable) -> ObjectStore | None:
-        """The store of ``key``, if it is open."""
-        with self._lock:
-            store = self._stores.get(key)
-            if store is not None:
-                self._stores.move_to_end(key)
-            return store
-
-    def keep(self, key: Hashable, store: ObjectStore) -> ObjectStore:
-        """Keep ``store``, or what another thread kept for ``key`` in the meantime."""
-        with self._lock:
-            store = self._stores.setdefault(key, store)
-            self._stores.move_to_end(key)
-            while len(self._stores) > self._capacity:
-                self._stores.popitem(last=False)
-            return store
-
-    def reset(self) -> None:
-        """Forget all stores; a child process must not use the connections of its parent."""
-        self._lock = threading.Lock()
-        self._stores = OrderedDict()
-
-
-live_stores = LiveStores()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=live_stores.reset)
+live_stores: Bounded[Hashable, ObjectStore] = Bounded(MAX_LIVE_STORES, parents_only=True)
+"""The open stores of this process, by what opened them."""
 
 
 def open_store(
@@ -79,14 +46,11 @@ def open_store(
     given = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
     key = (spec, url, query, given)
-    store = live_stores.get(key)
-    if store is None:
-        store = live_stores.keep(key, spec.open(url, options))
-    return store
+    return live_stores.get(key, lambda: spec.open(url, options))
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:
-    """``options`` without those that are about commits."""
+    """``options`` without those that are about the table on it."""
     given: Iterable[tuple[object, object]] = options.items()
     for name, value in given:
         if not isinstance(name, str) or not isinstance(value, str | Secret):
@@ -94,5 +58,5 @@ def _for_the_store(options: Options) -> dict[str, str | Secret]:
     return {
         name: value
         for name, value in options.items()
-        if name != HANDLER_OPTION and name not in CAPABILITY_OPTIONS
+        if name not in (HANDLER_OPTION, ALLOW_OPTION) and name not in CAPABILITY_OPTIONS
     }

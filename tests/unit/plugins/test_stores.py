@@ -12,7 +12,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, PluginLoadError, PluginNotFoundError
 from lance_core.plugins import open_store
-from lance_core.plugins.stores import MAX_LIVE_STORES, LiveStores, live_stores
+from lance_core.plugins.stores import MAX_LIVE_STORES, live_stores
 from lance_core.store.base import ObjectStore
 from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore
@@ -105,7 +105,7 @@ def test_other_urls_and_options_open_other_stores(
 
 def test_no_secret_is_shown_by_what_stays_open(opened: Opened) -> None:
     open_store(f"probe://user:{CANARY}@b/t?sig={CANARY}", {"code": CANARY, "token": CANARY})
-    shown = "".join(f"{key!r}{store!r}" for key, store in live_stores._stores.items())
+    shown = "".join(f"{key!r}{store!r}" for key, store in live_stores._items.items())
     assert shown
     assert CANARY not in shown
     assert CANARY not in repr(live_stores)
@@ -134,19 +134,6 @@ def test_a_factory_that_does_not_work_is_named(
     registered(make_plugin(lance_object_stores=[spec]), "odd")
     with pytest.raises(PluginLoadError, match="'odd'"):
         open_store("odd://x/y")
-
-
-def test_what_stays_open_is_bounded_and_the_oldest_goes() -> None:
-    stores = LiveStores(capacity=2)
-    one, two, three = MemoryStore(), MemoryStore(), MemoryStore()
-    stores.keep("one", one)
-    stores.keep("two", two)
-    assert stores.get("one") is one
-    stores.keep("three", three)
-    assert len(stores) == 2
-    assert stores.get("two") is None
-    assert stores.get("one") is one
-    assert stores.keep("one", MemoryStore()) is one
 
 
 def test_a_process_keeps_a_bounded_number_of_stores_open(tmp_path: Path) -> None:

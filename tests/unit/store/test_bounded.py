@@ -1,0 +1,87 @@
+"""Maps that keep what was used last."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from lance_core.store.bounded import Bounded
+
+
+def test_a_map_keeps_what_was_used_last() -> None:
+    made: list[str] = []
+
+    def get(key: str) -> str:
+        def make() -> str:
+            made.append(key)
+            return key.upper()
+
+        return items.get(key, make)
+
+    items: Bounded[str, str] = Bounded(2)
+    assert [get(key) for key in ("a", "b", "a", "c", "a", "b")] == ["A", "B", "A", "C", "A", "B"]
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_a_map_is_bounded_by_the_weight_of_its_items() -> None:
+    items: Bounded[int, bytes] = Bounded(100, len)
+    made: list[int] = []
+
+    def get(key: int, size: int) -> None:
+        def make() -> bytes:
+            made.append(key)
+            return bytes(size)
+
+        assert len(items.get(key, make)) == size
+
+    get(1, 40)
+    get(2, 40)
+    get(1, 40)
+    assert made == [1, 2]
+    get(3, 40)  # the second one goes
+    get(1, 40)
+    assert made == [1, 2, 3]
+    get(4, 1000)  # too heavy, but in use: it stays until the next one comes
+    get(4, 1000)
+    assert made == [1, 2, 3, 4]
+    get(5, 10)
+    get(4, 1000)
+    assert made == [1, 2, 3, 4, 5, 4]
+
+
+def test_threads_that_make_the_same_item_get_the_same_one() -> None:
+    items: Bounded[str, object] = Bounded(100, lambda _: 60)
+    both = threading.Barrier(2, timeout=60)
+
+    def make() -> object:
+        both.wait()
+        return object()
+
+    found: list[object] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(items.get("x", make))) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 2
+    assert found[0] is found[1] is items.get("x", object)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("parents_only", [False, True])
+def test_a_forked_child_finds_the_items_unless_they_are_its_parents(parents_only: bool) -> None:
+    items: Bounded[str, str] = Bounded(5, parents_only=parents_only)
+    items.get("a", lambda: "A")
+    with items._lock:  # some other thread of the parent is just looking
+        child = os.fork()
+        if child == 0:
+            found = items.get("a", lambda: "made anew")
+            os._exit(0 if (found == "A") is not parents_only else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert "a" in items
+    items.reset()
+    assert len(items) == 0
