@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lance_core.commits.external_manifest_store import ExternalManifestStore
 from lance_core.commits.surroundings import Surroundings
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
@@ -109,6 +110,13 @@ class CommitHandler(ABC):
         """
         return
 
+    def forget(self) -> None:
+        """Remove what the handler keeps about the table outside of the table's folder.
+
+        Called when the table is dropped, once its files are removed. May be called again.
+        """
+        return
+
 
 HandlerFactory: TypeAlias = Callable[
     [ObjectStore, StoreUrl, Mapping[str, "str | Secret"], Surroundings], CommitHandler
@@ -138,14 +146,21 @@ class CommitHandlerSpec:
     multi_writer: bool = True
 
 
+ManifestStoreFactory: TypeAlias = Callable[
+    [StoreUrl, Mapping[str, "str | Secret"]], ExternalManifestStore
+]
+"""Makes a back-end of the table's URL, with its query, and the caller's options."""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestStoreSpec:
     """Describes a key-value back-end for the external manifest protocol.
 
-    ``url_suffix``: what stands after ``+`` in URLs that ask for it. ``factory``, or
-    ``"module:attribute"`` of it, makes the back-end from the table's URL and the caller's options.
+    ``name``: what the option ``commit_handler`` and a table's config ask for it by.
+    ``url_suffix``: what stands after ``+`` in URLs that ask for it. It is only used when asked for.
+    ``factory``: a `ManifestStoreFactory`, or ``"module:attribute"`` of one.
     """
 
     name: str
     url_suffix: str
-    factory: Callable[[StoreUrl, Mapping[str, str | Secret]], object] | str
+    factory: ManifestStoreFactory | str
