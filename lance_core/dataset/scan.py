@@ -22,6 +22,7 @@ from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.schema import Field, Schema
+from lance_core.table.deletion import RowOffsets
 from lance_core.table.fragment import Fragment
 
 DEFAULT_BATCH_SIZE = 8192
@@ -107,6 +108,15 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     spans = _windows(plan.spans, TABLE_WINDOW_ROWS)
     total = sum(in_order(window.count, spans, READ_AHEAD)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
+
+
+def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, RowOffsets]]:
+    """Physical offsets of the live rows that pass the filter, ascending, window by window.
+
+    Only the filter's columns are read; projection, limit and offset do not count.
+    """
+    window = _Window(snapshot, plan)
+    return in_order(window.matching, _windows(plan.spans, TABLE_WINDOW_ROWS), READ_AHEAD)
 
 
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
@@ -219,6 +229,16 @@ class _Window:
             return len(rows)
         tested = self._fetch(span, self._tested, self._tested_meta, rows)
         return int(np.count_nonzero(self._filter.mask(tested)))
+
+    def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
+        """The fragment, and which live rows of the span the filter accepts."""
+        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        if self._filter is not None and len(rows):
+            tested = self._fetch(span, self._tested, self._tested_meta, rows)
+            rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
+        if isinstance(rows, RowIndices):
+            return span.fragment, rows.values.astype(np.uint32)
+        return span.fragment, np.arange(rows.start, rows.stop, dtype=np.uint32)
 
     def _passing(
         self, span: Span, rows: Rows, tested: pa.Table, mask: npt.NDArray[np.bool_]

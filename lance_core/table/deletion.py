@@ -17,7 +17,7 @@ from lance_core.table.ipc_sizes import batch_size
 RowOffsets = npt.NDArray[np.uint32]
 
 BITMAP_FROM = 5000
-"""This many deleted rows or more are stored as a bitmap."""
+"""This many deleted rows or more are stored as a bitmap; one more if a file replaces another."""
 
 _SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
 _MEMORY_LIMIT = 1 << 26
@@ -54,11 +54,15 @@ def decode_deletions(
     return offsets
 
 
-def encode_deletions(offsets: RowOffsets) -> tuple[DeletionFileType, bytes]:
-    """The file for these sorted distinct offsets, in the form that suits their number."""
+def encode_deletions(offsets: RowOffsets, grown: bool = False) -> tuple[DeletionFileType, bytes]:
+    """The file for these sorted distinct offsets, in the form that suits their number.
+
+    ``grown`` if they are those of an older file and some more: the form then changes one row later,
+    as other writers have it.
+    """
     if offsets.dtype != np.uint32 or (offsets[1:] <= offsets[:-1]).any():
         raise InvalidInputError("deleted row offsets must be sorted distinct uint32 values")
-    if len(offsets) >= BITMAP_FROM:
+    if len(offsets) >= BITMAP_FROM + grown:
         return DeletionFileType.BITMAP, _encode_bitmap(offsets)
     return DeletionFileType.ARROW_ARRAY, _encode_arrow(offsets)
 
