@@ -113,11 +113,11 @@ def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | 
 
 def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int) -> None:
     """Raise `CorruptFileError` unless the file has as many rows as the manifest says."""
-    found = snapshot.root.reader(file).num_rows
+    found = snapshot.reader(file).num_rows
     if found != expected:
         raise CorruptFileError(
             f"the file has {found} rows, fragment {fragment.id} has {expected}",
-            path=file.store_path(),
+            path=file.store_path(snapshot.base(file.base_id)),
             field="DataFragment.physical_rows",
         )
 
@@ -131,7 +131,7 @@ def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
 def _read_file(
     snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
 ) -> list[pa.ChunkedArray]:
-    chunks = snapshot.root.reader(file).read(fields, file.columns(), rows)
+    chunks = snapshot.reader(file).read(fields, file.columns(), rows)
     return [wrap_chunks(column, field) for column, field in zip(chunks, fields, strict=True)]
 
 

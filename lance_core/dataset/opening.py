@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
+from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
     DatasetNotFoundError,
@@ -19,8 +20,10 @@ from lance_core.errors import (
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handlers import MARKER
 from lance_core.store.config import StoreConfig
-from lance_core.store.uri import parse_uri
+from lance_core.store.prefix import PrefixStore
+from lance_core.store.uri import parse_uri, uri_above
 from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.refs import TREE, branch_folder, branch_or_main
 
 IGNORED_OPTIONS = frozenset(
     {
@@ -38,8 +41,9 @@ IGNORED_OPTIONS = frozenset(
 """Arguments of pylance's ``dataset`` that tune caches this library does not have."""
 
 
-VersionLike = int | tuple[str | None, int | None]
-"""A version as users name it: its number, or (branch, number or None for the newest)."""
+VersionLike = int | str | tuple[str | None, int | None]
+"""A version as users name it: its number on the branch that is open, a tag, or a branch (None or
+"main" for the main one) with a number (None for the newest)."""
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -71,8 +75,10 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
 
 def open_root_of(config: StoreConfig) -> TableRoot:
     """The place that ``config`` describes."""
-    url = parse_uri(config.uri)
-    store = open_store(url, config.options)
+    store = open_store(config.uri, config.options)
+    if config.folder:
+        store = PrefixStore(store, config.folder)
+    url = parse_uri(config.place)
     handler = select_commit_handler(store, url, config.options, config.commit_handler)
     return TableRoot(config, store, handler, get_manager().encodings)
 
@@ -81,7 +87,7 @@ def _marked(root: TableRoot, marker: str) -> TableRoot:
     """The same place with the commit handler that the table's config asks for."""
     config = root.config
     handler = select_commit_handler(
-        root.store, parse_uri(config.uri), config.options, config.commit_handler, marker
+        root.store, parse_uri(config.place), config.options, config.commit_handler, marker
     )
     return replace(root, handler=handler)
 
@@ -97,22 +103,73 @@ def latest_location(root: TableRoot) -> ManifestLocation:
 def open_version(root: TableRoot, version: object = None) -> Snapshot:
     """A version of the table, the newest one if ``version`` is None; see `VersionLike`.
 
-    Raises `DatasetNotFoundError`, `CorruptFileError`, and `UnsupportedFeatureError` for tables
-    that need features this library does not have.
+    Raises `DatasetNotFoundError`, `RefNotFoundError`, `CorruptFileError`, and
+    `UnsupportedFeatureError` for tables that need features this library does not have.
     """
-    snapshot = load(root, _locate(root, version))
+    root, number = resolve(root, version)
+    snapshot = load(root, _locate(root, number))
     marker = snapshot.manifest.config.get(MARKER)
     if marker is None:
         return snapshot
     # The table says who finds and makes its versions: ask that handler.
     marked = _marked(root, marker)
-    return load(marked, _locate(marked, version))
+    return load(marked, _locate(marked, number))
 
 
-def _locate(root: TableRoot, version: object) -> ManifestLocation:
-    if version is None:
-        return latest_location(root)
-    number = _number(version)
+def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
+    """The branch that a `VersionLike` is of, and its number there, None for the newest.
+
+    Raises `InvalidInputError` for what names no version, and `RefNotFoundError` for a tag that is
+    not there; whether the version is there is not looked at.
+    """
+    if isinstance(version, str):
+        table = table_of(root)
+        tag = get_tag(table.store, version)
+        return branch_root(table, tag.branch), tag.version
+    if not isinstance(version, tuple):
+        return root, None if version is None else _number(version)
+    if len(version) != 2 or not isinstance(version[0], str | None):
+        raise InvalidInputError(f"a version is (branch, number), got {version!r}")
+    branch, number = version
+    target = branch_root(table_of(root), branch_or_main(branch))
+    if target.uri == root.uri:
+        target = root  # with what it has read already
+    return target, None if number is None else _number(number)
+
+
+def table_of(root: TableRoot) -> TableRoot:
+    """The root of the whole table that ``root`` may be a branch of: there its refs are kept."""
+    config = root.config
+    if config.folder:
+        return open_root_of(replace(config, folder=""))
+    if f"/{TREE}/" not in config.uri:
+        return root
+    # Opened by the URI of the branch: its versions know whether it is one, and which.
+    newest = root.handler.latest()
+    branch = None if newest is None else load(root, newest).manifest.branch
+    above = None if branch is None else uri_above(config.uri, branch_folder(branch))
+    return root if above is None else open_root_of(replace(config, uri=above))
+
+
+def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
+    """The root of a branch (None: the main one), whether or not there is one."""
+    if branch is None:
+        return table
+    return open_root_of(replace(table.config, folder=branch_folder(branch)))
+
+
+def branch_of(snapshot: Snapshot) -> str | None:
+    """The branch that a version is on, None for the main one."""
+    folder = snapshot.root.config.folder
+    if folder:
+        return folder.removeprefix(f"{TREE}/")
+    branch = snapshot.manifest.branch
+    if branch is None or uri_above(snapshot.root.config.uri, branch_folder(branch)) is None:
+        return None
+    return branch
+
+
+def _locate(root: TableRoot, number: int | None) -> ManifestLocation:
     if number is None:
         return latest_location(root)
     try:
@@ -123,19 +180,7 @@ def _locate(root: TableRoot, version: object) -> ManifestLocation:
     raise _no_version(root, number)
 
 
-def _number(version: object) -> int | None:
-    """The number in what users pass as a version; None for the newest version.
-
-    A pair is a branch and a version of it; the only branch here is the main one.
-    """
-    if isinstance(version, tuple) and len(version) == 2:
-        branch, version = version
-        if branch not in (None, "main"):
-            raise UnsupportedFeatureError(f"there are no branches here yet, such as {branch!r}")
-        if version is None:
-            return None
-    if isinstance(version, str):
-        raise UnsupportedFeatureError(f"versions are numbers; tags such as {version!r} come later")
+def _number(version: object) -> int:
     try:
         return operator.index(version)  # type: ignore[arg-type]  # what it is for is to find out
     except TypeError:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.datafile.reader import FileReader
+from lance_core.dataset.bases import open_base
 from lance_core.dataset.blob_description import with_descriptions
 from lance_core.dataset.projection import Projection, select
 from lance_core.encodings.registry import EncodingRegistry
@@ -21,17 +21,15 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore
+from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
-from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.uri import parse_uri
 from lance_core.table.data_file import DataFile
 from lance_core.table.deletion import decode_deletions
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest import Manifest
 from lance_core.table.manifest_file import ManifestFile
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
+from lance_core.table.manifest_parts import BasePath
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """A row address has 32 bits for the offset in a fragment."""
@@ -39,39 +37,11 @@ MAX_FRAGMENT_ROWS = 1 << 32
 MAX_OPEN_FILES = 1024
 """Data files whose footers and page tables stay parsed, per opened table."""
 
+MAX_OPEN_BASES = 256
+"""Base paths whose stores are remembered, per opened table."""
+
 MAX_DELETION_BYTES = 128 << 20
 """Memory for the offsets of deleted rows that stay decoded, per opened table."""
-
-
-class Cache(Generic[K, V]):
-    """A bounded map, least recently used out first; safe for threads.
-
-    The items' weights, by default 1 each, add up to ``capacity`` at most; the newest one always
-    stays.
-    """
-
-    def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
-        self._capacity = capacity
-        self._weight = weight
-        self._total = 0
-        self._items: OrderedDict[K, V] = OrderedDict()
-        self._lock = ForkSafeLock()
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        """The item for ``key``, made outside the lock if it is not there."""
-        with self._lock:
-            if key in self._items:
-                self._items.move_to_end(key)
-                return self._items[key]
-        item = make()
-        with self._lock:
-            # Another thread may have made it too; all callers get the one that was kept.
-            kept = self._items.setdefault(key, item)
-            if kept is item:
-                self._total += self._weight(item)
-            while self._total > self._capacity and len(self._items) > 1:
-                self._total -= self._weight(self._items.popitem(last=False)[1])
-        return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,32 +52,25 @@ class TableRoot:
     store: ObjectStore
     handler: CommitHandler
     registry: EncodingRegistry
-    readers: Cache[tuple[str, int | None, int | None], FileReader] = field(
-        default_factory=lambda: Cache(MAX_OPEN_FILES)
+    readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
+        default_factory=lambda: Bounded(MAX_OPEN_FILES)
     )
-    deletions: Cache[str, npt.NDArray[np.uint32]] = field(
-        default_factory=lambda: Cache(MAX_DELETION_BYTES, lambda offsets: offsets.nbytes)
+    deletions: Bounded[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
+        default_factory=lambda: Bounded(MAX_DELETION_BYTES, lambda offsets: offsets.nbytes)
+    )
+    bases: Bounded[tuple[str | None, str], ObjectStore] = field(
+        default_factory=lambda: Bounded(MAX_OPEN_BASES)
     )
 
     @property
     def uri(self) -> str:
         """The place as the user wrote it; `shown` hides what may be secret in it."""
-        return self.config.uri
+        return self.config.place
 
     @property
     def shown(self) -> str:
         """The place as texts and messages name it."""
-        return str(parse_uri(self.config.uri))
-
-    def reader(self, file: DataFile) -> FileReader:
-        """The open data file; keyed by name and size, since names are never used twice."""
-        size = file.file_size_bytes
-        return self.readers.get(
-            (file.path, size, file.base_id),
-            lambda: FileReader.open(
-                self.store, file.store_path(), registry=self.registry, size=size
-            ),
-        )
+        return str(parse_uri(self.uri))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +103,44 @@ class Snapshot:
         """The projection of a read that names no columns."""
         return select(self.schema_with_descriptions, None)
 
+    def base(self, base_id: int | None) -> BasePath | None:
+        """The base path of this id, None for the table itself (None).
+
+        Raises `CorruptFileError` if the version lists no such base path.
+        """
+        if base_id is None:
+            return None
+        found = self._base_paths.get(base_id)
+        if found is None:
+            raise CorruptFileError(
+                f"base path {base_id} is not listed",
+                self.location.path,
+                field="Manifest.base_paths",
+            )
+        return found
+
+    @cached_property
+    def _base_paths(self) -> Mapping[int, BasePath]:
+        return {base.id: base for base in self.manifest.base_paths}
+
+    def store_of(self, base: BasePath | None) -> ObjectStore:
+        """The store of a base path or, for None, of the table itself; errors as of `open_base`."""
+        if base is None:
+            return self.root.store
+        config, branch, path = self.root.config, self.manifest.branch, base.path
+        return self.root.bases.get((branch, path), lambda: open_base(config, branch, path))
+
+    def reader(self, file: DataFile) -> FileReader:
+        """The open data file, kept by place, name and size: names are never used twice."""
+        base, size = self.base(file.base_id), file.file_size_bytes
+        path = file.store_path(base)
+        return self.root.readers.get(
+            (None if base is None else base.path, path, size),
+            lambda: FileReader.open(
+                self.store_of(base), path, registry=self.root.registry, size=size
+            ),
+        )
+
     def fragment(self, fragment_id: int) -> Fragment:
         """The fragment with this id, or `InvalidInputError`."""
         place = self.fragment_positions.get(fragment_id)
@@ -166,7 +167,7 @@ class Snapshot:
         """
         rows = fragment.physical_rows
         if rows is None:
-            rows = self.root.reader(fragment.files[0]).num_rows if fragment.files else 0
+            rows = self.reader(fragment.files[0]).num_rows if fragment.files else 0
         if rows > MAX_FRAGMENT_ROWS:
             raise CorruptFileError(
                 f"fragment {fragment.id} has {rows} rows",
@@ -180,12 +181,13 @@ class Snapshot:
         file = fragment.deletion_file
         if file is None:
             return None
-        path = file.store_path(fragment.id)
+        base = self.base(file.base_id)
+        path = file.store_path(fragment.id, base)
         return self.root.deletions.get(
-            path,
+            (None if base is None else base.path, path),
             lambda: decode_deletions(
                 file.file_type,
-                self.root.store.get(path),
+                self.store_of(base).get(path),
                 self.physical_rows(fragment),
                 file.num_deleted_rows,
                 path,

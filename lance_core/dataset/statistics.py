@@ -49,7 +49,7 @@ class LanceStats:
         sizes = {field.id: 0 for field in self._snapshot.schema.walk()}
         for fragment in self._snapshot.manifest.fragments:
             for file in fragment.files:
-                reader = self._snapshot.root.reader(file)
+                reader = self._snapshot.reader(file)
                 for field_id, column in file.columns().items():
                     if field_id in sizes:
                         sizes[field_id] += reader.column_bytes(column)

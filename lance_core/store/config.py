@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.paths import check_folder
 from lance_core.store.secret import Secret, are_secrets_carried, carrying_secrets, wrap_secrets
-from lance_core.store.uri import is_local_text, parse_uri, without_secrets
+from lance_core.store.uri import is_local_text, parse_uri, uri_below, without_secrets
 
 __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
 
@@ -16,19 +17,22 @@ __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
 class StoreConfig:
     """A URI with options, never a client: this is what travels to other processes.
 
-    ``commit_handler``: name of the handler asked for, or None. Options whose names sound secret
-    are wrapped. Pickling makes a local path absolute and drops secrets, those in the URI (see
-    `without_secrets`) as well, unless inside `carrying_secrets`. The representation shows neither
-    the values of options nor a URI's secrets. Raises `InvalidInputError` for a malformed URI or
-    option.
+    ``commit_handler``: name of the handler asked for, or None. ``folder``: what is opened lies in
+    this folder below the URI, such as a branch; "" for the place itself. No link in there leads out
+    of what the URI names. Options whose names sound secret are wrapped. Pickling makes a local path
+    absolute and drops secrets, those in the URI (see `without_secrets`) as well, unless inside
+    `carrying_secrets`. The representation shows neither the values of options nor a URI's secrets.
+    Raises `InvalidInputError` for a malformed URI or option.
     """
 
     uri: str
     options: Mapping[str, str | Secret] = field(default_factory=dict, hash=False)
     commit_handler: str | None = None
+    folder: str = ""
 
     def __post_init__(self) -> None:
         parse_uri(self.uri)
+        check_folder(self.folder)
         for name, value in self.options.items():
             if not isinstance(name, str):
                 raise InvalidInputError(f"name {name!r} of a storage option is not text")
@@ -42,10 +46,16 @@ class StoreConfig:
     def __repr__(self) -> str:
         options = ", ".join(f"{name}=***" for name in self.options)
         handler = f", commit_handler={self.commit_handler!r}" if self.commit_handler else ""
-        return f"StoreConfig({str(parse_uri(self.uri))!r}, options=({options}){handler})"
+        folder = f", folder={self.folder!r}" if self.folder else ""
+        return f"StoreConfig({str(parse_uri(self.uri))!r}, options=({options}){handler}{folder})"
 
     def __reduce__(self) -> tuple[type[StoreConfig], tuple[object, ...]]:
-        return (StoreConfig, (self._uri_to_send(), self.options, self.commit_handler))
+        return (StoreConfig, (self._uri_to_send(), self.options, self.commit_handler, self.folder))
+
+    @property
+    def place(self) -> str:
+        """The URI of what is opened: ``folder`` below ``uri``."""
+        return uri_below(self.uri, self.folder)
 
     def _uri_to_send(self) -> str:
         if is_local_text(self.uri):

@@ -77,6 +77,25 @@ def is_local_text(uri: str) -> bool:
     return not _split_scheme(uri)[0]
 
 
+def uri_below(uri: str, folder: str) -> str:
+    """The URI of ``folder`` ("" for ``uri`` itself) in what ``uri`` names; a query stays."""
+    if not folder:
+        return uri
+    if is_local_text(uri):
+        return f"{uri.rstrip('/')}/{folder}"
+    from urllib.parse import quote
+
+    place, mark, query = uri.partition("?")
+    return f"{place.rstrip('/')}/{quote(folder)}{mark}{query}"
+
+
+def uri_above(uri: str, folder: str) -> str | None:
+    """The URI that `uri_below` made ``uri`` of; None unless its path ends in ``folder``."""
+    place, mark, query = (uri, "", "") if is_local_text(uri) else uri.partition("?")
+    above = place.rstrip("/").removesuffix(f"/{folder}")
+    return f"{above}{mark}{query}" if above and above != place.rstrip("/") else None
+
+
 def without_secrets(uri: str) -> str:
     """``uri`` without the password before an ``@`` and query parameters that sound secret."""
     before, separator, rest = uri.partition("://")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import check_relative, data_file_path
 from lance_core.table.storage_version import LEGACY, name_of_pair
 from lance_core.table.unknown_fields import unknown_fields
@@ -39,14 +40,13 @@ class DataFile:
         """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
         return name_of_pair(self.file_major_version, self.file_minor_version)
 
-    def store_path(self) -> str:
-        """Path relative to the table's root.
+    def store_path(self, base: BasePath | None = None) -> str:
+        """Path relative to the table's root or, if ``base_id`` names a base path, to ``base``.
 
-        Raises `CorruptFileError` for a path that would leave the data folder and
-        `UnsupportedFeatureError` for a file outside of the table.
+        Raises `CorruptFileError` for a path that would leave the data folder.
         """
-        refuse_base(self.base_id, self.path)
-        return data_file_path(self.path)
+        path = data_file_path(self.path)
+        return path if base is None or base.is_dataset_root else self.path
 
     def columns(self) -> dict[int, int]:
         """Column of each field id that has one. 0.1 files store no such mapping: empty.
@@ -125,12 +125,3 @@ class ExternalFile:
         message = table_pb2.ExternalFile(path=self.path, offset=self.offset, size=self.size)
         message.MergeFromString(self.unknown)
         return message
-
-
-def refuse_base(base_id: int | None, what: str) -> None:
-    """Raise `UnsupportedFeatureError` if something is stored outside of the table's root."""
-    if base_id is not None:
-        raise UnsupportedFeatureError(
-            f"{what!r} is stored under base path {base_id}, outside of the table; "
-            "files of base paths are not supported"
-        )

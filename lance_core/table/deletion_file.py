@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.table.data_file import refuse_base
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DELETIONS
 from lance_core.table.unknown_fields import unknown_fields
 
@@ -43,11 +43,10 @@ class DeletionFile:
     base_id: int | None = None
     unknown: bytes = b""
 
-    def store_path(self, fragment_id: int) -> str:
-        """Path relative to the table's root; `UnsupportedFeatureError` for a base path."""
+    def store_path(self, fragment_id: int, base: BasePath | None = None) -> str:
+        """Path relative to the table's root or, if ``base_id`` names a base path, to ``base``."""
         name = f"{fragment_id}-{self.read_version}-{self.id}.{self.file_type.value}"
-        refuse_base(self.base_id, name)
-        return f"{DELETIONS}/{name}"
+        return f"{DELETIONS}/{name}" if base is None or base.is_dataset_root else name
 
     @classmethod
     def from_proto(cls, message: table_pb2.DeletionFile, keep_unknown: bool = True) -> DeletionFile:

@@ -16,8 +16,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from string import ascii_letters, digits
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote
 
 from lance_core.errors import CorruptFileError, InvalidRefError
 from lance_core.table.paths import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
@@ -44,6 +44,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
+_PLAIN = frozenset(f"{ascii_letters}{digits}.-_".encode())
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 T = TypeVar("T")
 
@@ -186,12 +188,12 @@ def branch_or_main(name: str | None) -> str | None:
 
 def tag_path(name: str) -> str:
     """Where the file of a tag is, after checking its name."""
-    return f"{TAGS}/{quote(check_tag_name(name), safe='')}{_SUFFIX}"
+    return f"{TAGS}/{_encoded(check_tag_name(name))}{_SUFFIX}"
 
 
 def branch_path(name: str) -> str:
     """Where the file of a branch is, after checking its name; ``/`` is stored as ``%2F``."""
-    return f"{BRANCHES}/{quote(check_branch_name(name), safe='')}{_SUFFIX}"
+    return f"{BRANCHES}/{_encoded(check_branch_name(name))}{_SUFFIX}"
 
 
 def branch_folder(name: str) -> str:
@@ -218,13 +220,24 @@ def _name_of(file_name: str, folder: str, path_of: Callable[[str], str]) -> str 
         return None
     path = f"{folder}/{file_name}"
     try:
-        name = unquote(file_name.removesuffix(_SUFFIX), errors="strict")
+        name = _decoded(file_name.removesuffix(_SUFFIX))
         canonical = path_of(name)
     except (InvalidRefError, UnicodeDecodeError) as error:
         raise CorruptFileError(f"the file's name is not that of a ref: {error}", path) from None
     if canonical != path:
         raise CorruptFileError("the file's name is not that of a ref", path)
     return name
+
+
+def _encoded(name: str) -> str:
+    """A name as a file's name: percent-encoded, but for ASCII letters, digits, ``.-_``."""
+    return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in name.encode())
+
+
+def _decoded(text: str) -> str:
+    """What `_encoded` made ``text`` of; `UnicodeDecodeError` if that was not text."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), raw).decode()
 
 
 def _text_objection(name: object, new: bool) -> str:

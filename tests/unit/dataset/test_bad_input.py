@@ -312,12 +312,12 @@ def test_paths_that_leave_the_table_are_corrupt(table: lance.LanceDataset, path:
     assert refused_by_all(table.uri) <= {CorruptFileError, ObjectNotFoundError}
 
 
-def test_files_of_other_bases_are_unsupported(table: lance.LanceDataset) -> None:
+def test_files_of_bases_that_are_not_listed_are_corrupt(table: lance.LanceDataset) -> None:
     def change(fragment: Any) -> None:
         fragment.files[0].base_id = 1
 
     edit_fragment(table, change)
-    assert refused_by_all(table.uri) == {UnsupportedFeatureError}
+    assert refused_by_all(table.uri) == {CorruptFileError}
 
 
 @pytest.mark.parametrize(

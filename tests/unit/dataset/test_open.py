@@ -19,7 +19,9 @@ import lance_core as lance
 from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
+    InvalidRefError,
     LanceError,
+    RefNotFoundError,
     UnsupportedFeatureError,
 )
 from tests.table_surgery import edit_manifest
@@ -59,8 +61,10 @@ def test_a_version_that_is_not_there_is_not_found(three_versions: str, version: 
 @pytest.mark.parametrize(
     ("version", "error"),
     [
-        ("tag", UnsupportedFeatureError),
-        (("branch", 1), UnsupportedFeatureError),
+        ("tag", RefNotFoundError),
+        ("../tag", InvalidRefError),
+        (("branch", 1), DatasetNotFoundError),
+        (("a/../b", 1), InvalidRefError),
         (1.0, InvalidInputError),
         ((1, 2, 3), InvalidInputError),
     ],

@@ -1,0 +1,167 @@
+"""Base paths: files of a table that lie outside of its root, and who may have them read.
+
+A base path stands in the table's own metadata, so whoever made the table chose it. What is read
+without asking is the place that the user named and what is inside of it; a branch that was opened
+by its own URI belongs to the table above it. Everything else needs the caller's word: storage
+option `ALLOW_OPTION` or environment variable `ALLOW_VARIABLE`, "yes" or prefixes of URLs separated
+by commas. Options, and with them credentials, are only used for a base path in the same bucket or
+on the same host as the place that the user named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import quote, unquote
+
+from lance_core.errors import BasePathRefusedError, CorruptFileError, InvalidInputError
+from lance_core.plugins import open_store
+from lance_core.plugins.stores import ALLOW_OPTION
+from lance_core.store.base import ObjectStore
+from lance_core.store.config import StoreConfig
+from lance_core.store.prefix import PrefixStore
+from lance_core.store.secret import Secret, plain
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, uri_above
+from lance_core.table.refs import branch_folder
+
+ALLOW_VARIABLE = "LANCE_CORE_ALLOW_BASE_PATHS"
+"""What `ALLOW_OPTION` says for tables that are opened without it."""
+
+_ALL, _NONE = "yes", "no"
+_MAX_LENGTH = 4096
+
+
+def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore:
+    """The store rooted at the base path ``path`` of the table that ``config`` describes.
+
+    ``branch``: of which branch the table's version says it is. Raises `BasePathRefusedError` for a
+    place that nobody allowed, and `CorruptFileError` for what is no base path.
+    """
+    base = parse_base(path)
+    for place in _own_places(config, branch):
+        below = _relative(base, place)
+        if below is not None:
+            return _folder(open_store(place, config.options), below)
+    allowed = _allowed(config)
+    if allowed == _ALL:
+        return open_store(base, _options_for(config, base))
+    for prefix in _prefixes(allowed):
+        below = _relative(base, prefix)
+        if below is not None:
+            return _folder(open_store(prefix, _options_for(config, prefix)), below)
+    raise BasePathRefusedError(
+        f"the table {parse_uri(config.place)} names files at {base}, outside of itself; to read "
+        f"them, open it with the storage option {ALLOW_OPTION}={_allowing(path)!r} or set "
+        f"{ALLOW_VARIABLE}",
+        path,
+    )
+
+
+def allowing(config: StoreConfig, uris: list[str]) -> StoreConfig:
+    """``config`` with the permission to read at ``uris`` as well."""
+    allowed = _allowed(config)
+    if allowed == _ALL:
+        return config
+    known = [] if allowed == _NONE else [part for part in allowed.split(",") if part.strip()]
+    every = list(dict.fromkeys([*known, *map(_allowing, uris)]))
+    return replace(config, options={**config.options, ALLOW_OPTION: ",".join(every)})
+
+
+def parse_base(path: str) -> StoreUrl:
+    """A base path as a place; `CorruptFileError` unless it is absolute and means what it says.
+
+    Refused are relative paths, ``.`` and ``..`` (also percent-encoded), empty segments,
+    backslashes, control characters, user names, queries and fragments.
+    """
+    reason = _objection(path)
+    if reason is None:
+        try:
+            return parse_uri(path)
+        except InvalidInputError as error:
+            reason = f"cannot be used: {error}"
+    raise CorruptFileError(f"base path {path[:200]!r} {reason}", field="Manifest.base_paths")
+
+
+def _objection(path: str) -> str | None:
+    if not path or len(path) > _MAX_LENGTH or not path.isprintable():
+        return "is empty, longer than 4096 characters or not printable"
+    try:
+        local = is_local_text(path)
+    except InvalidInputError:
+        return "is neither a path nor a URL"
+    if local:
+        rest = path
+    else:
+        authority, _, rest = path.partition(":")[2].removeprefix("//").partition("/")
+        if any(character in path for character in "?#") or "@" in authority:
+            return "has a query, a fragment or a user name"
+        rest = f"/{rest}"
+    if not rest.startswith("/"):
+        return "is not absolute"
+    plain_text = unquote(rest)
+    segments = plain_text.removeprefix("/").removesuffix("/").split("/")
+    if segments != [""] and any(segment in {"", ".", ".."} for segment in segments):
+        return "has an empty, '.' or '..' segment"
+    return "contains a backslash" if "\\" in plain_text else None
+
+
+def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
+    """The place that the user named and, if it is that of a branch, the table above it."""
+    yield parse_uri(config.uri)
+    if branch is not None and not config.folder:
+        above = uri_above(config.uri, branch_folder(branch))
+        if above is not None:
+            yield parse_uri(above)
+
+
+def _relative(base: StoreUrl, place: StoreUrl) -> str | None:
+    """The path from ``place`` to ``base``, "" if they are the same, None if it is not inside.
+
+    The links on the way to a place that the caller named are the caller's own; those on the way
+    to ``base`` are not followed here.
+    """
+    if (base.scheme, base.netloc) != (place.scheme, place.netloc):
+        return None
+    roots = [place.path]
+    if place.scheme == "file":
+        roots.append(os.path.realpath(place.path))
+    for root in roots:
+        folder = root.rstrip("/")
+        if base.path.rstrip("/") == folder:
+            return ""
+        if not folder or base.path.startswith(f"{folder}/"):
+            return base.path[len(folder) :].strip("/")
+    return None
+
+
+def _folder(store: ObjectStore, below: str) -> ObjectStore:
+    """A folder of a store: unlike a store of its own, it never leads out of that store's root."""
+    return PrefixStore(store, below) if below else store
+
+
+def _allowed(config: StoreConfig) -> str:
+    given = config.options.get(ALLOW_OPTION)
+    text = os.environ.get(ALLOW_VARIABLE, "") if given is None else plain(given)
+    word = text.strip()
+    return word.lower() if word.lower() in {_ALL, _NONE} else word or _NONE
+
+
+def _prefixes(allowed: str) -> list[StoreUrl]:
+    if allowed == _NONE:
+        return []
+    return [parse_uri(part.strip()) for part in allowed.split(",") if part.strip()]
+
+
+def _allowing(uri: str) -> str:
+    """``uri`` as one of several that are separated by commas."""
+    url = parse_uri(uri)
+    if url.scheme == "file":
+        return f"file://{quote(url.path)}" if "," in url.path else url.path
+    return f"{url.scheme}://{url.netloc}/{quote(url.path)}"
+
+
+def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret]:
+    own = parse_uri(config.uri)
+    same = (own.scheme, own.netloc) == (place.scheme, place.netloc)
+    return dict(config.options) if same else {}
