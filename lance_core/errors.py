@@ -17,6 +17,7 @@
     ├── RefConflictError (ValueError, OSError)  a tag or branch exists, or is still referred to
     ├── BasePathRefusedError (PermissionError)  a table names files elsewhere that nobody allowed
     ├── CorruptFileError (ValueError, OSError)  stored bytes contradict the format
+    ├── CleanupError (OSError)                  versions to remove have tags; nothing was removed
     ├── UnsupportedFeatureError (NotImplementedError)
     ├── PluginError
     │   ├── PluginNotFoundError (ImportError)   no provider for a key, with the remedy
@@ -150,6 +151,10 @@ class CorruptFileError(LanceError, ValueError, OSError):
             self.offset if self.offset is not None else offset,
             self.field or field,
         )
+
+
+class CleanupError(LanceError, OSError):
+    """Versions that were to be removed are protected by tags; nothing was removed."""
 
 
 class UnsupportedFeatureError(LanceError, NotImplementedError):
