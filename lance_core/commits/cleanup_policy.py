@@ -15,6 +15,8 @@ UNVERIFIED_AGE = timedelta(days=7)
 """How old a file must be that no version is known to have named: it may be part of a commit that
 is still to come."""
 
+_NO_TIME = timedelta(0)
+
 
 @dataclass(frozen=True, slots=True)
 class CleanupPolicy:
@@ -74,5 +76,8 @@ class CleanupPolicy:
         return found
 
     def is_old(self, made: datetime | None, now: datetime) -> bool:
-        """Whether a version may go by its date; one without a date is of the oldest releases."""
-        return self.age is None or made is None or now - made > self.age
+        """Whether a version may go by its date; one without a date is of the oldest releases.
+
+        An age of 0 is every age: writers date versions, and their clocks may be ahead.
+        """
+        return not self.age or self.age < _NO_TIME or made is None or now - made > self.age

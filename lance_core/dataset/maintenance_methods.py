@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from lance_core.dataset.cleanup import CleanupExplanation, CleanupStats, cleanup, explain
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.validate import check_table
 
@@ -12,3 +17,73 @@ class MaintenanceMethods(Opened):
     def validate(self) -> None:
         """Check that every file of the version is there and agrees with the manifest."""
         check_table(self._snapshot)
+
+    def cleanup_old_versions(
+        self,
+        older_than: timedelta | None = None,
+        retain_versions: int | None = None,
+        *,
+        versions: Sequence[int] | None = None,
+        delete_unverified: bool = False,
+        **options: Any,
+    ) -> CleanupStats:
+        """Remove old versions, and files that no version needs any more.
+
+        ``older_than``: only versions made longer ago; two weeks if nothing is given.
+        ``retain_versions``: all but the newest so many. ``versions``: only these. What several of
+        them say must all hold. The open version and newer ones stay, and so do versions that a
+        branch begins at, that have a tag, or that were superseded within the last 20 minutes (twice
+        the table's commit deadline: a warning says so).
+        ``delete_unverified``: your word that nobody else is at work on the table; then recent
+        versions, and recent files that no version names, go as well.
+
+        Options: ``error_if_tagged_old_versions`` (True: raise `CleanupError` instead of sparing
+        tagged versions), ``delete_rate_limit`` (removals in a second) and ``delete_concurrency``.
+        Raises `UnsupportedFeatureError` if the table may need files that this library does not know
+        of, and `CorruptFileError` for versions, tags and branches that cannot be read; then nothing
+        is removed.
+        """
+        _check(options, {"error_if_tagged_old_versions", "delete_rate_limit", "delete_concurrency"})
+        chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
+        return cleanup(self._snapshot, {**chosen, **options})
+
+    def explain_cleanup_old_versions(
+        self,
+        older_than: timedelta | None = None,
+        retain_versions: int | None = None,
+        *,
+        versions: Sequence[int] | None = None,
+        delete_unverified: bool = False,
+        include_files: bool = False,
+        max_files: int = 1000,
+        **options: Any,
+    ) -> CleanupExplanation:
+        """What `cleanup_old_versions` would remove, and why other versions stay.
+
+        ``include_files``: list files too, up to ``max_files``. Other arguments and errors as of
+        `cleanup_old_versions`.
+        """
+        _check(options, {"error_if_tagged_old_versions", "delete_rate_limit"})
+        # It does not matter how fast nothing is removed.
+        tagged = {k: v for k, v in options.items() if k != "delete_rate_limit"}
+        chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
+        return explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
+
+
+def _chosen(
+    older_than: timedelta | None,
+    retain_versions: int | None,
+    versions: Sequence[int] | None,
+    delete_unverified: bool,
+) -> dict[str, Any]:
+    return {
+        "older_than": older_than,
+        "retain_versions": retain_versions,
+        "versions": versions,
+        "delete_unverified": delete_unverified,
+    }
+
+
+def _check(options: dict[str, Any], known: set[str]) -> None:
+    for name in options.keys() - known:
+        raise TypeError(f"unknown argument {name!r}")
