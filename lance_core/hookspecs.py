@@ -30,6 +30,7 @@ from lance_core.commits.base import (
     ManifestLocation,
     ManifestStoreSpec,
 )
+from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.commits.surroundings import Surroundings
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -42,6 +43,8 @@ __all__ = [
     "CommitHandlerSpec",
     "EncodingFamily",
     "EncodingSpec",
+    "ExternalManifestStore",
+    "ManifestEntry",
     "ManifestLocation",
     "ManifestStoreSpec",
     "ObjectStore",
@@ -91,8 +94,11 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
     """Key-value back-ends of the external manifest protocol, by name and by URL suffix.
 
-    A back-end maps (table, version) to the path of a manifest and adds an entry only if it is
-    absent; the protocol on top of it belongs to this project.
+    A back-end holds a row for each version of a table and adds one only if there is none; the
+    protocol on top of it belongs to this project (`lance_core.commits.external_manifest`). It is
+    used for ``scheme+suffix://`` URLs and where its name is asked for as a commit handler's. The
+    factory is called with the parsed URL of a table and all options, whenever the table is opened:
+    it connects to nothing, and connections are shared.
     """
     return ()
 

@@ -69,18 +69,14 @@ class ExternalManifestCommitHandler(CommitHandler):
         Raises `CorruptFileError` if the rows know of a newer version than can be found, and
         `StoreError` if it cannot be completed.
         """
-        missing: Row | None = None
         for _ in range(LOOKS):
             entry = self.rows.get_latest(self.base_uri)
             listed = newest_manifest(self.store)
             if entry is None:
                 return listed
             row = row_of(self.base_uri, entry)
-            if row == missing:
-                break
             with contextlib.suppress(DatasetNotFoundError):  # cleaned up if there is a newer one
                 return self._newer(row, listed)
-            missing = row
         raise CorruptFileError(
             f"the external manifest store has a row for version {row.version}, but there is no "
             "such manifest: the folder is incomplete, or the table was removed without its rows "

@@ -20,11 +20,10 @@ from lance_core.commits.base import (
     CommitHandlerSpec,
     HandlerFactory,
     ManifestLocation,
-    ManifestStoreSpec,
 )
 from lance_core.commits.directory import ReadOnlyCommitHandler
 from lance_core.commits.surroundings import REAL, Surroundings
-from lance_core.errors import PluginLoadError, StoreError, UnsupportedFeatureError
+from lance_core.errors import PluginLoadError, StoreError
 from lance_core.plugins.evidence import is_worth_probing, missing, nothing_safe, settle, vouched
 from lance_core.plugins.manager import get_manager
 from lance_core.plugins.stores import HANDLER_OPTION, Options
@@ -49,8 +48,8 @@ def select_commit_handler(
     """The commit handler of the table that ``store`` is rooted at; see the module for the choice.
 
     ``table_marker`` is the value of `MARKER` in the table's config. Raises `PluginNotFoundError`
-    if what is asked for is not installed, and `UnsupportedFeatureError` for an external manifest
-    store. Too few guarantees are reported by ``commit``, as `NoSafeCommitHandlerError`.
+    if what is asked for is not installed. Too few guarantees are reported by ``commit``, as
+    `NoSafeCommitHandlerError`.
     """
     if isinstance(explicit, CommitHandler):
         return explicit
@@ -86,7 +85,6 @@ def _asked_for(
 ) -> CommitHandlerSpec | None:
     """What was asked for, None if nothing was."""
     manager = get_manager()
-    asked: CommitHandlerSpec | ManifestStoreSpec
     if isinstance(explicit, CommitHandlerSpec):
         asked = explicit
     elif explicit is not None:
@@ -99,10 +97,6 @@ def _asked_for(
         asked = manager.commit_handler(table_marker)
     else:  # only a caller, not a table, can ask for a handler that may lose commits
         return None
-    if isinstance(asked, ManifestStoreSpec):
-        raise UnsupportedFeatureError(
-            f"commits through the external manifest store {asked.name!r} are not supported yet"
-        )
     if table_marker is not None and asked.name != table_marker:
         warnings.warn(
             f"the table asks for the commit handler {table_marker!r} and not for {asked.name!r}: "
@@ -163,6 +157,9 @@ class UnprovenCommitHandler(CommitHandler):
     def discard(self, candidate: Candidate) -> None:
         if self._proven is not None:
             self._proven.discard(candidate)
+
+    def forget(self) -> None:
+        self._reader.forget()
 
     def _proof(self) -> CommitHandler:
         proven = self._proven

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lance_core._version import __version__
-from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError
+from lance_core.plugins.external_manifests import as_commit_handler
 from lance_core.plugins.loading import (
     Contribution,
     PluginLoadFailure,
@@ -41,7 +42,6 @@ class _Collected:
     schemes: Offers[ObjectStoreSpec]
     handlers: Offers[CommitHandlerSpec]
     handler_suffixes: Offers[CommitHandlerSpec]
-    manifest_suffixes: Offers[ManifestStoreSpec]
     encodings: EncodingRegistry
 
 
@@ -122,18 +122,14 @@ class PluginManager:
             raise not_found("a commit handler", name, every.handlers, extra, every.failures)
         return _only("commit handler", name, every.handlers[name])
 
-    def url_suffix(self, suffix: str) -> CommitHandlerSpec | ManifestStoreSpec:
+    def url_suffix(self, suffix: str) -> CommitHandlerSpec:
         """What serves ``scheme+suffix://``; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
-        offers: list[tuple[PluginSource, CommitHandlerSpec | ManifestStoreSpec]] = []
-        offers += every.handler_suffixes.get(suffix, [])
-        offers += every.manifest_suffixes.get(suffix, [])
-        if not offers:
-            known = {*every.handler_suffixes, *every.manifest_suffixes}
+        if suffix not in every.handler_suffixes:
             extra = EXTRA_OF_HANDLER.get(suffix)
             what = "a commit handler for URL suffix"
-            raise not_found(what, suffix, known, extra, every.failures)
-        return _only("URL suffix", suffix, offers)
+            raise not_found(what, suffix, every.handler_suffixes, extra, every.failures)
+        return _only("URL suffix", suffix, every.handler_suffixes[suffix])
 
     def renew_lock(self) -> None:
         """Forget who holds the lock."""
@@ -159,19 +155,15 @@ class PluginManager:
         ]
         more, failed = _load_all(added, [])
         every = (*contributions, *more)
+        handlers = [(c.source, spec) for c in every for spec in _handlers(c)]
         return _Collected(
             contributions=every,
             failures=(*failures, *failed),
             schemes=_offers(
                 (c.source, s, n) for c in every for s in c.object_stores for n in s.schemes
             ),
-            handlers=_offers((c.source, h, h.name) for c in every for h in c.commit_handlers),
-            handler_suffixes=_offers(
-                (c.source, h, h.url_suffix) for c in every for h in c.commit_handlers
-            ),
-            manifest_suffixes=_offers(
-                (c.source, m, m.url_suffix) for c in every for m in c.manifest_stores
-            ),
+            handlers=_offers((source, spec, spec.name) for source, spec in handlers),
+            handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
             encodings=EncodingRegistry((str(c.source), e) for c in every for e in c.encodings),
         )
 
@@ -199,6 +191,14 @@ def _load_all(
 
 def _returning(plugin: object) -> Callable[[], object]:
     return lambda: plugin
+
+
+def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
+    """The commit handlers of one plugin, those on its manifest stores included."""
+    return [
+        *contribution.commit_handlers,
+        *map(as_commit_handler, contribution.manifest_stores),
+    ]
 
 
 def _offers(provided: Iterable[tuple[PluginSource, T, str | None]]) -> Offers[T]:

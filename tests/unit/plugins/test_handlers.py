@@ -25,7 +25,6 @@ from lance_core.errors import (
     ObjectExistsError,
     PluginLoadError,
     PluginNotFoundError,
-    UnsupportedFeatureError,
 )
 from lance_core.plugins import select_commit_handler
 from lance_core.plugins.evidence import probes
@@ -181,12 +180,6 @@ def test_what_is_not_installed_is_reported() -> None:
         select_commit_handler(MemoryStore(), parse_uri("memory+ddb://x/y?ddbTableName=T"), {})
     with pytest.raises(PluginNotFoundError, match="'marked'"):
         select_commit_handler(MemoryStore(), URL, {}, table_marker="marked")
-
-
-@pytest.mark.usefixtures("plugin")
-def test_an_external_manifest_store_is_not_supported_yet() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="'kv'"):
-        select_commit_handler(MemoryStore(), parse_uri("memory+kv://x/y"), {})
 
 
 def test_a_factory_that_cannot_be_imported_is_named() -> None:
