@@ -2,6 +2,14 @@
 
 from lance_core.testing.commit_handler import CommitHandlerTests
 from lance_core.testing.encoding import EncodingTests
+from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
+from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
 
-__all__ = ["CommitHandlerTests", "EncodingTests", "ObjectStoreTests"]
+__all__ = [
+    "CommitHandlerTests",
+    "EncodingTests",
+    "ExternalManifestStoreTests",
+    "MemoryManifestStore",
+    "ObjectStoreTests",
+]

@@ -41,7 +41,7 @@ class RaceTests:
                     return False
                 return True
 
-            won = _race(send)
+            won = race(send)
             assert won.count(True) == 1
             path = make_handler(store).locate(version).path
             assert bytes(store.get(path)) == candidates[won.index(True)].data
@@ -58,7 +58,7 @@ class RaceTests:
                 return False
             return True
 
-        won = _race(create)
+        won = race(create)
         assert won.count(True) == 1
         assert history(make_handler(store), store) == [transactions[won.index(True)].uuid]
 
@@ -76,14 +76,14 @@ class RaceTests:
                 made.append(transaction.uuid)
             return made
 
-        made = [uuid for uuids in _race(write) for uuid in uuids]
+        made = [uuid for uuids in race(write) for uuid in uuids]
         found = history(make_handler(store), store)
         assert found[0] == first.uuid
         assert sorted(found[1:]) == sorted(made)
         assert len(set(found)) == len(found)
 
 
-def _race(run: Callable[[int], T]) -> list[T]:
+def race(run: Callable[[int], T]) -> list[T]:
     """What ``run`` returns for each writer, all started at the same time."""
     barrier = Barrier(WRITERS)
 
