@@ -9,14 +9,13 @@ from lance_core.errors import InvalidInputError
 from lance_core.schema.tree import Schema
 from lance_core.table.draft import Draft
 from lance_core.table.feature_flags import (
-    NO_FLAGS,
     TRANSACTION_FILE_DISABLED,
     FeatureFlags,
     FlagFacts,
     check_writable,
     recompute,
 )
-from lance_core.table.manifest import NOTHING_CARRIED, Manifest
+from lance_core.table.manifest import Manifest
 from lance_core.table.manifest_file import ManifestFile
 from lance_core.table.manifest_parts import THIS_LIBRARY, DataFormat, WriterVersion
 from lance_core.table.operations.overwrite import Overwrite
@@ -62,7 +61,6 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
     ``read_version`` and ``base``. Raises `UnsupportedFeatureError` if this library must not commit
     to the table, and `InvalidInputError` if the transaction does not fit it.
     """
-    previous = NO_FLAGS if base is None else base.manifest.flags
     draft = transaction.operation.apply(_draft(base, transaction, facts))
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(
@@ -70,7 +68,7 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
         schema=draft.schema,
         fragments=draft.fragments,
         timestamp_ns=facts.timestamp_ns,
-        flags=_flags(previous, draft),
+        flags=_flags(base, draft),
         max_fragment_id=draft.max_fragment_id,
         transaction_file=name,
         writer_version=facts.writer_version,
@@ -79,9 +77,9 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
         config=draft.config,
         table_metadata=draft.table_metadata,
         base_paths=draft.base_paths,
-        branch=None if base is None else base.manifest.branch,
+        branch=draft.branch,
         tag=transaction.tag,
-        carried=NOTHING_CARRIED if base is None else base.manifest.carried,
+        carried=draft.carried,
     )
     return ManifestFile(manifest, draft.index_section, transaction.to_bytes())
 
@@ -127,18 +125,23 @@ def _real_version(manifest: Manifest) -> str:
 
 def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
     version = check_supported(draft.storage_version or DEFAULT_STORAGE_VERSION)
-    known = None if base is None else base.manifest.data_format
-    if known is not None and known.version == version:
-        return known
+    for file in (draft.source, base):
+        known = None if file is None else file.manifest.data_format
+        if known is not None and known.version == version:
+            return known
     return DataFormat(version)
 
 
-def _flags(previous: FeatureFlags, draft: Draft) -> FeatureFlags:
+def _flags(base: ManifestFile | None, draft: Draft) -> FeatureFlags:
+    """Whether transaction files are written is the table's business, the rest the content's."""
+    writer = draft.flags.writer & ~TRANSACTION_FILE_DISABLED
+    if not writes_transaction_file(base):
+        writer |= TRANSACTION_FILE_DISABLED
     has_deletion_files = draft.has_deletion_files
     if has_deletion_files is None:
         has_deletion_files = draft.fragments.counts.has_deletion_files
     return recompute(
-        previous,
+        FeatureFlags(draft.flags.reader, writer),
         FlagFacts(
             deletion_files=has_deletion_files,
             stable_row_ids=draft.stable_row_ids,

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
 from lance_core.schema.tree import Schema
-from lance_core.table.feature_flags import DELETION_FILES
+from lance_core.table.feature_flags import DELETION_FILES, NO_FLAGS, FeatureFlags
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList
-from lance_core.table.manifest import Manifest
+from lance_core.table.index_coverage import retained
+from lance_core.table.index_metadata import (
+    IndexMetadata,
+    parse_index_section,
+    serialize_index_section,
+)
+from lance_core.table.manifest import NOTHING_CARRIED, CarriedFields, Manifest
 from lance_core.table.manifest_parts import BasePath
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
+from lance_core.table.row_lineage import with_row_ids
 
 if TYPE_CHECKING:
     from lance_core.table.manifest_file import ManifestFile
@@ -36,7 +41,8 @@ class Draft:
     replaces or drops fragments sets it so.
     ``index_section`` is a serialized ``IndexSection``. ``read_version`` is what the transaction was
     computed from. ``source`` is the version that a Restore brings back or a Clone copies, None for
-    other operations.
+    other operations. ``flags`` are those of the version that the content comes from, ``carried``
+    what is handed on uninterpreted.
     """
 
     version: int
@@ -54,6 +60,9 @@ class Draft:
     is_new_table: bool = False
     read_version: int = 0
     source: ManifestFile | None = None
+    branch: str | None = None
+    flags: FeatureFlags = NO_FLAGS
+    carried: CarriedFields = NOTHING_CARRIED
 
     @classmethod
     def following(cls, base: Manifest, index_section: bytes | None) -> Draft:
@@ -71,13 +80,37 @@ class Draft:
             base_paths=base.base_paths,
             index_section=index_section,
             has_deletion_files=base.flags.has(DELETION_FILES),
+            branch=base.branch,
+            flags=base.flags,
+            carried=base.carried,
         )
 
-    def with_new_fragments(self, kept: FragmentList, new: Sequence[Fragment]) -> Draft:
+    @property
+    def indices(self) -> tuple[IndexMetadata, ...]:
+        """The indices; `CorruptFileError` if the section is broken."""
+        return parse_index_section(self.index_section)
+
+    def with_indices(self, indices: tuple[IndexMetadata, ...]) -> Draft:
+        """A draft with these indices; the section keeps its bytes if nothing changes."""
+        if indices == self.indices:
+            return self
+        return dataclasses.replace(self, index_section=serialize_index_section(indices))
+
+    def with_retained_indices(self) -> Draft:
+        """A draft without the indices that its schema and fragments make meaningless."""
+        if self.index_section is None:
+            return self
+        return self.with_indices(retained(self.indices, self.schema, self.fragments.counts.ids))
+
+    def with_new_fragments(
+        self, kept: FragmentList, new: Sequence[Fragment], fill_row_ids: bool = False
+    ) -> Draft:
         """A draft of the fragments ``kept`` followed by ``new`` ones, whose ids are assigned here.
 
         A fragment with id 0 and without deleted rows is new; others keep their id, which must be
-        free. Raises `InvalidInputError` for fragments that cannot be part of this table.
+        free. With stable row ids, a fragment has an id for each row or none; with ``fill_row_ids``
+        it may have ids of its first rows only. Raises `InvalidInputError` for fragments that cannot
+        be part of this table.
         """
         storage_version = self.storage_version
         next_id = self._next_fragment_id()
@@ -88,9 +121,9 @@ class Draft:
             if fragment.id == 0 and fragment.deletion_file is None:
                 fragment = dataclasses.replace(fragment, id=next_id)
                 next_id += 1
-            storage_version = _checked_version(fragment, storage_version)
+            storage_version = checked_version(fragment, storage_version)
             if self.stable_row_ids:
-                fragment, used = _with_row_ids(fragment, next_row_id, self.version)
+                fragment, used = with_row_ids(fragment, next_row_id, self.version, fill_row_ids)
                 next_row_id += used
             placed.append(fragment)
         given_ids = {fragment.id for fragment in placed}
@@ -133,7 +166,27 @@ def _max_fragment_id(base: Manifest) -> int | None:
     return max(base.max_fragment_id, newest)
 
 
-def _checked_version(fragment: Fragment, expected: str | None) -> str | None:
+def check_new_fields(before: Schema, after: Draft) -> None:
+    """Raise `InvalidInputError` if a fragment lacks values of a new field that cannot be null."""
+    known = frozenset(before.field_ids)
+    needed = [
+        frozenset(part.id for part in field.walk())
+        for field in after.schema.walk()
+        if field.id not in known
+        and not field.nullable
+        and (field.parent_id < 0 or field.parent_id in known)
+    ]
+    if not needed:
+        return
+    for fragment in after.fragments:
+        stored = fragment.file_of_field().keys()
+        if any(stored.isdisjoint(ids) for ids in needed):
+            raise InvalidInputError(
+                f"fragment {fragment.id} holds no values of a new column that cannot be null"
+            )
+
+
+def checked_version(fragment: Fragment, expected: str | None) -> str | None:
     """The file version that ``fragment`` confirms; raises if its files cannot be committed."""
     if fragment.overlays:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
@@ -159,28 +212,3 @@ def _refuse_used_ids(ids: Collection[int], kept: FragmentList) -> None:
     used = set(ids).intersection(kept.counts.ids)
     if used:
         raise InvalidInputError(f"fragment id {min(used)} is in use")
-
-
-def _with_row_ids(fragment: Fragment, next_row_id: int, version: int) -> tuple[Fragment, int]:
-    """``fragment`` with stable row ids, and how many of them are new."""
-    rows = fragment.physical_rows
-    if rows is None:
-        raise InvalidInputError(f"fragment {fragment.id} does not say how many rows it has")
-    if next_row_id + rows >= 1 << 64:
-        raise InvalidInputError("there are no row ids left")
-    if fragment.row_ids is not None:
-        if not isinstance(fragment.row_ids, bytes):
-            raise InvalidInputError(f"fragment {fragment.id} keeps its row ids in another file")
-        try:
-            RowIdSequence.from_bytes(fragment.row_ids, rows)
-        except CorruptFileError as error:
-            raise InvalidInputError(f"row ids of fragment {fragment.id}: {error}") from None
-        return fragment, 0
-    versions = RowVersions.uniform(rows, version).to_bytes()
-    with_ids = dataclasses.replace(
-        fragment,
-        row_ids=RowIdSequence.from_range(next_row_id, rows).to_bytes(),
-        last_updated_at_versions=versions,
-        created_at_versions=versions,
-    )
-    return with_ids, rows

@@ -149,6 +149,20 @@ class FragmentList(Sequence[Fragment]):
         position = self.positions.get(fragment_id)
         return None if position is None else self[position]
 
+    def by_ascending_id(self) -> FragmentList:
+        """This list, sorted; itself if it is."""
+        ids = self.counts.ids
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        if order == list(range(len(ids))):
+            return self
+        made = FragmentList(self._raw[position] for position in order)
+        made._decoded.update(
+            (place, self._decoded[position])
+            for place, position in enumerate(order)
+            if position in self._decoded
+        )
+        return made
+
     def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:
         """This list with some fragments replaced or left out, by id; others keep their bytes."""
         kept = [

@@ -134,11 +134,16 @@ def decode_fragment_ids(data: bytes) -> BitMap:
         ) from None
 
 
-def encode_fragment_ids(ids: Iterable[int]) -> bytes:
-    """A Roaring bitmap of ``ids``, without run containers, which not every release reads."""
+def encode_fragment_ids(ids: BitMap) -> bytes:
+    """``ids`` serialized."""
+    return bytes(ids.serialize())
+
+
+def fragment_bitmap(ids: Iterable[int]) -> BitMap:
+    """A bitmap of the ``ids`` that a bitmap can hold: an index covers no others."""
     from pyroaring import BitMap
 
-    return bytes(BitMap(ids, optimize=False).serialize())
+    return BitMap([id_ for id_ in ids if id_ < 1 << 32], optimize=False)
 
 
 def parse_index_section(data: bytes | None) -> tuple[IndexMetadata, ...]:

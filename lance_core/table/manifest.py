@@ -42,6 +42,12 @@ class CarriedFields:
     max_clustering_id: int | None = None
     unknown: bytes = b""
 
+    def after(self, newer: CarriedFields) -> CarriedFields:
+        """These as the content of a version after one with ``newer``: used ids stay used."""
+        ids = (self.max_allocated_field_id, newer.max_allocated_field_id)
+        used = [id_ for id_ in ids if id_ is not None]
+        return dataclasses.replace(self, max_allocated_field_id=max(used, default=None))
+
 
 NOTHING_CARRIED = CarriedFields()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
@@ -100,3 +101,8 @@ class BasePath:
         )
         message.MergeFromString(self.unknown)
         return message
+
+
+def next_base_id(bases: Iterable[BasePath], first: int = 1) -> int:
+    """The id of the next base path: ``first``, if there is none yet."""
+    return max((base.id + 1 for base in bases), default=first)

@@ -35,14 +35,15 @@ class RowIdSequence:
         return cls.of([Ranges.of([(first, first + count)])])
 
     @classmethod
-    def from_bytes(cls, data: bytes, count: int) -> RowIdSequence:
+    def from_bytes(cls, data: bytes, count: int | None = None) -> RowIdSequence:
         """Decode the sequence of a fragment of ``count`` physical rows.
 
-        Raises `CorruptFileError` if it is malformed or does not have ``count`` ids.
+        Raises `CorruptFileError` if it is malformed or does not have ``count`` ids. None takes any
+        number.
         """
         message = parse(rowids_pb2.RowIdSequence, data, "RowIdSequence")
         sequence = cls.of(segments_from_proto(list(message.segments)))
-        if sequence.count != count:
+        if count is not None and sequence.count != count:
             raise CorruptFileError(
                 f"{sequence.count} row ids for {count} rows", field="RowIdSequence"
             )

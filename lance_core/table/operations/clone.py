@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.table.draft import Draft
+from lance_core.table.fragment import Fragment
+from lance_core.table.fragment_list import FragmentList
+from lance_core.table.manifest_parts import BasePath, next_base_id
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
 
@@ -32,7 +36,34 @@ class Clone(Operation):
         return (OperationKind.CLONE,)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Clone cannot be applied yet")
+        """A shallow clone refers to all files by base paths, a deep one has copies of them."""
+        source = draft.source
+        if not draft.is_new_table:
+            raise InvalidInputError("there is a table already where a clone was to be made")
+        if source is None or source.manifest.version != self.ref_version:
+            raise InvalidInputError(f"there is no version {self.ref_version} to clone")
+        old = Draft.following(source.manifest, source.index_section)
+        base_paths = old.base_paths if self.is_shallow else ()
+        base_id = None
+        if self.is_shallow:
+            base_id = next_base_id(base_paths, first=0)
+            root = BasePath(base_id, self.ref_path, is_dataset_root=True, name=self.ref_name)
+            base_paths = (*base_paths, root)
+        place = _Place(base_id, self.is_shallow)
+        moved = dataclasses.replace(
+            old,
+            version=self.ref_version,
+            fragments=FragmentList.of(place.fragment(fragment) for fragment in old.fragments),
+            base_paths=base_paths,
+            branch=self.branch_name,
+            source=source,
+        )
+        return moved.with_indices(
+            tuple(
+                dataclasses.replace(index, base_id=place.base_id_of(index.base_id))
+                for index in old.indices
+            )
+        )
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Clone) -> Clone:
@@ -55,3 +86,27 @@ class Clone(Operation):
         )
         body.MergeFromString(self.unknown)
         message.clone.CopyFrom(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where files of the source are, seen from the clone."""
+
+    base_id: int | None
+    keeps_bases: bool
+
+    def base_id_of(self, current: int | None) -> int | None:
+        return current if self.keeps_bases and current is not None else self.base_id
+
+    def fragment(self, fragment: Fragment) -> Fragment:
+        deletions = fragment.deletion_file
+        if deletions is not None:
+            deletions = dataclasses.replace(deletions, base_id=self.base_id_of(deletions.base_id))
+        return dataclasses.replace(
+            fragment,
+            files=tuple(
+                dataclasses.replace(file, base_id=self.base_id_of(file.base_id))
+                for file in fragment.files
+            ),
+            deletion_file=deletions,
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.table.draft import Draft
+from lance_core.table.index_coverage import is_system_index
 from lance_core.table.index_metadata import IndexMetadata
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
@@ -25,7 +26,21 @@ class CreateIndex(Operation):
         return (OperationKind.CREATE_INDEX,)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("CreateIndex cannot be applied yet")
+        """Adding one of the same name takes nothing away: an index may have several parts."""
+        fields = frozenset(draft.schema.field_ids)
+        removed = {index.uuid for index in self.removed_indices}
+        kept = tuple(index for index in draft.indices if index.uuid not in removed)
+        known = {index.uuid for index in kept}
+        for index in self.new_indices:
+            if index.uuid in known:
+                raise InvalidInputError(f"index {index.uuid} is there already or is named twice")
+            if not is_system_index(index) and not fields.issuperset(index.fields):
+                raise InvalidInputError(
+                    f"index {index.name!r} is over fields {list(index.fields)}, "
+                    "which are not all in the schema"
+                )
+            known.add(index.uuid)
+        return draft.with_indices(kept + self.new_indices)
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.CreateIndex) -> CreateIndex:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
-from lance_core.table.data_file import DataFile
-from lance_core.table.draft import Draft
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.table.data_file import TOMBSTONE, DataFile
+from lance_core.table.draft import Draft, checked_version
+from lance_core.table.fragment import Fragment
+from lance_core.table.index_coverage import without_fragments
 from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.row_lineage import updated_everywhere
 from lance_core.table.unknown_fields import unknown_fields
 
 _Message = transaction_pb2.Transaction
@@ -22,8 +26,27 @@ class DataReplacementGroup:
     new_file: DataFile
     unknown: bytes = b""
 
+    def applied(self, fragment: Fragment) -> Fragment:
+        """``fragment`` with the new file, in the place of one with the same fields if there is."""
+        replaced = frozenset(self.new_file.fields)
+        files = []
+        found = False
+        for file in fragment.files:
+            if file.fields == self.new_file.fields and not found:
+                files.append(self.new_file)
+                found = True
+            elif replaced.isdisjoint(file.fields):
+                files.append(file)
+            elif not replaced.issuperset(_live_fields(file)):
+                files.append(_without(file, replaced))
+        if not found:
+            files.append(self.new_file)
+        return dataclasses.replace(fragment, files=tuple(files))
+
     @classmethod
     def from_proto(cls, message: _Message.DataReplacementGroup) -> DataReplacementGroup:
+        if not message.HasField("new_file"):
+            raise CorruptFileError("a replacement without a file", field="DataReplacement")
         return cls(
             message.fragment_id, DataFile.from_proto(message.new_file), unknown_fields(message)
         )
@@ -52,7 +75,31 @@ class DataReplacement(Operation):
         return frozenset(group.fragment_id for group in self.replacements)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("DataReplacement cannot be applied yet")
+        """What is replaced is marked as unused in its file; a file of nothing else goes."""
+        known = frozenset(draft.schema.field_ids)
+        fields = {frozenset(group.new_file.fields) for group in self.replacements}
+        if len(fields) > 1:
+            raise InvalidInputError("the new files do not all hold the same fields")
+        updated: dict[int, Fragment] = {}
+        for group in self.replacements:
+            current = draft.fragments.by_id(group.fragment_id)
+            if current is None or current.id in updated:
+                raise InvalidInputError(
+                    f"fragment {group.fragment_id} is not in the table or is named twice"
+                )
+            if not known.issuperset(group.new_file.fields) or not group.new_file.fields:
+                raise InvalidInputError(
+                    f"data file {group.new_file.path!r} holds no field of the table, or others"
+                )
+            updated[current.id] = group.applied(current)
+            if draft.stable_row_ids:
+                updated[current.id] = updated_everywhere(updated[current.id], draft.version)
+            checked_version(updated[current.id], draft.storage_version)
+        changed = dataclasses.replace(draft, fragments=draft.fragments.changed(updated, ()))
+        if draft.index_section is None:
+            return changed
+        replaced = frozenset[int]().union(*fields)
+        return changed.with_indices(without_fragments(draft.indices, replaced, updated))
 
     @classmethod
     def from_proto(cls, message: _Message.DataReplacement) -> DataReplacement:
@@ -65,3 +112,12 @@ class DataReplacement(Operation):
         body = _Message.DataReplacement(replacements=[g.to_proto() for g in self.replacements])
         body.MergeFromString(self.unknown)
         message.data_replacement.CopyFrom(body)
+
+
+def _live_fields(file: DataFile) -> frozenset[int]:
+    return frozenset(file.fields) - {TOMBSTONE}
+
+
+def _without(file: DataFile, fields: frozenset[int]) -> DataFile:
+    left = tuple(TOMBSTONE if field in fields else field for field in file.fields)
+    return dataclasses.replace(file, fields=left)

@@ -66,7 +66,8 @@ class Delete(Operation):
         if missing:
             raise InvalidInputError(f"fragment {min(missing)} is not in the table")
         fragments = draft.fragments.changed(updated, removed)
-        return dataclasses.replace(draft, fragments=fragments, has_deletion_files=None)
+        after = dataclasses.replace(draft, fragments=fragments, has_deletion_files=None)
+        return after.with_retained_indices()
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Delete) -> Delete:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
-from lance_core.table.draft import Draft
+from lance_core.table.draft import Draft, check_new_fields, checked_version
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
 from lance_core.table.operations.base import Operation, OperationKind
+from lance_core.table.row_lineage import updated_everywhere
 from lance_core.table.unknown_fields import unknown_fields
 
 
@@ -39,7 +41,37 @@ class Merge(Operation):
         return frozenset(fragment_ids(self.fragments))
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Merge cannot be applied yet")
+        """All fragments are named, none is new; the ids and versions of their rows stay."""
+        if draft.is_new_table:
+            raise InvalidInputError("there is no table to merge columns into")
+        ids = fragment_ids(self.fragments)
+        if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.counts.ids):
+            raise InvalidInputError("a Merge must name every fragment of the table once")
+        updated: dict[int, Fragment] = {}
+        for given in self.fragments:
+            current = draft.fragments[draft.fragments.positions[given.id]]
+            if given.physical_rows not in (None, current.physical_rows):
+                raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+            changed = dataclasses.replace(
+                current,
+                files=tuple(given.files),
+                deletion_file=given.deletion_file or current.deletion_file,
+            )
+            if changed == current:
+                continue
+            _ = changed.num_rows
+            checked_version(changed, draft.storage_version)
+            if draft.stable_row_ids and changed.files != current.files:
+                changed = updated_everywhere(changed, draft.version)
+            updated[given.id] = changed
+        after = dataclasses.replace(
+            draft,
+            schema=self.schema,
+            fragments=draft.fragments.changed(updated, ()),
+            has_deletion_files=None,
+        )
+        check_new_fields(draft.schema, after)
+        return after.with_retained_indices()
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Merge) -> Merge:

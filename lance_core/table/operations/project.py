@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.schema.tree import Schema
-from lance_core.table.draft import Draft
+from lance_core.table.draft import Draft, check_new_fields
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
 
@@ -29,7 +30,22 @@ class Project(Operation):
         return (OperationKind.PROJECT_SAFE if safe else OperationKind.PROJECT,)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Project cannot be applied yet")
+        """Data files that hold none of the fields any more are taken out of their fragments."""
+        fields = frozenset(self.schema.field_ids)
+        if draft.is_new_table:
+            raise InvalidInputError("there is no table whose columns could change")
+        updated = {}
+        if fields != frozenset(draft.schema.field_ids):
+            for fragment in draft.fragments:
+                files = tuple(f for f in fragment.files if not fields.isdisjoint(f.fields))
+                if len(files) < len(fragment.files):
+                    updated[fragment.id] = dataclasses.replace(fragment, files=files)
+        schema = dataclasses.replace(self.schema, metadata=draft.schema.metadata)
+        changed = dataclasses.replace(
+            draft, schema=schema, fragments=draft.fragments.changed(updated, ())
+        )
+        check_new_fields(draft.schema, changed)
+        return changed.with_retained_indices()
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Project) -> Project:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.table.draft import Draft
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
@@ -23,7 +24,19 @@ class Restore(Operation):
         return (OperationKind.RESTORE,)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Restore cannot be applied yet")
+        """Everything is as it was, but for the ids: those that were given out stay so."""
+        if draft.source is None or draft.is_new_table:
+            raise InvalidInputError(f"there is no version {self.version} to restore")
+        old = Draft.following(draft.source.manifest, draft.source.index_section)
+        used = [id_ for id_ in (old.max_fragment_id, draft.max_fragment_id) if id_ is not None]
+        return dataclasses.replace(
+            old,
+            version=draft.version,
+            max_fragment_id=max(used, default=None),
+            next_row_id=max(old.next_row_id, draft.next_row_id),
+            branch=draft.branch,
+            carried=old.carried.after(draft.carried),
+        )
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Restore) -> Restore:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid as uuids
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lance_core._pb import table_pb2, transaction_pb2
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
-from lance_core.table.index_metadata import IndexDetails, IndexFile
+from lance_core.table.index_coverage import Groups, exchanged
+from lance_core.table.index_metadata import IndexDetails, IndexFile, IndexMetadata
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
 
@@ -70,6 +72,20 @@ class RewrittenIndex:
             unknown_fields(message),
         )
 
+    def replacing(self, index: IndexMetadata, groups: Groups, is_exchanged: bool) -> IndexMetadata:
+        """The index as it is after the rewrite; ``is_exchanged``: it covers the new fragments."""
+        if index.fragments is None:
+            raise InvalidInputError(f"index {index.uuid} does not say which fragments it covers")
+        if not is_exchanged:
+            (index,) = exchanged((index,), groups)
+        return dataclasses.replace(
+            index,
+            uuid=self.new_id,
+            index_details=self.new_index_details or index.index_details,
+            index_version=self.new_index_version,
+            files=self.new_index_files,
+        )
+
     def to_proto(self) -> _Message.RewrittenIndex:
         details = self.new_index_details
         message = _Message.RewrittenIndex(
@@ -81,6 +97,21 @@ class RewrittenIndex:
         )
         message.MergeFromString(self.unknown)
         return message
+
+
+def _check_group(draft: Draft, group: RewriteGroup, removed: set[int]) -> None:
+    """Raise `InvalidInputError` unless the group can take the place of what is in the table."""
+    old_rows: int | None = 0
+    for id_ in fragment_ids(group.old_fragments):
+        current = draft.fragments.by_id(id_)
+        if current is None or id_ in removed:
+            raise InvalidInputError(f"fragment {id_} is not in the table or is named twice")
+        rows = current.num_rows
+        old_rows = None if rows is None or old_rows is None else old_rows + rows
+    counts = [fragment.num_rows for fragment in group.new_fragments]
+    new_rows = sum(count for count in counts if count is not None)
+    if old_rows is not None and None not in counts and new_rows != old_rows:
+        raise InvalidInputError(f"a group of a rewrite makes {new_rows} rows of {old_rows}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +135,45 @@ class Rewrite(Operation):
         return frozenset(id_ for group in self.groups for id_ in fragment_ids(group.old_fragments))
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Rewrite cannot be applied yet")
+        """Fragments stay in the order of their ids, which is not that of the groups."""
+        removed: set[int] = set()
+        for group in self.groups:
+            _check_group(draft, group, removed)
+            removed.update(fragment_ids(group.old_fragments))
+        new = [fragment for group in self.groups for fragment in group.new_fragments]
+        if draft.stable_row_ids and any(fragment.row_ids is None for fragment in new):
+            raise InvalidInputError("a rewritten fragment comes without the ids of its rows")
+        kept = draft.fragments.changed({}, removed)
+        placed = draft.with_new_fragments(kept, new)
+        groups, start = [], len(kept)
+        for group in self.groups:
+            stop = start + len(group.new_fragments)
+            ids = placed.fragments.counts.ids[start:stop]
+            groups.append((fragment_ids(group.old_fragments), ids))
+            start = stop
+        changed = dataclasses.replace(
+            placed, fragments=placed.fragments.by_ascending_id(), has_deletion_files=None
+        )
+        return changed.with_indices(self._indices_of(draft, groups))
+
+    def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
+        """With stable row ids all indices stay right, else only those that were rewritten.
+
+        The others go on covering fragments that are gone, which is nothing.
+        """
+        rewritten = {index.old_id: index for index in self.rewritten_indices}
+        indices = draft.indices
+        missing = rewritten.keys() - {index.uuid for index in indices}
+        if missing or len(rewritten) < len(self.rewritten_indices):
+            raise InvalidInputError("a rewritten index is not in the table or is named twice")
+        if draft.stable_row_ids:
+            indices = exchanged(indices, groups)
+        return tuple(
+            rewritten[index.uuid].replacing(index, groups, draft.stable_row_ids)
+            if index.uuid in rewritten
+            else index
+            for index in indices
+        )
 
     @classmethod
     def from_proto(cls, message: _Message) -> Rewrite:

@@ -8,14 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lance_core._pb import transaction_pb2
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema.unknown_fields import without_known
-from lance_core.table.draft import Draft
+from lance_core.table.draft import Draft, checked_version
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
+from lance_core.table.index_coverage import without_fragments
+from lance_core.table.index_metadata import decode_fragment_ids
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.operations.key_filter import KeyExistenceFilter
+from lance_core.table.row_lineage import updated_at, with_moved_versions
 
 if TYPE_CHECKING:
     from lance_core.table.deletion import RowOffsets
@@ -68,7 +73,66 @@ class Update(Operation):
         return frozenset((*self.removed_fragment_ids, *fragment_ids(self.updated_fragments)))
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("Update cannot be applied yet")
+        """Rows that move keep their stable ids; of other rows these are made up here."""
+        touched = self._touched(draft)
+        removed = frozenset(self.removed_fragment_ids)
+        given = {fragment.id: fragment for fragment in self.updated_fragments}
+        updated = {
+            id_: self._updated(draft, touched[id_], fragment) for id_, fragment in given.items()
+        }
+        kept = draft.fragments.changed(updated, removed)
+        after = draft.with_new_fragments(kept, self.new_fragments, fill_row_ids=True)
+        if draft.stable_row_ids:
+            placed = [
+                fragment
+                if before.row_ids is None
+                else with_moved_versions(fragment, touched.values(), draft.version)
+                for before, fragment in zip(
+                    self.new_fragments, after.fragments[len(kept) :], strict=True
+                )
+            ]
+            after = dataclasses.replace(after, fragments=kept + FragmentList.of(placed))
+        after = dataclasses.replace(after, has_deletion_files=None)
+        if draft.index_section is not None:
+            pruned = without_fragments(draft.indices, self.fields_modified, given)
+            after = after.with_indices(pruned).with_retained_indices()
+        return after
+
+    def _touched(self, draft: Draft) -> dict[int, Fragment]:
+        """The fragments that this updates or removes, as the table has them."""
+        ids = (*self.removed_fragment_ids, *fragment_ids(self.updated_fragments))
+        touched: dict[int, Fragment] = {}
+        for id_ in ids:
+            current = draft.fragments.by_id(id_)
+            if current is None or id_ in touched:
+                raise InvalidInputError(f"fragment {id_} is not in the table or is named twice")
+            touched[id_] = current
+        return touched
+
+    def _updated(self, draft: Draft, current: Fragment, given: Fragment) -> Fragment:
+        """``current`` with the files and deleted rows of ``given``.
+
+        Files of columns that were dropped after the update was computed do not come back.
+        """
+        if given.physical_rows not in (None, current.physical_rows):
+            raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+        fields = frozenset(draft.schema.field_ids)
+        there = {file.path for file in current.files}
+        files = tuple(
+            file for file in given.files if file.path in there or not fields.isdisjoint(file.fields)
+        )
+        changed = dataclasses.replace(
+            current,
+            files=files or current.files,
+            deletion_file=given.deletion_file or current.deletion_file,
+        )
+        _ = changed.num_rows
+        checked_version(changed, draft.storage_version)
+        offsets = self.updated_fragment_offsets.get(given.id)
+        if not draft.stable_row_ids or not offsets:
+            return changed
+        rows = np.array(decode_fragment_ids(offsets).to_array(), dtype=np.int64)
+        return updated_at(changed, rows, draft.version)
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Update) -> Update:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.table.draft import Draft
-from lance_core.table.manifest_parts import BasePath
+from lance_core.table.manifest_parts import BasePath, next_base_id
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
 
@@ -24,7 +25,17 @@ class UpdateBases(Operation):
         return (OperationKind.UPDATE_BASES,)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("UpdateBases cannot be applied yet")
+        bases = list(draft.base_paths)
+        for base in self.new_bases:
+            for other in bases:
+                if base.path == other.path or (base.name and base.name == other.name):
+                    raise InvalidInputError(
+                        f"base path {base.path!r} (name {base.name!r}) is there already"
+                    )
+                if base.id and base.id == other.id:
+                    raise InvalidInputError(f"base path id {base.id} is in use")
+            bases.append(base if base.id else dataclasses.replace(base, id=next_base_id(bases)))
+        return dataclasses.replace(draft, base_paths=tuple(bases))
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.UpdateBases) -> UpdateBases:

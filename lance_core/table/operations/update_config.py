@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.schema.field import Field
 from lance_core.table.draft import Draft
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.operations.update_map import UpdateMap
@@ -42,7 +43,23 @@ class UpdateConfig(Operation):
         return tuple(kinds)
 
     def apply(self, draft: Draft) -> Draft:
-        raise UnsupportedFeatureError("UpdateConfig cannot be applied yet")
+        if draft.is_new_table:
+            raise InvalidInputError("there is no table to configure")
+        schema = draft.schema
+        for id_, updates in self.field_metadata.items():
+            if schema.field_by_id(id_) is None:
+                raise InvalidInputError(f"no field has id {id_}")
+            fields = tuple(_with_metadata(field, id_, updates) for field in schema.fields)
+            schema = dataclasses.replace(schema, fields=fields)
+        if self.schema_metadata is not None:
+            metadata = self.schema_metadata.applied(schema.metadata)
+            schema = dataclasses.replace(schema, metadata=metadata)
+        return dataclasses.replace(
+            draft,
+            schema=schema,
+            config=_applied(self.config, draft.config),
+            table_metadata=_applied(self.table_metadata, draft.table_metadata),
+        )
 
     @classmethod
     def from_proto(cls, message: _Message) -> UpdateConfig:
@@ -85,6 +102,18 @@ class UpdateConfig(Operation):
             body.schema_metadata_updates.CopyFrom(self.schema_metadata.to_proto())
         for id_, updates in self.field_metadata.items():
             body.field_metadata_updates[id_].CopyFrom(updates.to_proto())
+
+
+def _with_metadata(field: Field, id_: int, updates: UpdateMap) -> Field:
+    """``field``, with the metadata of the field ``id_`` updated if it is that or contains it."""
+    if field.id == id_:
+        return dataclasses.replace(field, metadata=updates.applied(field.metadata))
+    children = tuple(_with_metadata(child, id_, updates) for child in field.children)
+    return field if children == field.children else field.with_children(children)
+
+
+def _applied(updates: UpdateMap | None, current: Mapping[str, str]) -> Mapping[str, str]:
+    return current if updates is None else updates.applied(current)
 
 
 def _map(message: _Message, name: str) -> UpdateMap | None:

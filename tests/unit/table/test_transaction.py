@@ -103,6 +103,11 @@ def _both(message: transaction_pb2.Transaction) -> None:
     message.update_config.schema_metadata_updates.SetInParent()
 
 
+def _replacement(message: transaction_pb2.Transaction) -> None:
+    group = message.data_replacement.replacements.add(fragment_id=6)
+    group.new_file.path = "a.lance"
+
+
 KIND = OperationKind
 PRESERVED: list[
     tuple[Callable[[transaction_pb2.Transaction], object], list[OperationKind], set[int]]
@@ -135,7 +140,7 @@ PRESERVED: list[
         set(),
     ),
     (_both, [KIND.UPDATE_METADATA, KIND.UPDATE_CONFIG], set()),
-    (lambda m: m.data_replacement.replacements.add(fragment_id=6), [KIND.DATA_REPLACEMENT], {6}),
+    (_replacement, [KIND.DATA_REPLACEMENT], {6}),
     (lambda m: m.update_mem_wal_state.SetInParent(), [KIND.UPDATE_MEM_WAL], set()),
     (lambda m: m.clone.SetInParent(), [KIND.CLONE], set()),
     (lambda m: m.update_bases.SetInParent(), [KIND.UPDATE_BASES], set()),
