@@ -24,6 +24,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.shortcuts import exists
 from lance_core.table import conflicts
 from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.operations import Clone
 from lance_core.table.paths import transaction_path
 from lance_core.table.transaction import Transaction
 
@@ -68,13 +69,16 @@ class CatchUp:
 
     def _go_to(self, newest: ManifestLocation | None) -> Version | None:
         read_version = self._transaction.read_version
+        operation = self._transaction.operation  # what a clone has read is another table's
         if newest is None:
-            if read_version:
+            if read_version and not isinstance(operation, Clone):
                 raise DatasetNotFoundError("the table to commit to is not there")
             self.base = None
             return None
+        if isinstance(operation, Clone):
+            return self._found_table(operation.ref_version)
         if read_version == 0:
-            return self._found_table()
+            return self._found_table(1)
         if newest.version < read_version:
             raise CommitConflictError(
                 f"the transaction was computed from version {read_version}, the newest is "
@@ -87,16 +91,19 @@ class CatchUp:
             )
         return self._check_until(newest)
 
-    def _found_table(self) -> Version | None:
-        """A table is where one was to be created: by this transaction, or by another."""
+    def _found_table(self, number: int) -> Version | None:
+        """A table is where one was to be created: by this transaction, or by another.
+
+        ``number`` is that of the version that this transaction would have made.
+        """
         try:
-            first = read_version(self._store, self._handler.locate(1))
+            first = read_version(self._store, self._handler.locate(number))
         except DatasetNotFoundError:
             first = None
-        if first is not None and self._is_ours(self._transaction_of(first), 1):
+        if first is not None and self._is_ours(self._transaction_of(first), number):
             return first
         if first is None and not self.is_first_sending and self._has_file():
-            raise self._unknown(1)
+            raise self._unknown(number)
         raise DatasetExistsError("a table is there already, by another writer")
 
     def _check_until(self, newest: ManifestLocation) -> Version | None:

@@ -25,7 +25,8 @@ from lance_core.errors import (
     RefNotFoundError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
-from lance_core.store.shortcuts import exists
+from lance_core.store.shortcuts import exists, list_paths
+from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core.table.refs import (
     BRANCHES,
     MAX_REF_BYTES,
@@ -164,30 +165,38 @@ def check_unreferenced(store: ObjectStore, name: str) -> None:
 
 
 def delete_branch(store: ObjectStore, name: str, *, force: bool = False) -> None:
-    """Remove a branch that nothing refers to, its file first and then all its versions and data.
+    """Remove a branch that nothing refers to: its versions, its other files, then its own file.
 
-    With ``force``, what an interrupted creation or deletion has left is removed as well: a folder
-    without a file. Otherwise raises `RefNotFoundError` if there is no such branch, and
+    The newest version goes last of the versions: whoever looks meanwhile finds all of it or no
+    version at all, and until the end nobody can make another branch of that name. An interrupted
+    deletion can be repeated. With ``force``, files that stayed behind where there is no such branch
+    are removed as well. Otherwise raises `RefNotFoundError` if there is no such branch, and
     `RefConflictError` as `check_unreferenced` does.
     """
     path = branch_path(name)
-    if exists(store, path):
-        check_unreferenced(store, name)
-        store.delete(path)
-    elif not force:
+    if not force and not exists(store, path):
         raise RefNotFoundError(f"Ref not found error: branch {name} does not exist")
-    _delete_files(store, name)
+    check_unreferenced(store, name)
+    manifests = {}
+    for found in _files_of(store, name):
+        folder, _, file_name = found.rpartition("/")
+        parsed = parse_manifest_name(file_name)
+        if parsed is not None and folder == f"{branch_folder(name)}/{VERSIONS}":
+            manifests[found] = parsed.version
+    for manifest in sorted(manifests, key=lambda found: manifests[found]):
+        store.delete(manifest)
+    for found in _files_of(store, name):
+        store.delete(found)
+    store.delete(path)
 
 
-def _delete_files(store: ObjectStore, name: str) -> None:
-    """Remove all objects of a branch but those of branches whose folders are within its own."""
-    folder = f"{branch_folder(name)}/"
+def _files_of(store: ObjectStore, name: str) -> list[str]:
+    """All objects of a branch but those of branches whose folders are within its own."""
+    folder = branch_folder(name)
     inner = tuple(
         f"{branch_folder(other)}/" for other in list_branches(store) if other.startswith(f"{name}/")
     )
-    for found in list(store.list(folder[:-1])):
-        if not found.path.startswith(inner):
-            store.delete(found.path)
+    return [found for found in list_paths(store, folder) if not found.startswith(inner)]
 
 
 def checked_metadata(metadata: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     # Importing the rest of the library takes longer than all of pyarrow: whoever only imports
     # `lance_core` does not wait for it, and whoever opens a table waits once.
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from typing import Unpack
 
@@ -28,19 +28,21 @@ def dataset(
     *,
     storage_options: Mapping[str, str] | None = None,
     default_scan_options: Mapping[str, Any] | None = None,
+    allow_base_paths: str | Sequence[str] | None = None,
     **options: Any,
 ) -> LanceDataset:
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
 
-    ``asof`` without a zone is local time. Further pylance arguments that size its caches are
-    accepted and change nothing. Raises `DatasetNotFoundError` if there is no such table or
-    version, or none as old as ``asof``.
+    ``asof`` without a zone is local time. ``allow_base_paths``: places outside of the table that
+    its files may be read from, as URL prefixes, or "yes" for all. Further pylance arguments that
+    size its caches are accepted and change nothing. Raises `DatasetNotFoundError` if there is no
+    such table or version, or none as old as ``asof``, and `RefNotFoundError`.
     """
     from lance_core.dataset import opening, versions
     from lance_core.dataset.dataset import LanceDataset
 
     opening.check_options(options)
-    root = opening.open_root(uri, storage_options)
+    root = opening.open_root(uri, storage_options, allow_base_paths)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
     return LanceDataset.of(opening.open_version(root, version), default_scan_options)

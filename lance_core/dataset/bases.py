@@ -11,7 +11,7 @@ on the same host as the place that the user named.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from urllib.parse import quote, unquote
 
@@ -23,7 +23,7 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, plain
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, uri_above
-from lance_core.table.refs import branch_folder
+from lance_core.table.refs import branch_folder, recorded_branch
 
 ALLOW_VARIABLE = "LANCE_CORE_ALLOW_BASE_PATHS"
 """What `ALLOW_OPTION` says for tables that are opened without it."""
@@ -43,10 +43,10 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
         below = _relative(base, place)
         if below is not None:
             return _folder(open_store(place, config.options), below)
-    allowed = _allowed(config)
-    if allowed == _ALL:
+    allowed = known_places(config)
+    if _ALL in allowed:
         return open_store(base, _options_for(config, base))
-    for prefix in _prefixes(allowed):
+    for prefix in map(parse_uri, allowed):
         below = _relative(base, prefix)
         if below is not None:
             return _folder(open_store(prefix, _options_for(config, prefix)), below)
@@ -58,14 +58,19 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
     )
 
 
-def allowing(config: StoreConfig, uris: list[str]) -> StoreConfig:
-    """``config`` with the permission to read at ``uris`` as well."""
-    allowed = _allowed(config)
-    if allowed == _ALL:
-        return config
-    known = [] if allowed == _NONE else [part for part in allowed.split(",") if part.strip()]
-    every = list(dict.fromkeys([*known, *map(_allowing, uris)]))
-    return replace(config, options={**config.options, ALLOW_OPTION: ",".join(every)})
+def allowing(config: StoreConfig, uris: Iterable[str]) -> StoreConfig:
+    """``config`` with the permission to read at ``uris``, or anywhere ("yes"), as well."""
+    every = list(dict.fromkeys([*known_places(config), *map(_allowing, uris)]))
+    text = _ALL if _ALL in every else ",".join(every)
+    return replace(config, options={**config.options, ALLOW_OPTION: text})
+
+
+def known_places(config: StoreConfig) -> list[str]:
+    """The places, besides the table itself, that ``config`` allows to read; "yes" for all."""
+    given = config.options.get(ALLOW_OPTION)
+    text = os.environ.get(ALLOW_VARIABLE, "") if given is None else plain(given)
+    words = [part.strip() for part in text.split(",")]
+    return [_ALL if word.lower() == _ALL else word for word in words if word not in ("", _NONE)]
 
 
 def parse_base(path: str) -> StoreUrl:
@@ -109,6 +114,7 @@ def _objection(path: str) -> str | None:
 def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
     """The place that the user named and, if it is that of a branch, the table above it."""
     yield parse_uri(config.uri)
+    branch = recorded_branch(branch)
     if branch is not None and not config.folder:
         above = uri_above(config.uri, branch_folder(branch))
         if above is not None:
@@ -140,21 +146,10 @@ def _folder(store: ObjectStore, below: str) -> ObjectStore:
     return PrefixStore(store, below) if below else store
 
 
-def _allowed(config: StoreConfig) -> str:
-    given = config.options.get(ALLOW_OPTION)
-    text = os.environ.get(ALLOW_VARIABLE, "") if given is None else plain(given)
-    word = text.strip()
-    return word.lower() if word.lower() in {_ALL, _NONE} else word or _NONE
-
-
-def _prefixes(allowed: str) -> list[StoreUrl]:
-    if allowed == _NONE:
-        return []
-    return [parse_uri(part.strip()) for part in allowed.split(",") if part.strip()]
-
-
 def _allowing(uri: str) -> str:
     """``uri`` as one of several that are separated by commas."""
+    if uri in (_ALL, _NONE):
+        return uri
     url = parse_uri(uri)
     if url.scheme == "file":
         return f"file://{quote(url.path)}" if "," in url.path else url.path

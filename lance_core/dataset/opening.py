@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.refs import get_tag
+from lance_core.dataset.bases import allowing
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
     DatasetNotFoundError,
@@ -23,7 +24,7 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.uri import parse_uri, uri_above
 from lance_core.table.manifest_file import parse_manifest_file
-from lance_core.table.refs import TREE, branch_folder, branch_or_main
+from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
 IGNORED_OPTIONS = frozenset(
     {
@@ -60,10 +61,17 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def open_root(
-    uri: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    allow_base_paths: str | Sequence[str] | None = None,
 ) -> TableRoot:
     """The place of a table, whether or not there is one."""
-    return open_root_of(StoreConfig(os.fspath(uri), dict(storage_options or {})))
+    config = StoreConfig(os.fspath(uri), dict(storage_options or {}))
+    if allow_base_paths is not None:
+        if isinstance(allow_base_paths, str):
+            allow_base_paths = allow_base_paths.split(",")
+        config = allowing(config, allow_base_paths)
+    return open_root_of(config)
 
 
 def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
@@ -83,7 +91,7 @@ def open_root_of(config: StoreConfig) -> TableRoot:
     return TableRoot(config, store, handler, get_manager().encodings)
 
 
-def _marked(root: TableRoot, marker: str) -> TableRoot:
+def marked(root: TableRoot, marker: str) -> TableRoot:
     """The same place with the commit handler that the table's config asks for."""
     config = root.config
     handler = select_commit_handler(
@@ -107,13 +115,13 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     `UnsupportedFeatureError` for tables that need features this library does not have.
     """
     root, number = resolve(root, version)
-    snapshot = load(root, _locate(root, number))
+    snapshot = load(root, locate(root, number))
     marker = snapshot.manifest.config.get(MARKER)
     if marker is None:
         return snapshot
     # The table says who finds and makes its versions: ask that handler.
-    marked = _marked(root, marker)
-    return load(marked, _locate(marked, number))
+    asked = marked(root, marker)
+    return load(asked, locate(asked, number))
 
 
 def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
@@ -146,7 +154,7 @@ def table_of(root: TableRoot) -> TableRoot:
         return root
     # Opened by the URI of the branch: its versions know whether it is one, and which.
     newest = root.handler.latest()
-    branch = None if newest is None else load(root, newest).manifest.branch
+    branch = None if newest is None else recorded_branch(load(root, newest).manifest.branch)
     above = None if branch is None else uri_above(config.uri, branch_folder(branch))
     return root if above is None else open_root_of(replace(config, uri=above))
 
@@ -160,16 +168,19 @@ def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
 
 def branch_of(snapshot: Snapshot) -> str | None:
     """The branch that a version is on, None for the main one."""
-    folder = snapshot.root.config.folder
-    if folder:
-        return folder.removeprefix(f"{TREE}/")
-    branch = snapshot.manifest.branch
-    if branch is None or uri_above(snapshot.root.config.uri, branch_folder(branch)) is None:
+    branch = branch_at(snapshot.root) or recorded_branch(snapshot.manifest.branch)
+    if branch is None or uri_above(snapshot.root.uri, branch_folder(branch)) is None:
         return None
     return branch
 
 
-def _locate(root: TableRoot, number: int | None) -> ManifestLocation:
+def branch_at(root: TableRoot) -> str | None:
+    """The branch that was asked for when ``root`` was opened, None if none was."""
+    return root.config.folder.removeprefix(f"{TREE}/") or None
+
+
+def locate(root: TableRoot, number: int | None) -> ManifestLocation:
+    """Where a version is, the newest one for None; `DatasetNotFoundError` if it is not there."""
     if number is None:
         return latest_location(root)
     try:

@@ -186,6 +186,14 @@ def branch_or_main(name: str | None) -> str | None:
     return None if name is None or name == MAIN else check_branch_name(name)
 
 
+def recorded_branch(name: str | None) -> str | None:
+    """The branch that a manifest names, None for the main one and for what is no branch's name."""
+    try:
+        return branch_or_main(name)
+    except InvalidRefError:
+        return None
+
+
 def tag_path(name: str) -> str:
     """Where the file of a tag is, after checking its name."""
     return f"{TAGS}/{_encoded(check_tag_name(name))}{_SUFFIX}"

@@ -1,0 +1,111 @@
+"""`Branches`: lines of versions of their own, which begin with a version of another.
+
+A branch is recorded first and its first version made afterwards: of several who create the same
+branch one gets the name, and a cleanup of the parent spares the version that the branch begins
+with. What an interrupted creation leaves is a branch without versions, which can be deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from lance_core.commits import refs
+from lance_core.dataset import opening
+from lance_core.dataset.clone import clone_to
+from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot
+from lance_core.dataset.tags import Ordered, Reference, by_number, target_of
+from lance_core.errors import (
+    CommitUnknownError,
+    DatasetExistsError,
+    LanceError,
+    RefConflictError,
+)
+from lance_core.store.base import ObjectStore
+from lance_core.table.refs import Branch, branch_path, check_branch_name
+
+
+class Branches:
+    """The branches of a table but the main one; `LanceDataset.create_branch` makes them."""
+
+    def __init__(self, dataset: HasSnapshot) -> None:
+        self._dataset = dataset
+
+    def list(self) -> dict[str, dict[str, Any]]:
+        """Every branch: its parent (None: main), the parent's version, time and metadata."""
+        return {name: _described(b) for name, b in refs.list_branches(self._store).items()}
+
+    def list_ordered(self, order: str | None = None) -> Ordered:
+        """The branches by the version they began with, the highest first unless ``"asc"``."""
+        every = refs.list_branches(self._store)
+        ordered = by_number(every, lambda branch: branch.parent_version, order)
+        return [(name, _described(branch)) for name, branch in ordered]
+
+    def delete(self, branch: str, *, force: bool = False) -> None:
+        """Remove a branch with all its versions and files.
+
+        With ``force``, also files that an interrupted creation or deletion by any library has left
+        where there is no such branch. Raises `RefNotFoundError`, and `RefConflictError` if a tag
+        or another branch refers to the branch. Nobody may be writing to it.
+        """
+        refs.delete_branch(self._store, branch, force=force)
+
+    def replace_metadata(self, branch: str, metadata: Mapping[str, str]) -> None:
+        """Give a branch this metadata instead of what it has; `RefNotFoundError` if none is so."""
+        refs.replace_branch_metadata(self._store, branch, metadata)
+
+    @property
+    def _store(self) -> ObjectStore:
+        return opening.table_of(self._dataset.snapshot.root).store
+
+
+def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) -> Snapshot:
+    """Make a branch that begins with a version, and open it.
+
+    ``reference`` as of `Tags.create`. Raises `InvalidRefError`, `RefConflictError` if there is
+    such a branch or files of a former one, `DatasetNotFoundError` if there is no such version, and
+    `CommitUnknownError`; in all other cases nothing stays of the branch.
+    """
+    check_branch_name(name, new=True)
+    target = target_of(snapshot, reference)
+    table = opening.table_of(snapshot.root)
+    root = opening.branch_root(table, name)
+    if reference is not None:
+        start = opening.branch_root(table, target.branch)
+        snapshot = opening.open_version(start, target.version)
+    refs.create_branch(table.store, name, target)
+    try:
+        _refuse_leftovers(root, name)
+        return clone_to(root, snapshot, target.branch, name)
+    except CommitUnknownError:
+        raise
+    except LanceError as error:
+        with contextlib.suppress(LanceError):
+            table.store.delete(branch_path(name))
+        if isinstance(error, DatasetExistsError):
+            raise _leftovers(name) from error
+        raise
+
+
+def _refuse_leftovers(root: TableRoot, name: str) -> None:
+    if root.handler.latest() is not None:
+        raise _leftovers(name)
+
+
+def _leftovers(name: str) -> RefConflictError:
+    return RefConflictError(
+        f"Ref conflict error: there are versions of a former branch {name}, whose deletion or "
+        f"creation was interrupted; branches.delete({name!r}, force=True) removes them"
+    )
+
+
+def _described(branch: Branch) -> dict[str, Any]:
+    return {
+        "parent_branch": branch.parent_branch,
+        "branch_identifier": list(branch.identifier),
+        "parent_version": branch.parent_version,
+        "create_at": branch.created_at,
+        "manifest_size": branch.manifest_size,
+        "metadata": dict(branch.metadata),
+    }

@@ -1,0 +1,133 @@
+"""`Tags`: names for versions of a table, whichever branch they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from lance_core.commits import refs
+from lance_core.commits.pins import is_pin
+from lance_core.dataset import opening
+from lance_core.dataset.snapshot import HasSnapshot, Snapshot
+from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
+from lance_core.store.base import ObjectStore
+from lance_core.table.refs import Tag
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+R = TypeVar("R")
+
+Ordered = list[tuple[str, dict[str, Any]]]
+"""Names with what is known of them."""
+
+Reference = opening.VersionLike | None
+"""What a ref is made of: a version as of `VersionLike`, None for the one that is open."""
+
+
+class Tags:
+    """The tags of a table; each is kept until it is deleted, and keeps its version from cleanup."""
+
+    def __init__(self, dataset: HasSnapshot) -> None:
+        self._dataset = dataset
+
+    def list(self) -> dict[str, dict[str, Any]]:
+        """Every tag: branch (None: main), version, manifest size in bytes, times and metadata."""
+        return {name: _described(tag) for name, tag in self._every().items()}
+
+    def list_ordered(self, order: str | None = None) -> Ordered:
+        """The tags by version, the highest first or, with ``"asc"``, last; equals by name."""
+        ordered = by_number(self._every(), lambda tag: tag.version, order)
+        return [(name, _described(tag)) for name, tag in ordered]
+
+    def get_version(self, tag: str) -> int:
+        """The number of the version that a tag names; `RefNotFoundError` if there is no tag."""
+        return refs.get_tag(self._store, tag).version
+
+    def create(self, tag: str, reference: Reference = None) -> None:
+        """Give a version a name.
+
+        ``reference``: a number on the branch that is open, the name of another tag, or a branch
+        (None or "main" for the main one) with a number (None for the newest); without it, the
+        version that is open. Raises `RefConflictError` if there is such a tag, `InvalidRefError`
+        for what cannot be the name of one, and `DatasetNotFoundError` if there is no such version.
+        """
+        snapshot = self._dataset.snapshot
+        target = target_of(snapshot, reference)
+        made = refs.create_tag(self._store, tag, target)
+        try:
+            # A cleanup that did not see the tag may just have removed the version.
+            target_of(snapshot, (made.branch, made.version))
+        except DatasetNotFoundError:
+            refs.delete_tag(self._store, tag)
+            raise
+
+    def update(self, tag: str, reference: Reference = None) -> None:
+        """Let a tag name another version; ``reference`` and errors as of `create`.
+
+        Raises `RefNotFoundError` if there is no such tag.
+        """
+        refs.update_tag(self._store, tag, target_of(self._dataset.snapshot, reference))
+
+    def replace_metadata(self, tag: str, metadata: Mapping[str, str]) -> None:
+        """Give a tag this metadata instead of what it has; `RefNotFoundError` if there is none."""
+        refs.replace_tag_metadata(self._store, tag, metadata)
+
+    def delete(self, tag: str) -> None:
+        """Remove a tag, not its version; `RefNotFoundError` if there is no such tag."""
+        refs.delete_tag(self._store, tag)
+
+    def _every(self) -> dict[str, Tag]:
+        every = refs.list_tags(self._store)
+        return {name: tag for name, tag in every.items() if not is_pin(name)}
+
+    @property
+    def _store(self) -> ObjectStore:
+        return opening.table_of(self._dataset.snapshot.root).store
+
+
+def by_number(
+    every: Mapping[str, R], number: Callable[[R], int], order: str | None
+) -> Sequence[tuple[str, R]]:
+    """``every`` ref by its number, descending unless ``order`` is "asc"; equals by name."""
+    if order not in (None, "asc", "desc"):
+        raise InvalidInputError(f"Invalid sort order {order!r}. Valid values are: asc, desc")
+    sign = 1 if order == "asc" else -1
+    return sorted(every.items(), key=lambda item: (sign * number(item[1]), item[0]))
+
+
+def target_of(snapshot: Snapshot, reference: Reference) -> refs.RefTarget:
+    """Which version ``reference`` means where ``snapshot`` is open.
+
+    Raises `DatasetNotFoundError` or `RefNotFoundError` if it is not there.
+    """
+    root, number = snapshot.root, snapshot.version
+    if reference is not None:
+        root, wanted = opening.resolve(root, reference)
+        number = opening.latest_location(root).version if wanted is None else wanted
+    location = opening.locate(root, number)
+    size = location.size
+    if size is None:
+        size = root.store.head(location.path).size
+    branch = opening.branch_of(snapshot) if root is snapshot.root else opening.branch_at(root)
+    return refs.RefTarget(number, branch, size)
+
+
+def _described(tag: Tag) -> dict[str, Any]:
+    return {
+        "branch": tag.branch,
+        "version": tag.version,
+        "created_at": _moment(tag.created_at_ns),
+        "updated_at": _moment(tag.updated_at_ns),
+        "manifest_size": tag.manifest_size,
+        "metadata": dict(tag.metadata),
+    }
+
+
+def _moment(time_ns: int | None) -> datetime | None:
+    if time_ns is None:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=time_ns // 1000)
+    except OverflowError:
+        raise CorruptFileError(f"{time_ns} ns is not a date", field="createdAt") from None
