@@ -170,8 +170,11 @@ class _Execution:
             return  # another writer has put it there: what there is now is a version
 
     def _look_at_newcomers(self) -> None:
-        """Take in what versions and branches need that are not in the plan."""
-        seen = self._plan.seen
+        """Take in what versions and branches need that are not in the plan.
+
+        A late writer may have made a version anew that was removed.
+        """
+        seen = self._plan.seen - {gone.location.path for gone in self._removed}
         own = [found.path for found in self._handler.list_versions() if found.path not in seen]
         listed = self._store.list_names(VERSIONS)
         beside = [path for path in (f"{VERSIONS}/{name}" for name in listed) if is_detached(path)]
