@@ -8,20 +8,48 @@ reference implementation, which commits to the same tables.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
+from lance_core.table import conflict_conditions as conditions
 from lance_core.table.operations.base import Operation
 from lance_core.table.operations.base import OperationKind as Kind
 from lance_core.table.transaction import Transaction
 
 
 class Verdict(enum.Enum):
-    """What the table says about a pair."""
+    """What the table says about a pair. The letters in lower case depend on the two operations."""
 
     COMPATIBLE = "."
+    RETRYABLE_IF_SHARED_ROWS = "r"
+    """Retryable if both touch the same fragment, unless it is known which rows ours touches.
+
+    If it is known, the deleted rows of both are merged, which fails for a row that both touch.
+    """
     RETRYABLE_IF_SHARED = "s"
-    """Retryable if both touch the same fragment, else compatible."""
+    """Retryable if both touch the same fragment."""
+    RETRYABLE_IF_SHARED_ROWS_OR_KEYS = "u"
+    """As r, and retryable if both insert the same key."""
+    RETRYABLE_IF_SHARED_OR_KEYS = "v"
+    """As s, and retryable if both insert the same key."""
+    RETRYABLE_IF_SAME_NAME = "n"
+    """Retryable if both make or remove an index of the same name."""
+    RETRYABLE_IF_COVERED = "c"
+    """Retryable if the one stores rows elsewhere that the other indexes."""
+    RETRYABLE_IF_INDEXED = "i"
+    """Retryable if the one replaces a field that the other indexes."""
+    RETRYABLE_IF_SAME_FIELD = "f"
+    """Retryable if both give the same field new values."""
+    RETRYABLE_IF_SAME_CELLS = "g"
+    """Retryable if both give the same field of the same fragment new values."""
+    INCOMPATIBLE_IF_REMOVED = "d"
+    """Incompatible if the other removed a fragment that ours touches."""
+    INCOMPATIBLE_IF_SAME_KEY = "k"
+    """Incompatible if both decide about the same key of the config or the table metadata."""
+    INCOMPATIBLE_IF_SAME_METADATA = "m"
+    """Incompatible if both decide about the same key of a schema's or a field's metadata."""
+    INCOMPATIBLE_IF_SAME_BASE = "b"
+    """Incompatible if both add a base path of the same name or path."""
     RETRYABLE = "R"
     """Computing the change again from the newest version may succeed."""
     INCOMPATIBLE = "X"
@@ -56,21 +84,61 @@ _ROWS = {
     # Appended, deleted, updated (rows, columns), overwritten, indexed, rewritten, merged (2x),
     # projected (2x), restored, configured (2x), replaced | reserved, log, clone, bases, overlay, ?
     Kind.APPEND: ". . . . X . . R . R . X . . . . X X . . X",
-    Kind.DELETE: ". s s s X . s R R . . X . . s . X X . s X",
+    Kind.DELETE: ". r r s X . s R R . . X . . s . X X . s X",
+    Kind.UPDATE_ROWS: ". r u v X . s R R R . X . . s . X X . s X",
+    Kind.UPDATE_COLUMNS: ". s v v X . s R R R . X . . s . X X . s X",
     Kind.OVERWRITE: ". . . . R . . . . . . . . . . . X X . . X",
+    Kind.CREATE_INDEX: ". . . . X n c . . . . X . . i . . X . R X",
+    Kind.REWRITE: ". s s s X c s R R . . X . . s . . X . s X",
+    Kind.MERGE: "R R R R X . R R R X X X . R R . X X . R X",
+    Kind.MERGE_SAFE: "R R R R X . R R R X X X . R R . X X . R X",
+    Kind.PROJECT: "R . R R X . . R R R R X . . R . X X . R X",
+    Kind.PROJECT_SAFE: ". . . . X . . R R R R X . . . . X X . R X",
+    Kind.RESTORE: ". . . . . . . . . . . . . X . . X X . . X",
+    Kind.UPDATE_CONFIG: ". . . . . . . . . . . . k . . . . X . . X",
+    Kind.UPDATE_METADATA: ". . . . X . . R R . . X . m . . X X . . X",
+    Kind.DATA_REPLACEMENT: ". d s f X i s R R R . X . . g . X X . s X",
+    Kind.RESERVE_FRAGMENTS: ". . . . X . . . . . . X . . . . . X . . X",
+    Kind.UPDATE_BASES: ". . . . . . . . . . . . . . . . . X b . X",
 }
-"""One row for each kind of transaction that this library commits."""
+"""One row for each kind of transaction that is committed to an existing table.
+
+A clone can only be the first transaction of a table.
+"""
 
 MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
     ours: dict(zip(_COLUMNS, map(Verdict, row.split()), strict=True)) for ours, row in _ROWS.items()
 }
 """``MATRIX[committing][committed]``."""
 
-_SEVERITY = list(Verdict)
+_CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verdict]] = {
+    Verdict.RETRYABLE_IF_SHARED_ROWS: (conditions.unresolved_rows, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SHARED: (conditions.shared_fragments, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SHARED_ROWS_OR_KEYS: (
+        conditions.unresolved_rows_or_keys,
+        Verdict.RETRYABLE,
+    ),
+    Verdict.RETRYABLE_IF_SHARED_OR_KEYS: (
+        conditions.shared_fragments_or_keys,
+        Verdict.RETRYABLE,
+    ),
+    Verdict.RETRYABLE_IF_SAME_NAME: (conditions.same_index_name, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_COVERED: (conditions.indexed_fragments, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_INDEXED: (conditions.indexed_fields, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SAME_FIELD: (conditions.same_fields, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SAME_CELLS: (conditions.same_cells, Verdict.RETRYABLE),
+    Verdict.INCOMPATIBLE_IF_REMOVED: (conditions.removed_fragments, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_KEY: (conditions.same_config_key, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata_key, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_BASE: (conditions.same_base, Verdict.INCOMPATIBLE),
+}
+"""What a conditional verdict becomes if its condition holds; else the pair is compatible."""
+
+_SEVERITY = (Verdict.COMPATIBLE, Verdict.RETRYABLE, Verdict.INCOMPATIBLE)
 
 
 def verdict(ours: Operation, committed: Operation) -> Verdict:
-    """What becomes of ``ours`` after ``committed``; never `Verdict.RETRYABLE_IF_SHARED`.
+    """What becomes of ``ours`` after ``committed``: compatible, retryable or incompatible.
 
     Kinds that the table has no row for are incompatible with everything.
     """
@@ -79,9 +147,9 @@ def verdict(ours: Operation, committed: Operation) -> Verdict:
         row = MATRIX.get(our_kind)
         for kind in committed.kinds:
             found = Verdict.INCOMPATIBLE if row is None else row[kind]
-            if found is Verdict.RETRYABLE_IF_SHARED:
-                shared = ours.touched_fragments & committed.touched_fragments
-                found = Verdict.RETRYABLE if shared else Verdict.COMPATIBLE
+            if found in _CONDITIONS:
+                holds, consequence = _CONDITIONS[found]
+                found = consequence if holds(ours, committed) else Verdict.COMPATIBLE
             worst = max(worst, found, key=_SEVERITY.index)
     return worst
 
