@@ -27,7 +27,7 @@ def lance_object_stores() -> Iterable[ObjectStoreSpec]:
 
 @hookimpl
 def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
-    """Put-if-absent, rename-if-absent, and none of both."""
+    """Put-if-absent, rename-if-absent, a lease, and none of these."""
     return [
         CommitHandlerSpec(
             name="put-if-absent",
@@ -40,6 +40,12 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
             factory=lambda store, *_: RenameCommitHandler(store),
             requires=frozenset({"rename_if_absent", "strong_reads"}),
             rank=50,
+        ),
+        CommitHandlerSpec(
+            name="lease",
+            factory="lance_core.plugins.leases:lease_handler",
+            requires=frozenset({"strong_reads"}),
+            url_suffix="lease",
         ),
         CommitHandlerSpec(
             name="unsafe",

@@ -22,10 +22,17 @@ ALLOW_OPTION = "allow_base_paths"
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
 """Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
 
+LEASE_OPTIONS = frozenset(
+    {"lease_uri", "lease_duration", "lease_request_lifetime", "lease_patience"}
+)
+"""Storage options of commits under a lease, see `lance_core.plugins.leases`."""
+
 MAX_LIVE_STORES = 64
 """Stores that stay open in a process; the least recently used goes first."""
 
 Options = Mapping[str, str | Secret]
+
+_OF_THE_TABLE = CAPABILITY_OPTIONS | LEASE_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
 
 
 live_stores: Bounded[Hashable, ObjectStore] = Bounded(MAX_LIVE_STORES, parents_only=True)
@@ -55,8 +62,4 @@ def _for_the_store(options: Options) -> dict[str, str | Secret]:
     for name, value in given:
         if not isinstance(name, str) or not isinstance(value, str | Secret):
             raise InvalidInputError(f"storage option {name!r} is {type(value).__name__}, not text")
-    return {
-        name: value
-        for name, value in options.items()
-        if name not in (HANDLER_OPTION, ALLOW_OPTION) and name not in CAPABILITY_OPTIONS
-    }
+    return {name: value for name, value in options.items() if name not in _OF_THE_TABLE}

@@ -11,7 +11,7 @@ import pytest
 
 import lance_core
 
-SAME_MODULES = ["file", "fragment", "progress", "schema"]
+SAME_MODULES = ["commit", "file", "fragment", "progress", "schema"]
 """Public modules with the name of one of pylance."""
 
 OUR_OWN = {
@@ -69,7 +69,9 @@ def test_arguments_have_the_names_and_the_order_of_pylance(ours: object, theirs:
     assert mine == [name for name in known if name in mine]
 
 
-@pytest.mark.parametrize("module", ["lance_core", "lance_core.errors", "lance_core.file"])
+@pytest.mark.parametrize(
+    "module", ["lance_core", "lance_core.commit", "lance_core.errors", "lance_core.file"]
+)
 def test_every_public_name_says_what_it_is(module: str) -> None:
     holder = importlib.import_module(module)
     names = getattr(holder, "__all__", None) or [

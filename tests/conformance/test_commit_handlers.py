@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.lock import LockCommitHandler
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.rename import RenameCommitHandler
-from lance_core.store.base import ObjectStore
+from lance_core.commits.store_leases import StoreLeases
+from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
+from lance_core.store.declared import DeclaredStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.sample_transactions import IMPATIENT
 
 
 class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):
@@ -52,3 +58,69 @@ class TestRenameInMemory(CommitHandlerTests):
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
         return RenameCommitHandler
+
+
+NO_CONDITIONS = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)
+
+
+class TestLockInMemory(CommitHandlerTests):
+    """With conditional writes, whatever the lock does."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        lock = threading.Lock()
+        return lambda store: LockCommitHandler(store, lambda _: lock, IMPATIENT)
+
+
+class TestLockWithoutConditions(CommitHandlerTests):
+    """Where nothing but the lock keeps writers apart."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        lock = threading.Lock()
+
+        def make(store: ObjectStore) -> LockCommitHandler:
+            return LockCommitHandler(DeclaredStore(store, NO_CONDITIONS), lambda _: lock, IMPATIENT)
+
+        return make
+
+
+class TestLeaseInTheTable(CommitHandlerTests):
+    """Leases beside the data, which is on a store that could do without."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> ObjectStore:
+        return LocalStore(tmp_path / "table", Durability.fast)
+
+    @pytest.fixture
+    def make_handler(self, tmp_path: Path) -> MakeHandler:
+        leases = LocalStore(tmp_path / "leases", Durability.fast)
+        return lambda store: LeaseCommitHandler(store, StoreLeases(leases))
+
+
+class TestLeaseWithoutConditions(CommitHandlerTests):
+    """Where nothing but the lease keeps writers apart."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        kept = MemoryStore()
+        terms = LeaseTerms(duration=60.0, request_lifetime=0.05)
+
+        def make(store: ObjectStore) -> LeaseCommitHandler:
+            return LeaseCommitHandler(
+                DeclaredStore(store, NO_CONDITIONS), StoreLeases(kept, terms), terms
+            )
+
+        return make

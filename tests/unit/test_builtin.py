@@ -21,7 +21,12 @@ def test_it_offers_what_the_documentation_says() -> None:
         "file",
         "memory",
     }
-    assert [spec.name for spec in manager.commit_handlers] == ["put-if-absent", "rename", "unsafe"]
+    assert [spec.name for spec in manager.commit_handlers] == [
+        "put-if-absent",
+        "rename",
+        "lease",
+        "unsafe",
+    ]
 
 
 def test_only_unsafe_may_lose_commits() -> None:

@@ -1,0 +1,35 @@
+"""Finding out what became of a commit whose outcome was unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lance_core.commits import resolve as resolving
+from lance_core.dataset import opening
+from lance_core.dataset.snapshot import Target
+from lance_core.errors import CommitUnknownError
+
+if TYPE_CHECKING:
+    from lance_core.dataset.dataset import LanceDataset
+
+
+def resolve(
+    target: Target,
+    unknown: CommitUnknownError,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LanceDataset | None:
+    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
+
+    Returns the version that it led to, open, or None if it certainly was not applied and never will
+    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
+    write may still land. Nothing is written.
+    """
+    root = opening.root_of(target, storage_options)
+    version = resolving.resolve(root.handler, root.store, unknown)
+    if version is None:
+        return None
+    from lance_core.dataset.dataset import LanceDataset
+
+    return LanceDataset.of(opening.load(root, version.location))

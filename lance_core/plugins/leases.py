@@ -1,0 +1,84 @@
+"""Commits under a lease that is kept in a store of its own: ``scheme+lease://…``.
+
+Options, each of them also a parameter of the URL's query: ``lease_uri``, where the leases of this
+table are kept, by default in the folder ``_leases`` of the table; ``lease_duration``,
+``lease_request_lifetime`` and ``lease_patience``, see `LeaseTerms`. All writers have to agree on
+them.
+"""
+
+from __future__ import annotations
+
+from lance_core.commits.base import CommitHandler
+from lance_core.commits.directory import ReadOnlyCommitHandler
+from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.store_leases import StoreLeases
+from lance_core.commits.surroundings import Surroundings
+from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
+from lance_core.plugins.evidence import settle, vouched
+from lance_core.plugins.handlers import UnprovenCommitHandler
+from lance_core.plugins.stores import CAPABILITY_OPTIONS, LEASE_OPTIONS, Options, open_store
+from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.declared import DeclaredStore
+from lance_core.store.secret import plain
+from lance_core.store.uri import StoreUrl, parse_uri
+
+_TERMS = {
+    "lease_duration": "duration",
+    "lease_request_lifetime": "request_lifetime",
+    "lease_patience": "patience",
+}
+
+
+def lease_handler(
+    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+) -> CommitHandler:
+    """The handler of a table whose commits need a lease.
+
+    The leases are looked at by the first commit and no sooner; their store is probed if it leaves
+    open whether it guarantees put-if-absent. Raises `InvalidInputError` for options that cannot be
+    used.
+    """
+    given = {name: url.query[name] for name in sorted(LEASE_OPTIONS & url.query.keys())}
+    given |= {name: plain(options[name]) for name in sorted(LEASE_OPTIONS & options.keys())}
+    terms = LeaseTerms(
+        **{_TERMS[name]: _seconds(name, given[name]) for name in _TERMS if name in given}
+    )
+    uri = given.get("lease_uri")
+    if uri is not None:
+        parse_uri(uri)
+    known = DeclaredStore(store, vouched(store.capabilities, options))
+
+    def prove() -> CommitHandler:
+        kept = known
+        if uri is not None:
+            # What the user says of the table's store says nothing of this one.
+            said = {k: value for k, value in options.items() if k not in CAPABILITY_OPTIONS}
+            kept = _proven(open_store(uri, said), parse_uri(uri), said, surroundings)
+        elif known.capabilities.put_if_absent is Guarantee.UNKNOWN:
+            kept = _proven(store, url, options, surroundings)
+        try:
+            leases = StoreLeases(kept, terms, surroundings)
+        except NoSafeCommitHandlerError as error:
+            raise NoSafeCommitHandlerError(
+                f"{error}. Keep the leases in a store that guarantees it: option lease_uri"
+            ) from error
+        return LeaseCommitHandler(known, leases, terms, surroundings)
+
+    return UnprovenCommitHandler(ReadOnlyCommitHandler(store), prove)
+
+
+def _proven(
+    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+) -> DeclaredStore:
+    """The store with what it guarantees, after a probe if it leaves open what leases need."""
+    known = store.capabilities
+    if known.put_if_absent is Guarantee.UNKNOWN:
+        known = settle(store, url, options, surroundings)
+    return DeclaredStore(store, known)
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"option {name!r} is {text!r}, not a number of seconds") from None

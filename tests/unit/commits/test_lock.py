@@ -1,0 +1,281 @@
+"""Committing under a lock that the caller brings along."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import lance as pylance
+import lance.commit as pylance_commit
+import pyarrow as pa
+import pytest
+
+from lance_core.commits.attempt import commit_transaction
+from lance_core.commits.exclusive import SENDINGS, ExclusiveWriter
+from lance_core.commits.lock import LockCommitHandler, locked
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.surroundings import Surroundings
+from lance_core.errors import (
+    CommitConflictError,
+    CommitLockError,
+    CommitUnknownError,
+    NoSafeCommitHandlerError,
+    ObjectExistsError,
+    OutcomeUnknownError,
+    RetryableCommitConflictError,
+    StoreError,
+)
+from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
+from lance_core.store.declared import DeclaredStore
+from lance_core.store.faulty import (
+    Fault,
+    FaultRule,
+    FaultyStore,
+    LandsLate,
+    Refused,
+    RequestLost,
+    ResponseLost,
+)
+from lance_core.store.memory import MemoryStore
+from lance_core.store.shortcuts import list_paths
+from lance_core.store.tracing import TracingStore
+from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate, history
+from tests.virtual_time import VirtualTime
+
+PLAIN = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)
+
+
+class Lock:
+    """Remembers what is done to it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.is_held = False
+
+    def __call__(self, version: int) -> Lock:
+        self.calls.append(("called", version))
+        return self
+
+    def __enter__(self) -> None:
+        assert not self.is_held
+        self.is_held = True
+        self.calls.append(("entered",))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.is_held = False
+        self.calls.append(("left", kind))
+        return True  # must not hide an error
+
+
+@contextlib.contextmanager
+def held_by_another(version: int) -> Iterator[None]:
+    raise CommitConflictError(f"version {version} is being written")
+    yield
+
+
+def plain_store(inner: ObjectStore | None = None) -> DeclaredStore:
+    """A store that knows no conditions."""
+    return DeclaredStore(inner or MemoryStore(), PLAIN)
+
+
+def test_the_lock_is_entered_before_the_look_and_left_after_the_write() -> None:
+    lock = Lock()
+
+    class Watched(TracingStore):
+        def around(self, call: Any, run: Any) -> Any:
+            assert lock.is_held
+            return super().around(call, run)
+
+    store = Watched(MemoryStore())
+    candidate = first_candidate()
+    LockCommitHandler(store, lock).commit(candidate)
+    assert store.trace.counts == {"head": 1, "put": 1}
+    assert lock.calls == [("called", 1), ("entered",), ("left", None)]
+    assert bytes(store.inner.get(candidate.path)) == candidate.data
+
+
+def test_the_calls_are_those_of_pylance(tmp_path: Path) -> None:
+    ours, theirs = Lock(), Lock()
+    pylance.write_dataset(pa.table({"x": [1]}), str(tmp_path / "t.lance"), commit_lock=theirs)
+    LockCommitHandler(MemoryStore(), ours).commit(first_candidate())
+    assert ours.calls == theirs.calls
+
+
+@pytest.mark.parametrize("make", [MemoryStore, plain_store])
+def test_a_version_is_not_replaced_and_the_lock_is_told(make: Any) -> None:
+    store, lock, first = make(), Lock(), first_candidate()
+    handler = LockCommitHandler(store, lock)
+    handler.commit(first)
+    with pytest.raises(ObjectExistsError):
+        handler.commit(first_candidate())
+    assert lock.calls[-1] == ("left", ObjectExistsError)
+    assert bytes(store.get(first.path)) == first.data
+
+
+def test_a_lock_that_is_held_by_another_is_a_conflict() -> None:
+    store = MemoryStore()
+    with pytest.raises(CommitConflictError, match="version 1 is being written") as conflict:
+        commit_transaction(LockCommitHandler(store, held_by_another), store, creation())
+    assert not conflict.value.retryable
+    assert list_paths(store) == []
+
+
+@pytest.mark.parametrize("is_retryable", [True, False])
+def test_the_conflict_error_of_pylance_counts_as_ours(is_retryable: bool) -> None:
+    def lock(version: int) -> Lock:
+        raise pylance_commit.CommitConflictError("busy", retryable=is_retryable)
+
+    with pytest.raises(CommitConflictError, match="busy") as conflict:
+        LockCommitHandler(MemoryStore(), lock).commit(first_candidate())
+    assert conflict.value.retryable is is_retryable
+    assert isinstance(conflict.value, RetryableCommitConflictError) is is_retryable
+
+
+@pytest.mark.parametrize("lock", [lambda version: 7, lambda version: 1 // 0])
+def test_a_lock_that_fails_is_named_and_nothing_is_written(lock: Any) -> None:
+    store = MemoryStore()
+    with pytest.raises(CommitLockError, match="nothing was committed"):
+        commit_transaction(LockCommitHandler(store, lock), store, creation())
+    assert [path for path in list_paths(store) if "_versions" in path] == []
+
+
+def test_a_lock_that_cannot_be_left_does_not_undo_the_commit() -> None:
+    class Stuck(Lock):
+        def __exit__(self, *error: object) -> bool:
+            raise CommitConflictError("lost it on the way")
+
+    store = MemoryStore()
+    handler = LockCommitHandler(store, Stuck())
+    with pytest.warns(UserWarning, match="leaving"), pytest.raises(OutcomeUnknownError):
+        handler.commit(first_candidate())
+    other = MemoryStore()
+    with pytest.warns(UserWarning, match="leaving"):
+        made = commit_transaction(
+            LockCommitHandler(other, Stuck()), other, creation(), surroundings=IMPATIENT
+        )
+    assert made.location.version == 1
+
+
+def test_an_interrupted_commit_leaves_the_lock() -> None:
+    class Interrupted(MemoryStore):
+        def put(self, *arguments: object) -> None:
+            raise KeyboardInterrupt
+
+    lock = Lock()
+    with pytest.raises(KeyboardInterrupt):
+        LockCommitHandler(Interrupted(), lock).commit(first_candidate())
+    assert not lock.is_held
+
+
+def test_reads_that_are_not_strong_are_refused() -> None:
+    weak = DeclaredStore(MemoryStore(), StoreCapabilities(strong_reads=Guarantee.NO))
+    lock = Lock()
+    with pytest.raises(NoSafeCommitHandlerError, match="lock"):
+        LockCommitHandler(weak, lock).commit(first_candidate())
+    assert lock.calls == []
+
+
+def test_the_argument_is_none_or_a_function() -> None:
+    store = MemoryStore()
+    own = PutIfAbsentCommitHandler(store)
+    assert locked(None, store, own) is own
+    assert isinstance(locked(held_by_another, store, own), LockCommitHandler)
+    with pytest.raises(TypeError, match="commit_lock must be a function, got <class 'int'>"):
+        locked(5, store, own)
+
+
+# --- lost answers where nothing but the lock keeps others away ----------------------------------
+
+
+def writer(store: ObjectStore, time: VirtualTime) -> ExclusiveWriter:
+    return ExclusiveWriter(store, time.surroundings, request_lifetime=60.0)
+
+
+@pytest.mark.parametrize("fault", [RequestLost(), ResponseLost(), LandsLate()])
+def test_one_lost_answer_is_settled_before_the_lock_is_left(fault: Fault) -> None:
+    faulty = FaultyStore(plain_store(), [FaultRule(fault, "put", nth=1)])
+    time, candidate = VirtualTime(), first_candidate()
+    assert writer(faulty, time).write(candidate, lambda: None) == candidate.location
+    faulty.land()
+    assert bytes(faulty.get(candidate.path)) == candidate.data
+    assert time.seconds < 1002
+
+
+@pytest.mark.parametrize("fault", [RequestLost(), LandsLate()])
+def test_a_write_that_is_never_answered_is_waited_for(fault: Fault) -> None:
+    """When the lock is left, what was sent has had its time: nothing lands on what comes next."""
+    faulty = FaultyStore(plain_store(), [FaultRule(fault, "put")])
+    time = VirtualTime()
+    sent: list[float] = []
+    with pytest.raises(OutcomeUnknownError, match="without an answer"):
+        writer(faulty, time).write(first_candidate(), lambda: sent.append(time.seconds))
+    assert len(sent) == len(faulty.injected) == SENDINGS
+    assert time.seconds - sent[-1] >= 60.0
+
+
+def test_what_cannot_be_seen_is_waited_for() -> None:
+    rules = [FaultRule(ResponseLost(), "put"), FaultRule(Refused(), "get")]
+    faulty = FaultyStore(plain_store(), rules)
+    time = VirtualTime()
+    with pytest.raises(OutcomeUnknownError):
+        writer(faulty, time).write(first_candidate(), lambda: None)
+    assert time.seconds >= 1060.0
+
+
+def test_a_refused_write_is_not_waited_for() -> None:
+    faulty = FaultyStore(plain_store(), [FaultRule(Refused(), "put")])
+    time = VirtualTime()
+    with pytest.raises(StoreError) as refused:
+        writer(faulty, time).write(first_candidate(), lambda: None)
+    assert not isinstance(refused.value, OutcomeUnknownError)
+    assert time.seconds == 1000.0
+
+
+def test_a_look_that_fails_is_a_definite_failure() -> None:
+    faulty = FaultyStore(plain_store(), [FaultRule(Refused(lambda _: OSError("?")), "head")])
+    with pytest.raises(StoreError, match="nothing was sent"):
+        writer(faulty, VirtualTime()).write(first_candidate(), lambda: None)
+
+
+def test_a_store_with_conditions_is_not_waited_for() -> None:
+    """A late write cannot replace anything there; the caller looks and sends again."""
+    faulty = FaultyStore(MemoryStore(), [FaultRule(LandsLate(), "put", nth=1)])
+    time = VirtualTime()
+    with pytest.raises(OutcomeUnknownError):
+        writer(faulty, time).write(first_candidate(), lambda: None)
+    assert time.seconds == 1000.0
+
+
+def test_whoever_writes_without_the_lock_is_noticed() -> None:
+    inner, candidate = MemoryStore(), first_candidate()
+    faulty = FaultyStore(plain_store(inner), [FaultRule(RequestLost(), "put", nth=1)])
+    time = VirtualTime()
+
+    def intrude(seconds: float) -> None:
+        inner.put(candidate.path, b"theirs")
+
+    world = ExclusiveWriter(faulty, Surroundings(sleep=intrude), 60.0)
+    with pytest.raises(ObjectExistsError):
+        world.write(candidate, lambda: None)
+    assert bytes(inner.get(candidate.path)) == b"theirs"
+    assert time.seconds == 1000.0
+
+
+def test_an_unknown_outcome_is_reported_and_committing_again_settles_it() -> None:
+    faulty = FaultyStore(plain_store(), [FaultRule(RequestLost(), "put", "_versions/*")])
+    time = VirtualTime()
+    handler = LockCommitHandler(faulty, Lock(), time.surroundings)
+    transaction = creation()
+    with pytest.raises(CommitUnknownError):
+        commit_transaction(handler, faulty, transaction, surroundings=time.surroundings)
+    faulty.set_rules([])
+    commit_transaction(handler, faulty, transaction, surroundings=time.surroundings)
+    assert history(handler, faulty) == [transaction.uuid]
