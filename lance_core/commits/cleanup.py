@@ -102,6 +102,8 @@ class _Execution:
         self._needed = Reachable()
         """What is needed by now of what was to go."""
         self._removed: list[DoomedVersion] = []
+        self._gone: set[str] = set()
+        """Paths of manifests that were removed, whether or not they were put back."""
         self._kept = list(plan.kept)
         self._counts: Counter[FileKind] = Counter()
         self._bytes = 0
@@ -135,6 +137,7 @@ class _Execution:
         paths = self._paced(doomed.location.path for doomed in going)
         ends = zip(going, self._scope.each(self._delete, paths), strict=True)
         gone = {doomed for doomed, is_gone in ends if is_gone}
+        self._gone.update(doomed.location.path for doomed in gone)
         self._failures += len(going) - len(gone)
         named = self._named()
         for doomed in batch:
@@ -174,7 +177,7 @@ class _Execution:
 
         A late writer may have made a version anew that was removed.
         """
-        seen = self._plan.seen - {gone.location.path for gone in self._removed}
+        seen = self._plan.seen - self._gone
         own = [found.path for found in self._handler.list_versions() if found.path not in seen]
         listed = self._store.list_names(VERSIONS)
         beside = [path for path in (f"{VERSIONS}/{name}" for name in listed) if is_detached(path)]
