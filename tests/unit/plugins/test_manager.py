@@ -56,7 +56,12 @@ def manager() -> PluginManager:
 def test_the_built_in_plugin_is_always_there(manager: PluginManager) -> None:
     assert manager.object_store("file").name == "file"
     assert manager.object_store("memory").name == "memory"
-    assert [spec.name for spec in manager.commit_handlers] == ["put-if-absent", "rename", "unsafe"]
+    assert [spec.name for spec in manager.commit_handlers] == [
+        "put-if-absent",
+        "rename",
+        "lease",
+        "unsafe",
+    ]
     assert "flat" in manager.encodings.keys()  # noqa: SIM118  # a method of its own
     assert manager.failures == ()
 
