@@ -11,9 +11,12 @@ from lance_core.dataset.api import dataset, write_dataset
 if TYPE_CHECKING:
     from lance_core import errors, file, fragment, progress, schema
     from lance_core.dataset import (
+        DatasetBasePath,
         DataStatistics,
         FieldStatistics,
         FragmentMetadata,
+        Index,
+        IndexFile,
         LanceDataset,
         LanceFragment,
         LanceOperation,
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataStatistics",
+    "DatasetBasePath",
     "FieldStatistics",
     "FragmentMetadata",
+    "Index",
+    "IndexFile",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

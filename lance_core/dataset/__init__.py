@@ -6,11 +6,16 @@ from lance_core.dataset.api import write_dataset
 
 if TYPE_CHECKING:
     from lance_core.dataset.exports import (
+        AutoCleanupConfig,
+        BulkCommitResult,
         DataFile,
+        DatasetBasePath,
         DataStatistics,
         DeletionFile,
         FieldStatistics,
         FragmentMetadata,
+        Index,
+        IndexFile,
         LanceDataset,
         LanceFragment,
         LanceOperation,
@@ -22,11 +27,16 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AutoCleanupConfig",
+    "BulkCommitResult",
     "DataFile",
     "DataStatistics",
+    "DatasetBasePath",
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",
+    "Index",
+    "IndexFile",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

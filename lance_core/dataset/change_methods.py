@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
 
-from lance_core.dataset import opening
+import pyarrow as pa
+
+from lance_core.commits.lock import CommitLock
+from lance_core.dataset import config, opening
+from lance_core.dataset.base_path import DatasetBasePath
 from lance_core.dataset.commit import CommitOptions, commit_operation
+from lance_core.dataset.commit_batch import BulkCommitResult, commit_batch
+from lance_core.dataset.delete import (
+    CONFLICT_RETRIES,
+    RETRY_TIMEOUT,
+    DeleteResult,
+    Retries,
+    delete,
+)
 from lance_core.dataset.input import ReaderLike
 from lance_core.dataset.opened import Opened
-from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.operation import LanceOperation
+from lance_core.dataset.operation_parts import to_bases
+from lance_core.dataset.own_change import commit_change, restore
 from lance_core.dataset.snapshot import Target
+from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.dataset.write import write
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.table.operations import UpdateBases
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 
 class ChangeMethods(Opened):
@@ -21,19 +43,142 @@ class ChangeMethods(Opened):
         """Write rows as `lance_core.write_dataset` does, and move to the new version."""
         self._snapshot = write(data, self, None, mode, options)
 
+    def delete(
+        self,
+        predicate: str | pc.Expression,
+        *,
+        conflict_retries: int = CONFLICT_RETRIES,
+        retry_timeout: timedelta | None = RETRY_TIMEOUT,
+    ) -> DeleteResult:
+        """Delete the rows that fulfil ``predicate``, and move to the new version.
+
+        Rows where it is NULL stay; ``"true"`` deletes all. If another writer changes the same rows
+        meanwhile, the predicate is evaluated again on the newest version, ``conflict_retries``
+        times at most and not after ``retry_timeout``.
+
+        Raises `InvalidInputError` and `UnsupportedFeatureError` for what is not a condition,
+        `CommitUnknownError` if the rows may or may not be deleted, and other `CommitError` if they
+        are not.
+        """
+        retries = Retries.of(conflict_retries, retry_timeout)
+        self._snapshot, result = delete(self._snapshot, predicate, retries)
+        return result
+
+    def restore(self) -> None:
+        """Make a newest version with the content of the open one, and move to it."""
+        self._snapshot = restore(self._snapshot)
+
+    def truncate_table(self) -> None:
+        """Delete all rows, and move to the new version."""
+        self.delete("true")
+
+    def update_config(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Set values of the table's config, remove those given as None, and return the config.
+
+        ``replace``: remove all that is not given as well. Raises `CommitConflictError` if another
+        writer has changed the same keys since the open version.
+        """
+        self._snapshot = config.update_config(self._snapshot, values, replace)
+        return dict(self._snapshot.manifest.config)
+
+    def delete_config_keys(self, keys: list[str]) -> None:
+        """Remove keys from the table's config, those that are there."""
+        self._snapshot = config.delete_config_keys(self._snapshot, keys)
+
+    def update_metadata(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Set values of the table's metadata, as `update_config` does of the config."""
+        self._snapshot = config.update_metadata(self._snapshot, values, replace)
+        return dict(self._snapshot.manifest.table_metadata)
+
+    def update_schema_metadata(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Set values of the schema's metadata, as `update_config` does of the config."""
+        self._snapshot = config.update_schema_metadata(self._snapshot, values, replace)
+        return dict(self._snapshot.schema.metadata)
+
+    def replace_schema_metadata(self, new_metadata: Mapping[str, str]) -> None:
+        """As `update_schema_metadata` with ``replace``, which is to be called instead."""
+        _deprecated("replace_schema_metadata", "update_schema_metadata")
+        self.update_schema_metadata(new_metadata, replace=True)
+
+    def update_field_metadata(
+        self, field_updates: Mapping[str, Mapping[str, str | None]], *, replace: bool = False
+    ) -> None:
+        """Set values of the metadata of fields, by their paths (``"s.x"``).
+
+        For the rest see `update_config`. Raises `SchemaMismatchError` if there is no such field.
+        """
+        self._snapshot = config.update_field_metadata(self._snapshot, field_updates, replace)
+
+    def replace_field_metadata(self, field_name: str, new_metadata: Mapping[str, str]) -> None:
+        """As `update_field_metadata` of one field with ``replace``, which is to be called."""
+        _deprecated("replace_field_metadata", "update_field_metadata")
+        self.update_field_metadata({field_name: new_metadata}, replace=True)
+
+    def replace_schema(self, schema: pa.Schema) -> None:
+        """Raises `UnsupportedFeatureError`: columns are added, changed and dropped one by one."""
+        raise UnsupportedFeatureError("the schema of a table cannot be replaced as a whole")
+
+    def add_bases(
+        self,
+        new_bases: Sequence[DatasetBasePath],
+        transaction_properties: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Let the table have files in more places, move to the new version, and return this.
+
+        Raises `InvalidInputError` if a path, name or id is taken already.
+        """
+        bases = UpdateBases(to_bases(new_bases))
+        properties = properties_of(None, transaction_properties)
+        self._snapshot = commit_change(self._snapshot, bases, properties)
+        return self
+
     @classmethod
     def commit(
         cls,
         base_uri: Target,
         operation: LanceOperation.BaseOperation | Transaction,
         read_version: int | None = None,
+        commit_lock: CommitLock | None = None,
         storage_options: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Self:
         """Make a version out of an operation whose files are already written.
 
         ``read_version``: the version that the operation is based on; needed for every operation
-        but Overwrite. ``options`` as of `CommitOptions`.
+        but Overwrite and Restore, and not used for a `Transaction`, which knows it.
+        ``commit_lock``: called with the version that is to be made, it returns a context manager
+        that keeps other writers out. ``options`` as of `CommitOptions`.
         """
         root = opening.root_of(base_uri, storage_options)
-        return cls.of(commit_operation(root, operation, read_version, CommitOptions.of(options)))
+        settings = CommitOptions.of(options)
+        return cls.of(commit_operation(root, operation, read_version, settings, commit_lock))
+
+    @classmethod
+    def commit_batch(
+        cls,
+        dest: Target,
+        transactions: Sequence[Transaction],
+        commit_lock: CommitLock | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> BulkCommitResult[Self]:
+        """Make one version of all the rows that several Append transactions bring.
+
+        It is based on the oldest version that one of them is based on; their properties are not
+        kept. Other arguments as of `commit`. Raises `UnsupportedFeatureError` for other operations.
+        """
+        root = opening.root_of(dest, storage_options)
+        settings = CommitOptions.of(options)
+        snapshot, merged = commit_batch(root, transactions, settings, commit_lock)
+        return {"dataset": cls.of(snapshot), "merged": merged}
+
+
+def _deprecated(name: str, instead: str) -> None:
+    text = f"{name} is deprecated: use {instead} with replace=True"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)

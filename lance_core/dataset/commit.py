@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from lance_core.commits.attempt import CommitSettings, commit_transaction
+from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.history import Version
+from lance_core.commits.lock import locked
+from lance_core.commits.settings import CommitSettings
 from lance_core.dataset import opening
-from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.auto_cleanup import auto_cleanup
+from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
 from lance_core.table.paths import NamingScheme
-from lance_core.table.transaction import COMMIT_MESSAGE
+from lance_core.table.transaction import Transaction as StoredTransaction
 
-_NEEDS_NO_BASE = (LanceOperation.Overwrite,)
+_NEEDS_NO_BASE = (LanceOperation.Overwrite, LanceOperation.Restore)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class CommitOptions:
 
     ``v2_manifest_paths``, ``stable_row_ids``: of a new table. ``storage_version``: of a new or
     overwritten table. ``properties`` are kept with the transaction. ``timeout`` in seconds.
+    ``detached``: make a version beside the history, that only its number leads to.
     """
 
     v2_manifest_paths: bool = True
@@ -35,12 +41,13 @@ class CommitOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     max_retries: int = 20
     timeout: float = 1800.0
+    detached: bool = False
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> CommitOptions:
         """Options out of the keyword arguments of pylance's ``LanceDataset.commit``.
 
-        ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``max_retries``,
+        ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``detached``, ``max_retries``,
         ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
         ``transaction_properties``.
         """
@@ -53,6 +60,7 @@ class CommitOptions:
             ),
             max_retries=_retries(given.pop("max_retries", 20)),
             timeout=_seconds(arguments.get("commit_timeout", timedelta(minutes=30))),
+            detached=bool(given.pop("detached", False)),
         )
         given.pop("commit_timeout", None)
         for name, value in given.items():
@@ -64,14 +72,7 @@ class CommitOptions:
 
 
 _UNSUPPORTED = frozenset(
-    {
-        "commit_lock",
-        "detached",
-        "namespace_client",
-        "table_id",
-        "namespace_client_managed_versioning",
-        "base_store_params",
-    }
+    {"namespace_client", "table_id", "namespace_client_managed_versioning", "base_store_params"}
 )
 
 
@@ -89,23 +90,23 @@ def _seconds(timeout: object) -> float:
     return timeout.total_seconds()
 
 
-def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Transaction properties, the commit message among them; all of them must be text."""
-    if properties is not None and not isinstance(properties, Mapping):
-        raise InvalidInputError(f"transaction_properties must be a dict, got {properties!r}")
-    merged = dict(properties or {})
-    if message is not None:
-        merged[COMMIT_MESSAGE] = message
-    for name, value in merged.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidInputError(f"transaction property {name!r} is not text: {value!r}")
-    return merged
+def with_lock(root: TableRoot, commit_lock: object) -> TableRoot:
+    """The same place, committed to inside ``commit_lock``; None changes nothing.
+
+    Raises ``TypeError`` if the lock cannot be called.
+    """
+    if commit_lock is None:
+        return root
+    return dataclasses.replace(root, handler=locked(commit_lock, root.store, root.handler))
 
 
 def commit(
-    root: TableRoot, base: Snapshot | None, transaction: Transaction, options: CommitOptions
+    root: TableRoot, base: Snapshot | None, transaction: StoredTransaction, options: CommitOptions
 ) -> Snapshot:
-    """Make a version of ``transaction``; outcomes as of `commit_transaction`."""
+    """Make a version of ``transaction``; outcomes as of `commit_transaction`.
+
+    Older versions are cleaned up afterwards if the table's config says so.
+    """
     storage_version = options.storage_version
     settings = CommitSettings(
         max_retries=options.max_retries,
@@ -113,10 +114,14 @@ def commit(
         naming=NamingScheme.V2 if options.v2_manifest_paths else NamingScheme.V1,
         storage_version=None if storage_version is None else storage_version.value,
         stable_row_ids=options.stable_row_ids,
+        detached=options.detached,
     )
     read = None if base is None else Version(base.file, base.location)
-    made = commit_transaction(root.handler, root.store, transaction.to_stored(), read, settings)
-    return Snapshot(root, made.file, made.location)
+    made = commit_transaction(root.handler, root.store, transaction, read, settings)
+    snapshot = Snapshot(root, made.file, made.location)
+    if not options.detached:
+        auto_cleanup(snapshot)
+    return snapshot
 
 
 def commit_operation(
@@ -124,32 +129,48 @@ def commit_operation(
     operation: LanceOperation.BaseOperation | Transaction,
     read_version: int | None,
     options: CommitOptions,
+    commit_lock: object = None,
 ) -> Snapshot:
     """Commit what `LanceDataset.commit` was given."""
-    newest = _newest(root)
+    with_lock(root, commit_lock)  # a lock that is none is refused before anything is read
     if isinstance(operation, Transaction):
         if options.properties:
             raise InvalidInputError(
                 "commit_message and transaction_properties cannot be given together with a "
                 "Transaction: set them in its own transaction_properties"
             )
-        transaction = operation
+        given = operation
     elif not isinstance(operation, LanceOperation.BaseOperation):
         raise TypeError(
             "operation must be a LanceOperation.BaseOperation or Transaction, "
             f"got {type(operation).__name__}"
         )
-    else:
-        if read_version is None and not isinstance(operation, _NEEDS_NO_BASE):
-            raise InvalidInputError(
-                "read_version is required for all operations except Overwrite and Restore"
-            )
-        if read_version is None:
-            read_version = 0 if newest is None else newest.version
-        transaction = Transaction(
-            read_version, operation, transaction_properties=dict(options.properties)
+    elif read_version is None and not isinstance(operation, _NEEDS_NO_BASE):
+        raise InvalidInputError(
+            "read_version is required for all operations except Overwrite and Restore"
         )
-    return commit(root if newest is None else newest.root, newest, transaction, options)
+    else:
+        properties = dict(options.properties)
+        given = Transaction(-1, operation, transaction_properties=properties)
+    newest = _newest(root)
+    if newest is not None:
+        root = newest.root
+    if given is not operation:
+        latest = 0 if newest is None else newest.version
+        given.read_version = latest if read_version is None else read_version
+    if options.detached:
+        _check_can_detach(newest)
+    return commit(with_lock(root, commit_lock), newest, given.to_stored(), options)
+
+
+def _check_can_detach(newest: Snapshot | None) -> None:
+    if newest is None:
+        raise UnsupportedFeatureError("a detached commit cannot create a table")
+    if newest.location.naming is NamingScheme.V1:
+        raise UnsupportedFeatureError(
+            "detached commits need manifest names of the second scheme: see "
+            "LanceDataset.migrate_manifest_paths_v2"
+        )
 
 
 def _newest(root: TableRoot) -> Snapshot | None:

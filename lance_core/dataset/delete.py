@@ -11,7 +11,6 @@ from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.dataset import deletions, opening
 from lance_core.dataset.commit import CommitOptions, commit
 from lance_core.dataset.deletions import Deletions
-from lance_core.dataset.operation import LanceOperation, Transaction
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.errors import (
     CommitUnknownError,
@@ -22,6 +21,7 @@ from lance_core.errors import (
 from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.operations import Delete
+from lance_core.table.transaction import Transaction
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -88,14 +88,15 @@ def delete(
             return _Delete(snapshot, predicate, surroundings).run(options)
         except RetryableCommitConflictError as error:
             passed = surroundings.monotonic() - started
-            if attempt >= retries.most or passed > retries.timeout:
+            if attempt == 0:
+                unit = max(passed, unit)
+            longest = min(unit * 2 ** min(attempt, 32), _LONGEST_PAUSE)
+            pause = longest * surroundings.random()
+            if attempt >= retries.most or passed + pause >= retries.timeout:
                 raise RetryableCommitConflictError(
                     f"the delete was given up after {attempt + 1} attempts: {error}"
                 ) from error
-        if attempt == 0:
-            unit = max(passed, unit)
-        longest = min(unit * 2 ** min(attempt, 32), _LONGEST_PAUSE, retries.timeout - passed)
-        surroundings.sleep(max(0.0, longest) * surroundings.random())
+        surroundings.sleep(pause)
         attempt += 1
         snapshot = opening.open_version(snapshot.root)
 
@@ -134,7 +135,7 @@ class _Delete:
     def _committed(self, operation: Delete, written: Deletions, options: CommitOptions) -> Snapshot:
         snapshot = self._snapshot
         name = str(self._surroundings.new_uuid())
-        transaction = Transaction(snapshot.version, _Computed(operation), name)
+        transaction = Transaction(snapshot.version, name, operation)
         try:
             made = commit(snapshot.root, snapshot, transaction, options)
         except CommitUnknownError:
@@ -152,13 +153,3 @@ def _superseded(written: Deletions, made: Snapshot) -> Iterator[Fragment]:
         current = made.manifest.fragments.by_id(fragment.id)
         if current is None or current.deletion_file != fragment.deletion_file:
             yield fragment
-
-
-@dataclass
-class _Computed(LanceOperation.BaseOperation):
-    """A delete whose rows are known."""
-
-    operation: Delete
-
-    def to_stored(self) -> Delete:
-        return self.operation

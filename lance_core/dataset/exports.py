@@ -1,19 +1,29 @@
 """The public names of this package, which imports them from here when one is first asked for."""
 
+from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig
+from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.commit_batch import BulkCommitResult
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
-from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.index_metadata import Index, IndexFile
+from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
+from lance_core.dataset.transaction import Transaction
 from lance_core.dataset.write import discard_fragments, write_fragments
 
 __all__ = [
+    "AutoCleanupConfig",
+    "BulkCommitResult",
     "DataFile",
     "DataStatistics",
+    "DatasetBasePath",
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",
+    "Index",
+    "IndexFile",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

@@ -111,7 +111,7 @@ class FragmentMetadata:
         """The metadata of a fragment of a manifest."""
         return cls(
             fragment.id,
-            [_file_of(file) for file in fragment.files],
+            [file_of(file) for file in fragment.files],
             physical_rows,
             _deletion_of(fragment.deletion_file),
             _inline(fragment.row_ids),
@@ -123,7 +123,7 @@ class FragmentMetadata:
         """The value that a manifest holds."""
         return table_fragment.Fragment(
             id=self.id,
-            files=tuple(_stored_file(file) for file in self.files),
+            files=tuple(stored_file(file) for file in self.files),
             deletion_file=_stored_deletion(self.deletion_file),
             physical_rows=self.physical_rows,
             row_ids=self.row_id_meta,
@@ -151,7 +151,8 @@ def _inline(sequence: table_fragment.Sequence) -> bytes | None:
     raise UnsupportedFeatureError("row ids outside of the manifest are not supported")
 
 
-def _file_of(file: stored.DataFile) -> DataFile:
+def file_of(file: stored.DataFile) -> DataFile:
+    """A data file of a manifest or transaction."""
     return DataFile(
         file.path,
         list(file.fields),
@@ -163,7 +164,8 @@ def _file_of(file: stored.DataFile) -> DataFile:
     )
 
 
-def _stored_file(file: DataFile) -> stored.DataFile:
+def stored_file(file: DataFile) -> stored.DataFile:
+    """The value that a manifest holds."""
     return stored.DataFile(
         path=file.path,
         fields=tuple(file.fields),

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from lance_core.dataset import opening, versions
+from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.branches import Branches, create_branch
+from lance_core.dataset.clone import deep_clone, shallow_clone
 from lance_core.dataset.opened import Opened
-from lance_core.dataset.operation import Transaction
+from lance_core.dataset.tags import Reference, Tags
+from lance_core.dataset.transaction import Transaction
+
+if TYPE_CHECKING:
+    import os
 
 
 class HistoryMethods(Opened):
@@ -26,9 +34,11 @@ class HistoryMethods(Opened):
         return versions.describe(self._snapshot.manifest)
 
     def checkout_version(self, version: opening.VersionLike) -> Self:
-        """Another version of the same table, as a dataset of its own; (None, None) is the newest.
+        """Another version of the same table, as a dataset of its own.
 
-        Raises `DatasetNotFoundError`.
+        ``version`` is a number on the branch that is open, the name of a tag, or a branch (None or
+        "main" for the main one) with a number (None for the newest). Raises `DatasetNotFoundError`
+        and `RefNotFoundError`.
         """
         snapshot = opening.open_version(self._snapshot.root, version)
         return type(self).of(snapshot, self._scan_defaults)
@@ -44,3 +54,69 @@ class HistoryMethods(Opened):
     def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:
         """The transactions of the newest versions up to the open one, newest first."""
         return versions.recent_transactions(self._snapshot, recent_transactions)
+
+    def version_refs(self) -> list[dict[str, int]]:
+        """The number of every version of the branch that is open, oldest first; reads none."""
+        handler = self._snapshot.root.handler
+        return [{"version": found.version} for found in handler.list_versions()]
+
+    def base_paths(self) -> dict[int, DatasetBasePath]:
+        """The other places that files of this version may be in, by their ids."""
+        bases = self._snapshot.manifest.base_paths
+        return {base.id: DatasetBasePath.of(base) for base in bases}
+
+    @property
+    def tags(self) -> Tags:
+        """The table's tags."""
+        return Tags(self)
+
+    @property
+    def branches(self) -> Branches:
+        """The table's branches."""
+        return Branches(self)
+
+    def create_branch(
+        self,
+        branch: str,
+        reference: Reference = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Make a branch that begins with a version, and open it; see `Tags.create` for which.
+
+        The branch's files are within the table, so ``storage_options`` are those of the table.
+        Raises `InvalidRefError`, `RefConflictError` if there is such a branch,
+        `DatasetNotFoundError` if there is no such version, and `CommitUnknownError`.
+        """
+        return type(self).of(create_branch(self._snapshot, branch, reference), self._scan_defaults)
+
+    def shallow_clone(
+        self,
+        target_path: str | os.PathLike[str],
+        reference: Reference,
+        storage_options: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """A new table with the content of a version, whose files stay in this table.
+
+        ``reference`` as of `Tags.create`. ``storage_options`` by default those of this table;
+        ``options`` as of `lance_core.dataset`. This table does not know of its clones: keep the
+        version, by a tag, for as long as they need its files. The clone that is returned may read
+        them; whoever opens it by its URI has to allow base paths. Raises `DatasetExistsError`.
+        """
+        defaults = options.pop("default_scan_options", None)
+        opening.check_options(options)
+        made = shallow_clone(self._snapshot, target_path, reference, storage_options)
+        return type(self).of(made, defaults)
+
+    def deep_clone(
+        self,
+        target_path: str | os.PathLike[str],
+        reference: Reference,
+        storage_options: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """A new table with copies of all files of a version; arguments as of `shallow_clone`."""
+        defaults = options.pop("default_scan_options", None)
+        opening.check_options(options)
+        made = deep_clone(self._snapshot, target_path, reference, storage_options)
+        return type(self).of(made, defaults)

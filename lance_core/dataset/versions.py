@@ -10,8 +10,8 @@ from typing import Any
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import read_transaction, transaction_of
 from lance_core.dataset import opening
-from lance_core.dataset.operation import Transaction
 from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.dataset.transaction import Transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
 from lance_core.table.manifest import Manifest
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import uuid as uuids
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
+from lance_core.commits.lock import CommitLock
 from lance_core.dataset import fragment_writer, opening
-from lance_core.dataset.commit import CommitOptions, commit, properties_of
+from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
+from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.commit import CommitOptions, commit, with_lock
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.input import ReaderLike, to_reader
-from lance_core.dataset.operation import LanceOperation, Transaction
+from lance_core.dataset.operation_parts import to_bases
 from lance_core.dataset.progress import FragmentWriteProgress
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CommitUnknownError,
@@ -29,6 +34,9 @@ from lance_core.errors import (
 from lance_core.schema import Schema, append_schema, check_storable
 from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
+from lance_core.table.manifest_parts import BasePath
+from lance_core.table.operations import Append, Operation, Overwrite
+from lance_core.table.transaction import Transaction as StoredTransaction
 
 DEFAULT_VERSION = FileVersion.V2_0
 """File version of new tables."""
@@ -46,6 +54,9 @@ class WriteArguments(TypedDict, total=False):
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
     ``commit_message`` and ``transaction_properties`` are kept with the transaction.
     ``progress`` is told when a fragment begins and is complete.
+    ``commit_lock``: called with the version; the commit happens inside the context manager that it
+    returns. Of a new table: ``auto_cleanup_options``, when commits clean up older versions, and
+    ``initial_bases``, further places for files.
     """
 
     max_rows_per_file: int
@@ -60,14 +71,14 @@ class WriteArguments(TypedDict, total=False):
     enable_stable_row_ids: bool
     commit_message: str | None
     transaction_properties: Mapping[str, str] | None
+    commit_lock: CommitLock | None
+    auto_cleanup_options: AutoCleanupConfig | None
+    initial_bases: list[DatasetBasePath] | None
 
 
 _UNSUPPORTED = frozenset(
     {
-        "commit_lock",
         "use_legacy_format",
-        "auto_cleanup_options",
-        "initial_bases",
         "target_bases",
         "target_all_bases",
         "base_store_params",
@@ -130,7 +141,7 @@ def write_fragments(
     job = _Job.prepare(data, dataset_uri, schema, mode, dict(arguments))
     fragments = job.write()
     if return_transaction:
-        return job.transaction(fragments)
+        return Transaction.of(job.transaction(fragments))
     return [FragmentMetadata.of(fragment, fragment.physical_rows or 0) for fragment in fragments]
 
 
@@ -160,6 +171,8 @@ class _Job:
     mode: str
     file_options: fragment_writer.WriteOptions
     commit_options: CommitOptions
+    config: Mapping[str, str] = field(default_factory=dict)
+    initial_bases: tuple[BasePath, ...] = ()
 
     @classmethod
     def prepare(
@@ -172,6 +185,7 @@ class _Job:
     ) -> _Job:
         _check_arguments(mode, arguments)
         root, base = _target(target, mode, arguments.get("storage_options"))
+        root = with_lock(root, arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = _file_version(base, mode, arguments.get("data_storage_version"))
         if base is not None and mode == APPEND:
@@ -195,6 +209,8 @@ class _Job:
                     given.get("commit_message"), given.get("transaction_properties")
                 ),
             ),
+            auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
+            _initial_bases(given.get("initial_bases"), base),
         )
 
     def on(self, base: Snapshot) -> _Job:
@@ -217,17 +233,16 @@ class _Job:
             self.root, self.reader, self.schema, self.file_options
         )
 
-    def transaction(self, fragments: list[Fragment]) -> Transaction:
+    def transaction(self, fragments: list[Fragment]) -> StoredTransaction:
         """The transaction that makes a version of ``fragments``."""
-        metadata = [FragmentMetadata.of(f, f.physical_rows or 0) for f in fragments]
-        operation: LanceOperation.BaseOperation
+        operation: Operation
         if self.base is not None and self.mode == APPEND:
-            operation = LanceOperation.Append(metadata)
+            operation = Append(tuple(fragments))
         else:
-            operation = LanceOperation.Overwrite(self.schema, metadata)
+            operation = Overwrite(tuple(fragments), self.schema, self.config, self.initial_bases)
         read_version = 0 if self.base is None else self.base.version
         properties = dict(self.commit_options.properties)
-        return Transaction(read_version, operation, transaction_properties=properties)
+        return StoredTransaction(read_version, str(uuids.uuid4()), operation, properties)
 
 
 def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
@@ -258,6 +273,17 @@ def _target(
         raise DatasetExistsError(f"Dataset already exists: {base.root.shown}")
     check_writable(base.manifest.flags)
     return base.root, base
+
+
+def _initial_bases(
+    bases: Sequence[DatasetBasePath] | None, base: Snapshot | None
+) -> tuple[BasePath, ...]:
+    """Base paths of a new table, with ids from 1 on where none is given."""
+    if bases is None:
+        return ()
+    if base is not None:
+        raise InvalidInputError("initial_bases can be given to a new table only")
+    return tuple(replace(one, id=one.id or place) for place, one in enumerate(to_bases(bases), 1))
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructField, StructType
 
 import lance_core
-from lance_core.dataset.commit import properties_of
+from lance_core.dataset.transaction import properties_of
 from lance_core.errors import (
     CommitUnknownError,
     DatasetExistsError,

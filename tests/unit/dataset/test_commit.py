@@ -279,8 +279,8 @@ def test_two_changes_of_one_transaction_id_are_not_one(uri: str, some_rows: Rows
         ({"read_version": 1, "commit_timeout": 5}, InvalidInputError),
         ({"read_version": 1, "commit_timeout": timedelta(0)}, InvalidInputError),
         ({"read_version": 1, "commit_message": 5}, InvalidInputError),
-        ({"read_version": 1, "detached": True}, UnsupportedFeatureError),
-        ({"read_version": 1, "commit_lock": print}, UnsupportedFeatureError),
+        ({"read_version": 1, "table_id": ["t"]}, UnsupportedFeatureError),
+        ({"read_version": 1, "commit_lock": 5}, TypeError),
         ({"read_version": 1, "nonsense": 5}, TypeError),
     ],
 )

@@ -1,0 +1,64 @@
+"""`Transaction`: a change as users hand it to a commit, with what identifies it."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lance_core.dataset.operation import LanceOperation
+from lance_core.dataset.recorded_operation import operation_of
+from lance_core.errors import InvalidInputError
+from lance_core.table.transaction import COMMIT_MESSAGE
+from lance_core.table.transaction import Transaction as StoredTransaction
+
+
+@dataclass
+class Transaction:
+    """A change, the version it is based on, and an identity that every retry keeps.
+
+    ``transaction_properties``: text by name, kept with the transaction; the commit message is under
+    ``__lance_commit_message``.
+    """
+
+    read_version: int
+    operation: LanceOperation.BaseOperation
+    uuid: str = field(default_factory=lambda: str(uuids.uuid4()))
+    transaction_properties: dict[str, str] | None = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, transaction: StoredTransaction) -> Transaction:
+        """A transaction of the history."""
+        return cls(
+            transaction.read_version,
+            operation_of(transaction.operation),
+            transaction.uuid,
+            dict(transaction.properties),
+        )
+
+    def to_stored(self) -> StoredTransaction:
+        """The transaction as it is written to the table."""
+        if not isinstance(self.operation, LanceOperation.BaseOperation):
+            raise TypeError(
+                "operation of a Transaction must be a LanceOperation.BaseOperation, "
+                f"got {type(self.operation).__name__}"
+            )
+        return StoredTransaction(
+            read_version=self.read_version,
+            uuid=self.uuid,
+            operation=self.operation.to_stored(),
+            properties=properties_of(None, self.transaction_properties),
+        )
+
+
+def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Transaction properties, the commit message among them; all of them must be text."""
+    if properties is not None and not isinstance(properties, Mapping):
+        raise InvalidInputError(f"transaction_properties must be a dict, got {properties!r}")
+    merged = dict(properties or {})
+    if message is not None:
+        merged[COMMIT_MESSAGE] = message
+    for name, value in merged.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInputError(f"transaction property {name!r} is not text: {value!r}")
+    return merged
