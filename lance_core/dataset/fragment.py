@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset import deletions
 from lance_core.dataset import take as taking
 from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.input import ReaderLike
@@ -17,9 +19,11 @@ from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.validate import check_fragment
 from lance_core.dataset.write import write_fragments
 from lance_core.errors import InvalidInputError
+from lance_core.table.deletion import RowOffsets
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow.compute as pc
 
 
 _NO_LIMIT = 1 << 62
@@ -110,9 +114,11 @@ class LanceFragment:
         return self.metadata.files
 
     def deletion_file(self) -> str | None:
-        """Path of the deletion file under the table's root, None if nothing is deleted."""
+        """Path of the deletion file under its root, None if nothing is deleted."""
         file = self._fragment.deletion_file
-        return None if file is None else file.store_path(self.fragment_id)
+        if file is None:
+            return None
+        return file.store_path(self.fragment_id, self._snapshot.base(file.base_id))
 
     def count_rows(self, filter: Any = None) -> int:
         """Rows that are not deleted and pass ``filter``."""
@@ -146,6 +152,35 @@ class LanceFragment:
         """Live rows by their position in the fragment; ``columns`` as of `LanceDataset.take`."""
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
+
+    def delete(self, predicate: str | pc.Expression) -> FragmentMetadata | None:
+        """Write that the rows which fulfil ``predicate`` are deleted; no version says so yet.
+
+        Returns the fragment for a `LanceOperation.Delete`, or None if no row is left: then its id
+        belongs among the operation's ``deleted_fragment_ids``.
+        """
+        found = deletions.find(self._snapshot, deletions.plan_of(self._snapshot, predicate, [self]))
+        return self._without(found.get(self.fragment_id))
+
+    def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
+        """As `delete`, for the rows at these physical offsets; some may be deleted already.
+
+        Raises `InvalidInputError` for an offset that the fragment does not have.
+        """
+        rows = deletions.as_offsets(offsets, self.physical_rows)
+        existing = self._snapshot.deleted_offsets(self._fragment)
+        if existing is not None:
+            rows = np.setdiff1d(rows, existing, assume_unique=True)
+        return self._without(rows)
+
+    def _without(self, rows: RowOffsets | None) -> FragmentMetadata | None:
+        """The fragment with these live rows deleted as well."""
+        if rows is None or len(rows) == 0:
+            return self.metadata
+        written = deletions.write_deletions(self._snapshot, {self.fragment_id: rows})
+        if not written.updated:
+            return None
+        return FragmentMetadata.of(written.updated[0], self.physical_rows)
 
     def validate(self) -> None:
         """Open every file of the fragment and check its counts against the manifest.
