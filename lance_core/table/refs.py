@@ -11,16 +11,15 @@ put them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from string import ascii_letters, digits
-from typing import Any, TypeVar
+from typing import Any
 
 from lance_core.errors import CorruptFileError, InvalidRefError
 from lance_core.table.paths import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
+from lance_core.table.ref_members import RefMembers, time_text, to_bytes
 
 REFS = "_refs"
 TAGS = "_refs/tags"
@@ -35,19 +34,12 @@ MAX_REF_BYTES = 1 << 20
 """Larger files are not taken for a tag or branch."""
 
 _MAX_NAME = 200
-_MAX_U64 = (1 << 64) - 1
 _SUFFIX = ".json"
 _RESERVED = frozenset({VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES, REFS})
 """Folders of a table: a branch ``a/data`` would lie among the files of branch ``a``."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
-)
 _PLAIN = frozenset(f"{ascii_letters}{digits}.-_".encode())
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ class Tag:
     @classmethod
     def from_json(cls, data: bytes, path: str = "") -> Tag:
         """Raises `CorruptFileError` naming ``path`` for anything that is no tag."""
-        members = _Members.of(data, path)
+        members = RefMembers.of(data, path)
         branch = members.take("branch", str, None)
         return cls(
             members.number("version"),
@@ -83,12 +75,12 @@ class Tag:
 
     def to_json(self) -> bytes:
         """The content of the tag's file."""
-        return _bytes(
+        return to_bytes(
             {
                 "branch": self.branch,
                 "version": self.version,
-                "createdAt": _time_text(self.created_at_ns),
-                "updatedAt": _time_text(self.updated_at_ns),
+                "createdAt": time_text(self.created_at_ns),
+                "updatedAt": time_text(self.updated_at_ns),
                 "manifestSize": self.manifest_size,
                 "metadata": dict(self.metadata),
                 **self.unknown,
@@ -117,7 +109,7 @@ class Branch:
     @classmethod
     def from_json(cls, data: bytes, path: str = "") -> Branch:
         """Raises `CorruptFileError` naming ``path`` for anything that is no branch."""
-        members = _Members.of(data, path)
+        members = RefMembers.of(data, path)
         parent = members.take("parentBranch", str, None)
         return cls(
             members.number("parentVersion"),
@@ -132,7 +124,7 @@ class Branch:
     def to_json(self) -> bytes:
         """The content of the branch's file."""
         mapping = [[version, step] for version, step in self.identifier]
-        return _bytes(
+        return to_bytes(
             {
                 "parentBranch": self.parent_branch,
                 "identifier": {"version_mapping": mapping},
@@ -278,91 +270,3 @@ def _stored_branch(name: str, path: str) -> str | None:
         return branch_or_main(name)
     except InvalidRefError as error:
         raise CorruptFileError(error.message, path) from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Members:
-    """A JSON object whose members are taken out one by one, each of its type."""
-
-    members: dict[str, Any]
-    path: str
-
-    @classmethod
-    def of(cls, data: bytes, path: str) -> _Members:
-        try:
-            members = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise CorruptFileError(f"the ref is not JSON: {error}", path) from None
-        if not isinstance(members, dict):
-            raise CorruptFileError("the ref is not a JSON object", path)
-        return cls(members, path)
-
-    def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
-        """The member ``name``; ``default`` if it is missing or null."""
-        value = self.members.pop(name, None)
-        if value is None and default:
-            return default[0]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise self.wrong(name)
-        return value
-
-    def number(self, name: str, *default: int) -> int:
-        value = self.take(name, int, *default)
-        if value is None or not 0 <= value <= _MAX_U64:
-            raise self.wrong(name)
-        return value
-
-    def time(self, name: str) -> int | None:
-        text = self.take(name, str, None)
-        if text is None:
-            return None
-        match = _TIME.fullmatch(text)
-        if match is None:
-            raise self.wrong(name)
-        try:
-            moment = datetime.fromisoformat(match[1].upper() + match[3].upper())
-            since = moment - _EPOCH
-        except (ValueError, OverflowError):
-            raise self.wrong(name) from None
-        return since // timedelta(seconds=1) * 10**9 + int((match[2] or "").ljust(9, "0")[:9])
-
-    def metadata(self) -> dict[str, str]:
-        found: dict[str, Any] = self.take("metadata", dict, None) or {}
-        if not all(isinstance(value, str) for value in found.values()):
-            raise self.wrong("metadata")
-        return found
-
-    def identifier(self) -> tuple[tuple[int, str], ...]:
-        outer = self.take("identifier", dict, None) or {}
-        mapping = outer.get("version_mapping", [])
-        if not isinstance(mapping, list) or not all(_is_step(step) for step in mapping):
-            raise self.wrong("identifier")
-        return tuple((version, step) for version, step in mapping)
-
-    def rest(self) -> dict[str, Any]:
-        return self.members
-
-    def wrong(self, name: str) -> CorruptFileError:
-        return CorruptFileError("the member of the ref is missing or wrong", self.path, field=name)
-
-
-def _is_step(step: object) -> bool:
-    return (
-        isinstance(step, list)
-        and len(step) == 2
-        and type(step[0]) is int
-        and 0 <= step[0] <= _MAX_U64
-        and isinstance(step[1], str)
-    )
-
-
-def _time_text(time_ns: int | None) -> str | None:
-    if time_ns is None:
-        return None
-    seconds, fraction = divmod(time_ns, 10**9)
-    whole = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
-    return f"{whole}.{fraction:09}Z"
-
-
-def _bytes(members: Mapping[str, Any]) -> bytes:
-    return json.dumps(members, indent=2).encode()

@@ -1,0 +1,121 @@
+"""The JSON of tags and branches: its members, each checked for its type, and times in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from lance_core.errors import CorruptFileError
+
+_MAX_U64 = (1 << 64) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RefMembers:
+    """A JSON object whose members are taken out one by one, each of its type."""
+
+    members: dict[str, Any]
+    path: str
+
+    @classmethod
+    def of(cls, data: bytes, path: str) -> RefMembers:
+        """Raises `CorruptFileError` naming ``path`` unless ``data`` is a JSON object."""
+        try:
+            members = json.loads(data, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise CorruptFileError(f"the ref is not JSON: {error}", path) from None
+        if not isinstance(members, dict):
+            raise CorruptFileError("the ref is not a JSON object", path)
+        return cls(members, path)
+
+    def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
+        """The member ``name``; ``default`` if it is missing or null."""
+        value = self.members.pop(name, None)
+        if value is None and default:
+            return default[0]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.wrong(name)
+        return value
+
+    def number(self, name: str, *default: int) -> int:
+        """A member that is an unsigned 64-bit number."""
+        value = self.take(name, int, *default)
+        if value is None or not 0 <= value <= _MAX_U64:
+            raise self.wrong(name)
+        return value
+
+    def time(self, name: str) -> int | None:
+        """A member that is an RFC 3339 time, as nanoseconds since the epoch."""
+        text = self.take(name, str, None)
+        if text is None:
+            return None
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise self.wrong(name)
+        try:
+            moment = datetime.fromisoformat(match[1].upper() + match[3].upper())
+            since = moment - _EPOCH
+        except (ValueError, OverflowError):
+            raise self.wrong(name) from None
+        return since // timedelta(seconds=1) * 10**9 + int((match[2] or "").ljust(9, "0")[:9])
+
+    def metadata(self) -> dict[str, str]:
+        """The member ``metadata``: text by text."""
+        found: dict[str, Any] = self.take("metadata", dict, None) or {}
+        if not all(isinstance(value, str) for value in found.values()):
+            raise self.wrong("metadata")
+        return found
+
+    def identifier(self) -> tuple[tuple[int, str], ...]:
+        """The member ``identifier``: pairs of a version and a text."""
+        outer = self.take("identifier", dict, None) or {}
+        mapping = outer.get("version_mapping", [])
+        if not isinstance(mapping, list) or not all(_is_step(step) for step in mapping):
+            raise self.wrong("identifier")
+        return tuple((version, step) for version, step in mapping)
+
+    def rest(self) -> dict[str, Any]:
+        """The members that nobody has taken."""
+        return self.members
+
+    def wrong(self, name: str) -> CorruptFileError:
+        """An error about a member."""
+        return CorruptFileError("the member of the ref is missing or wrong", self.path, field=name)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _is_step(step: object) -> bool:
+    return (
+        isinstance(step, list)
+        and len(step) == 2
+        and type(step[0]) is int
+        and 0 <= step[0] <= _MAX_U64
+        and isinstance(step[1], str)
+    )
+
+
+def time_text(time_ns: int | None) -> str | None:
+    """Nanoseconds since the epoch as RFC 3339 text, with nine digits after the point."""
+    if time_ns is None:
+        return None
+    seconds, fraction = divmod(time_ns, 10**9)
+    whole = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    return f"{whole}.{fraction:09}Z"
+
+
+def to_bytes(members: Mapping[str, Any]) -> bytes:
+    """The object with these members, laid out as other writers do."""
+    return json.dumps(members, indent=2).encode()
