@@ -9,11 +9,16 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from threading import Barrier
+from typing import TypeAlias
 
 from lance_core.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
+    OutcomeUnknownError,
     StoreError,
     UnsupportedFeatureError,
 )
@@ -22,14 +27,23 @@ from lance_core.store.base import Guarantee, ObjectStore, PutMode, StoreCapabili
 FOLDER = "_probe"
 """Where the sentinels are made, below the root of the store."""
 
+WRITERS = 4
+RACES = 2
+"""Writers that try to make the same object at the same time, and how often they do."""
+
 
 def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) -> StoreCapabilities:
     """``store.capabilities``, with what can be tried replaced by what was seen.
 
     put-if-absent is always tried, rename-if-absent and copy-if-absent unless they are declared NO.
-    Each makes an object and tries to make it again: the second attempt must fail, and the content
-    must stay the first's. The objects are removed afterwards, as far as possible. Needs the right
-    to write; any `StoreError` but a refusal of the second attempt is passed on.
+    A second object must not be made where one is: one that was made on the same condition, one that
+    was simply written, one that was made where another had been deleted; and of several that are
+    made at the same time exactly one must remain. What is there must stay as it was. The objects
+    are removed afterwards, as far as possible. Needs the right to write; any `StoreError` but a
+    refusal of a second object is passed on.
+
+    Passing proves nothing about a store that is right most of the time. Failing proves that it is
+    not to be trusted.
     """
     declared = store.capabilities
     seen = replace(declared, put_if_absent=_attempted(store, _put, new_uuid))
@@ -40,29 +54,89 @@ def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) ->
     return seen
 
 
-def _attempted(
-    store: ObjectStore,
-    write: Callable[[ObjectStore, str, bytes], None],
-    new_uuid: Callable[[], uuid.UUID],
-) -> Guarantee:
-    """YES if of two writes to one path the second fails and the first is there."""
+_Write: TypeAlias = Callable[[ObjectStore, str, bytes], None]
+"""Makes an object with this content at a path, if nothing is there."""
+
+
+def _attempted(store: ObjectStore, write: _Write, new_uuid: Callable[[], uuid.UUID]) -> Guarantee:
+    """Whether ``write`` can be relied upon."""
     path = f"{FOLDER}/{new_uuid()}"
+    trial = _Trial(store, write, path)
     try:
-        try:
-            write(store, path, b"1")
-        except ObjectExistsError:
+        if not trial.made(b"1"):
             return Guarantee.UNKNOWN  # nothing was there: an answer was lost on the way
-        try:
-            write(store, path, b"2")
-        except ObjectExistsError:
-            return Guarantee.YES if _content(store, path) == b"1" else Guarantee.NO
+        is_safe = (
+            trial.stays(b"1")
+            and trial.stays_if_put(b"2")
+            and trial.stays_after_a_deletion(b"3")
+            and trial.one_of_many_stays()
+        )
     except UnsupportedFeatureError:
-        pass
+        return Guarantee.NO
     finally:
-        for name in (path, f"{path}-1", f"{path}-2"):
+        trial.tidy_up()
+    return Guarantee.YES if is_safe else Guarantee.NO
+
+
+class _Trial:
+    """Attempts to make objects at ``path``, and what is seen of them."""
+
+    def __init__(self, store: ObjectStore, write: _Write, path: str) -> None:
+        self._store = store
+        self._write = write
+        self._path = path
+        self._used = {path}
+
+    def made(self, content: bytes, path: str | None = None) -> bool:
+        """Whether an object was made, and not refused because one was there."""
+        path = path or self._path
+        self._used |= {path, _source(path, content)}
+        try:
+            self._write(self._store, path, content)
+        except ObjectExistsError:
+            return False
+        return True
+
+    def stays(self, content: bytes) -> bool:
+        """Whether the object that is there withstands an attempt to make another."""
+        return not self.made(b"other") and _content(self._store, self._path) == content
+
+    def stays_if_put(self, content: bytes) -> bool:
+        """The same for an object that was written without a condition."""
+        self._store.put(self._path, content)
+        return self.stays(content)
+
+    def stays_after_a_deletion(self, content: bytes) -> bool:
+        """The same for an object that was made where another had been deleted."""
+        try:
+            self._store.delete(self._path)
+        except OutcomeUnknownError:
+            raise
+        except StoreError:
+            return True  # who may not delete anything cannot come across such an object
+        # A store that remembers what was deleted and refuses replaces nothing either.
+        return not self.made(content) or self.stays(content)
+
+    def one_of_many_stays(self) -> bool:
+        """Whether exactly one of several writers at the same time makes an object."""
+        contents = [b"%d" % number for number in range(WRITERS)]
+        for number in range(RACES):
+            path = f"{self._path}-race-{number}"
+            with ThreadPoolExecutor(WRITERS) as pool:
+                won = list(pool.map(partial(self._race, Barrier(WRITERS), path), contents))
+            if won.count(True) != 1 or _content(self._store, path) != contents[won.index(True)]:
+                return False
+        return True
+
+    def _race(self, barrier: Barrier, path: str, content: bytes) -> bool:
+        barrier.wait()
+        return self.made(content, path)
+
+    def tidy_up(self) -> None:
+        """Remove what was made, as far as possible."""
+        for path in sorted(self._used):
             with contextlib.suppress(StoreError, UnsupportedFeatureError):
-                store.delete(name)
-    return Guarantee.NO
+                self._store.delete(path)
 
 
 def _content(store: ObjectStore, path: str) -> bytes:
@@ -77,12 +151,17 @@ def _put(store: ObjectStore, path: str, content: bytes) -> None:
 
 
 def _rename(store: ObjectStore, path: str, content: bytes) -> None:
-    source = f"{path}-{content.decode()}"
+    source = _source(path, content)
     store.put(source, content)
     store.rename_if_absent(source, path)
 
 
 def _copy(store: ObjectStore, path: str, content: bytes) -> None:
-    source = f"{path}-{content.decode()}"
+    source = _source(path, content)
     store.put(source, content)
     store.copy(source, path, PutMode.create)
+
+
+def _source(path: str, content: bytes) -> str:
+    """Where an object waits that is to be moved or copied to ``path``."""
+    return f"{path}-{content.decode()}"

@@ -32,6 +32,7 @@ from lance_core.plugins.handlers import UnprovenCommitHandler
 from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, StoreCapabilities
 from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.memory import MemoryStore
+from lance_core.store.probe import RACES, WRITERS
 from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.store.uri import StoreUrl, parse_uri
@@ -44,6 +45,9 @@ Register = Callable[[object, str], None]
 MakePlugin = Callable[..., SimpleNamespace]
 
 URL = parse_uri("memory://somewhere/table")
+
+PROBE = 6 + WRITERS * RACES
+"""Writes of a probe."""
 
 
 class Declares(StoreWrapper):
@@ -283,7 +287,7 @@ def test_what_is_unknown_is_probed_by_the_first_commit_and_no_sooner() -> None:
     assert handler.latest() is None
     assert store.trace.counts["put"] == 0
     commit(handler, store)
-    assert store.trace.counts["put"] == 4  # two sentinels, a transaction, a manifest
+    assert store.trace.counts["put"] == PROBE + 2  # a transaction and a manifest
     assert not [path for path in list_paths(store) if path.startswith("_probe")]
 
 
@@ -292,11 +296,11 @@ def test_a_probe_is_made_once_for_a_place() -> None:
         store = TracingStore(Declares(MemoryStore(), put_if_absent=UNKNOWN))
         url = parse_uri(f"memory://somewhere/table-{number}")
         commit(select_commit_handler(store, url, {}), store)
-        assert store.trace.counts["put"] == (2 if number else 4)
+        assert store.trace.counts["put"] == (2 if number else PROBE + 2)
     store = TracingStore(Declares(MemoryStore(), put_if_absent=UNKNOWN))
     elsewhere = parse_uri("memory://elsewhere/table")
     commit(select_commit_handler(store, elsewhere, {}), store)
-    assert store.trace.counts["put"] == 4
+    assert store.trace.counts["put"] == PROBE + 2
 
 
 def test_a_store_that_ignores_conditions_is_found_out() -> None:

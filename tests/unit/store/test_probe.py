@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
-from lance_core.errors import StoreError, UnsupportedFeatureError
+from lance_core.errors import ObjectExistsError, StoreError, UnsupportedFeatureError
 from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
+from lance_core.store.faulty import (
+    FaultRule,
+    FaultyStore,
+    Refused,
+    RequestLost,
+    ResponseLost,
+    SentTwice,
+)
 from lance_core.store.memory import CAPABILITIES, MemoryStore
 from lance_core.store.probe import probe
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.shortcuts import exists, list_paths
 
 
 class Liar(MemoryStore):
@@ -31,8 +39,65 @@ class Liar(MemoryStore):
 class ReplacesAndComplains(MemoryStore):
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         super().put(path, data)
-        if mode is PutMode.create and bytes(memoryview(self.get(path))) == b"2":
+        if mode is PutMode.create and bytes(memoryview(self.get(path))) == b"other":
             super().put(path, data, mode)
+
+
+class LooksFirst(MemoryStore):
+    """Looks whether something is there, then writes: two writers may both find nothing."""
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create:
+            if exists(self, path):
+                raise ObjectExistsError(path)
+            time.sleep(0.01)
+        super().put(path, data)
+
+
+class KnowsItsOwn(MemoryStore):
+    """Refuses to replace only what was made on a condition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: set[str] = set()
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create and path in self.made:
+            raise ObjectExistsError(path)
+        self.made.discard(path)
+        if mode is PutMode.create:
+            self.made.add(path)
+        super().put(path, data)
+
+
+class ForgetsConditions(MemoryStore):
+    """Ignores conditions once something was deleted."""
+
+    has_deleted = False
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data, PutMode.overwrite if self.has_deleted else mode)
+
+    def delete(self, path: str) -> None:
+        self.has_deleted = True
+        super().delete(path)
+
+
+class RemembersDeletions(MemoryStore):
+    """Never makes an object where one was deleted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deleted: set[str] = set()
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create and path in self.deleted:
+            raise ObjectExistsError(path)
+        super().put(path, data, mode)
+
+    def delete(self, path: str) -> None:
+        self.deleted.add(path)
+        super().delete(path)
 
 
 class Modest(MemoryStore):
@@ -68,6 +133,23 @@ def test_a_store_that_ignores_conditions_is_found_out() -> None:
 
 def test_complaining_after_the_fact_does_not_count() -> None:
     assert probe(ReplacesAndComplains()).put_if_absent is Guarantee.NO
+
+
+@pytest.mark.parametrize("store", [LooksFirst(), KnowsItsOwn(), ForgetsConditions()])
+def test_a_store_that_keeps_conditions_sometimes_is_found_out(store: MemoryStore) -> None:
+    assert probe(store).put_if_absent is Guarantee.NO
+    assert list_paths(store) == []
+
+
+def test_a_store_that_refuses_too_much_is_safe() -> None:
+    assert probe(RemembersDeletions()).put_if_absent is Guarantee.YES
+
+
+def test_an_answer_that_is_lost_among_many_is_an_error() -> None:
+    store = FaultyStore(MemoryStore(), [FaultRule(RequestLost(), "put", "*-race-*", nth=2)])
+    with pytest.raises(StoreError):
+        probe(store)
+    assert list_paths(store) == []
 
 
 def test_a_refusal_is_a_no() -> None:
