@@ -1,0 +1,54 @@
+"""Calls of an actor to what it shares with others, and how such a call ends.
+
+Both are values: two actors that make the same call on the same world get the same answer. A call
+names the *space* that it concerns (the objects of the store, the rows of an external manifest
+store, leases), a method of that space and its arguments, the first of which is the key or path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lance_core.errors import ObjectExistsError, ObjectNotFoundError, OutcomeUnknownError
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that has an effect on others, or sees theirs."""
+
+    space: str
+    method: str
+    arguments: tuple[Hashable, ...]
+
+    @property
+    def key(self) -> str:
+        """What the call is about, in a schedule's text."""
+        return str(self.arguments[0])
+
+
+class Raised(NamedTuple):
+    """An answer that is an exception: its class and the arguments to make it of."""
+
+    kind: Callable[..., Exception]
+    arguments: tuple[str, ...]
+
+    def error(self) -> Exception:
+        """A new exception of this kind."""
+        return self.kind(*self.arguments)
+
+
+def unknown(call: Call) -> Raised:
+    """The answer to a write that may or may not have been applied."""
+    return Raised(OutcomeUnknownError, (f"{call.method} of {call.key!r} was not answered",))
+
+
+def not_found(path: str) -> Raised:
+    """The answer to a read of what is not there."""
+    return Raised(ObjectNotFoundError, (path,))
+
+
+def exists(path: str) -> Raised:
+    """The answer to a conditional write that met something."""
+    return Raised(ObjectExistsError, (path,))

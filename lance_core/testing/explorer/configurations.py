@@ -1,0 +1,149 @@
+"""What is explored of the shipped code: configurations by name, and the two sets that are run.
+
+`SHORT` is run with every change, `FULL` before a release. The number beside a name in ``FULL`` is
+how many states it had when it was last looked at: a guide to what a change costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lance_core.testing.explorer import subjects
+from lance_core.testing.explorer.actors import (
+    appending,
+    creating,
+    opening_writer,
+    overwriting,
+    reader,
+    recommitter,
+    reserving,
+    restoring,
+    rewriting,
+    writer,
+)
+from lance_core.testing.explorer.configuration import Actor, Body, Configuration, never_eager
+from lance_core.testing.explorer.maintenance_actors import cleaner, janitor, recreator
+from lance_core.testing.explorer.subjects import Subject
+from lance_core.testing.explorer.worlds import Fate
+
+NEXT = opening_writer(appending)
+"""The writer that comes when all is over (I12)."""
+
+STALLS = (601.0, 1201.0)
+"""Just past the commit deadline, and past twice that."""
+
+
+def configuration(subject: Subject, name: str, actors: Sequence[Actor]) -> Configuration:
+    """``actors`` on a table of one fragment, with the handler of ``subject``; nothing goes wrong.
+
+    To be changed by `dataclasses.replace`.
+    """
+    return Configuration(
+        f"{subject.name}/{name}",
+        tuple(actors),
+        subject.handler,
+        creating(),
+        late_for=subject.late_for,
+        shortest_sleep=subject.shortest_sleep,
+        capabilities=subject.capabilities,
+        spaces=subject.spaces,
+        eager=subject.eager,
+        next_writer=NEXT,
+    )
+
+
+def writers(subject: Subject, number: int, commits: int, faults: int) -> Configuration:
+    """So many writers append so many times each, and so much goes wrong."""
+    actors = [_writer(f"w{i + 1}", commits) for i in range(number)]
+    made = configuration(subject, f"{number}w x {commits}op, {faults} faults", actors)
+    return replace(made, max_faults=faults, violates=subject is subjects.UNSAFE)
+
+
+def _writer(name: str, commits: int = 1) -> Actor:
+    return Actor(name, writer(*[appending] * commits), commits=commits)
+
+
+def succession(subject: Subject) -> Configuration:
+    """A writer crashes, and another one takes its place."""
+    actors = (_writer("w1"), _writer("w2"), Actor("w1b", opening_writer(appending), follows="w1"))
+    made = configuration(subject, "2w + successor, 1 crash", actors)
+    return replace(made, max_faults=1, faults=(Fate.CRASH,))
+
+
+def recommits(subject: Subject) -> Configuration:
+    """A writer whose commit ended in "unknown" sends it again while another commits."""
+    actors = (Actor("r1", recommitter(appending), commits=2), _writer("w2"))
+    made = configuration(subject, "recommit + 1w, 2 faults", actors)
+    return replace(made, max_faults=2, faults=(Fate.LATE, Fate.SENT_TWICE, Fate.REFUSED))
+
+
+def readers(subject: Subject) -> Configuration:
+    """Readers, who complete commits where the handler asks for it, beside a writer."""
+    actors = (_writer("w1", 2), Actor("reader", reader(2), commits=0))
+    return replace(configuration(subject, "1w x 2op + reader, 1 fault", actors), max_faults=1)
+
+
+def operations(subject: Subject, name: str, *bodies: Body) -> Configuration:
+    """Other operations than appending, which remove data files."""
+    actors = [Actor(f"w{i + 1}", body, commits=2) for i, body in enumerate(bodies)]
+    made = configuration(subject, f"{name}, 1 fault", actors)
+    return replace(made, max_faults=1, only_adds=False)
+
+
+def with_cleaner(subject: Subject, number: int, faults: int = 0) -> Configuration:
+    """Writers, and a cleanup that wants to keep the newest version only, while time passes."""
+    actors = [_writer(f"w{i + 1}") for i in range(number)]
+    actors.append(Actor("cleaner", cleaner(), commits=0, starts_late=True))
+    made = configuration(subject, f"{number}w + cleaner, {faults} faults", actors)
+    return replace(
+        made,
+        max_faults=faults,
+        passing=(STALLS[1],),
+        max_passing=1,
+        cleans=True,
+        eager=never_eager,
+        final_cleanup=janitor,
+    )
+
+
+def stalled(subject: Subject) -> Configuration:
+    """A writer is stopped for long while another commits twice and a cleanup runs (lance#3718)."""
+    actors = (
+        _writer("w1"),
+        Actor("w2", writer(appending, appending), commits=2),
+        Actor("cleaner", cleaner(), commits=0, starts_late=True),
+    )
+    made = configuration(subject, "stalled 1w + 1w x 2op + cleaner", actors)
+    return replace(
+        made, passing=STALLS, max_passing=2, cleans=True, eager=never_eager, preemptions=4
+    )
+
+
+def reader_and_cleaner(subject: Subject) -> Configuration:
+    """Two writers, a reader and a cleanup."""
+    actors = (
+        _writer("w1"),
+        _writer("w2"),
+        Actor("reader", reader(1), commits=0),
+        Actor("cleaner", cleaner(), commits=0),
+    )
+    made = configuration(subject, "2w + reader + cleaner", actors)
+    return replace(made, cleans=True, eager=never_eager, final_cleanup=janitor)
+
+
+def recreation(subject: Subject, faults: int = 0) -> Configuration:
+    """A table is dropped and made anew under writers that have the old one open (lance#8738).
+
+    Dropping takes place while nobody is in the middle of a commit: the format has nothing that
+    could protect one.
+    """
+    actors = (
+        _writer("w1", 2),
+        _writer("w2"),
+        Actor("dropper", recreator, commits=1, may_fail=False),
+    )
+    made = configuration(subject, f"drop and recreate + 2w, {faults} faults", actors)
+    return replace(
+        made, max_faults=faults, replaces=True, only_adds=False, eager=never_eager
+    )

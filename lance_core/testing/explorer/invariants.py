@@ -1,0 +1,306 @@
+"""What must hold in every state of every schedule: I1 to I14.
+
+Each invariant is a small function that returns what is wrong, "" if nothing is. It is asked once
+for each world (`Scope.WORLD`), for each world together with what the actors have found out
+(`Scope.STATE`), or once all actors are done (`Scope.END`).
+
+A *ghost* is a version that a stopped writer published long after its time, below the newest
+version, where a cleanup had freed the number. Its writer does not acknowledge it, and no later
+version contains it. Ghosts are possible only where so much time may pass; elsewhere they are
+violations.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lance_core.testing.explorer.configuration import Configuration
+from lance_core.testing.explorer.lineage import mismatch
+from lance_core.testing.explorer.notes import Broken, Committed, NotCommitted, Read
+from lance_core.testing.explorer.view import Seen, View
+from lance_core.table.paths import VERSIONS, parse_manifest_name
+from lance_core.table.references import references
+
+
+class Scope(enum.Enum):
+    """How often an invariant is asked."""
+
+    WORLD = "world"
+    STATE = "state"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an invariant may look at.
+
+    ``notes``: what each actor found out. ``now``: virtual seconds. ``is_busy``: an actor is not done.
+    ``is_quiet``: no write is under way any more.
+    """
+
+    configuration: Configuration
+    view: View
+    notes: tuple[tuple[object, ...], ...]
+    now: float
+    is_busy: bool
+    is_quiet: bool
+
+    def each(self, kind: type) -> Iterator[object]:
+        """All notes of a kind."""
+        return (note for notes in self.notes for note in notes if isinstance(note, kind))
+
+    @property
+    def committed(self) -> list[Committed]:
+        """All acknowledged commits."""
+        return [note for note in self.each(Committed) if isinstance(note, Committed)]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Something that holds in every state. ``check`` says what is wrong, "" if nothing is."""
+
+    name: str
+    scope: Scope
+    check: Callable[[Facts], str]
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return (self.check.__doc__ or "").strip()
+
+
+def no_broken_actor(facts: Facts) -> str:
+    """C1: an operation ends as its contract says; no other exception leaves it."""
+    return next((note.error for note in facts.each(Broken) if isinstance(note, Broken)), "")
+
+
+def acknowledged_is_kept(facts: Facts) -> str:
+    """I1: every acknowledged transaction is in the newest version exactly once."""
+    head = facts.view.head
+    for note in facts.committed:
+        if head is None or head.version < note.version:
+            return f"version {note.version} was acknowledged, the newest is {head and head.version}"
+        seen = facts.view.by_number.get(note.version)
+        if seen is not None and seen.uuid != note.transaction:
+            return f"version {note.version} was acknowledged, but it is another's"
+        if facts.configuration.only_adds:
+            lost = [path for path in note.added if head.data_files.count(path) != 1]
+            if lost:
+                return f"{lost[0]} of acknowledged version {note.version} is lost"
+    return ""
+
+
+def nothing_twice(facts: Facts) -> str:
+    """I2: no transaction is in the history twice, no data file in a version twice."""
+    uuids = [seen.uuid for seen in facts.view.versions if seen.uuid]
+    twice = {uuid for uuid in uuids if uuids.count(uuid) > 1}
+    if twice:
+        return f"transaction {min(twice)} was committed {uuids.count(min(twice))} times"
+    for seen in facts.view.versions:
+        if len(set(seen.data_files)) < len(seen.data_files):
+            return f"version {seen.version} has a data file twice"
+    return ""
+
+
+def failed_is_invisible(facts: Facts) -> str:
+    """I3: a commit that was reported as failed is in no version, now and later."""
+    settled = {note.transaction for note in facts.committed}
+    visible = {seen.uuid for seen in facts.view.versions}
+    for note in facts.each(NotCommitted):
+        if isinstance(note, NotCommitted) and note.transaction in visible - settled:
+            return f"{note.transaction} was reported as {note.kind}, and is there"
+    return ""
+
+
+def versions_are_contiguous(facts: Facts) -> str:
+    """I4: above the oldest version that was not kept on purpose, no version is missing."""
+    numbers = [seen.version for seen in facts.view.versions]
+    if not facts.configuration.cleans and numbers != list(range(1, len(numbers) + 1)):
+        return f"the versions are {numbers}"
+    return ""
+
+
+def manifests_are_readable(facts: Facts) -> str:
+    """I5: every manifest that is visible parses, and says that it is the version of its name."""
+    if facts.view.problem and facts.view.objects:
+        return facts.view.problem
+    for seen in facts.view.versions:
+        if seen.file.manifest.version != seen.version:
+            return f"version {seen.version} says that it is {seen.file.manifest.version}"
+    return ""
+
+
+def files_are_there(facts: Facts) -> str:
+    """I6: every file that a version names exists and has the size that the version says."""
+    ghosts = _ghosts(facts)
+    for seen in facts.view.versions:
+        if seen.version not in ghosts:
+            missing = missing_file(seen, facts.view)
+            if missing:
+                return f"version {seen.version} needs {missing}"
+    return ""
+
+
+def missing_file(seen: Seen, view: View) -> str:
+    """A file that a version needs and that is not there or has another size."""
+    for found in references(seen.file):
+        if not found.is_folder and found.base_id is None and found.path not in view.objects:
+            return f"{found.path}, which is not there"
+    for fragment in seen.file.manifest.fragments:
+        for file in fragment.files:
+            data = view.objects.get(f"data/{file.path}")
+            if data is not None and file.file_size_bytes and file.file_size_bytes != len(data):
+                return f"{file.path} of {file.file_size_bytes} bytes, it has {len(data)}"
+    return ""
+
+
+def readers_see_snapshots(facts: Facts) -> str:
+    """I7: a reader sees one committed version, whole, and never an older one after a newer one."""
+    digests = {seen.version: seen.digest for seen in facts.view.versions}
+    for notes in facts.notes:
+        newest = 0
+        for note in notes:
+            if not isinstance(note, Read):
+                continue
+            if note.version < newest and not facts.configuration.replaces:
+                return f"a reader saw version {newest} and then {note.version}"
+            newest = note.version
+            if note.missing:
+                return f"a reader opened version {note.version}: {note.missing} is not there"
+            if digests.setdefault(note.version, note.digest) != note.digest:
+                if not facts.configuration.replaces:
+                    return f"a reader saw another version {note.version}"
+    return ""
+
+
+def content_follows_history(facts: Facts) -> str:
+    """I8: each version is its predecessor, changed by its transaction and by nothing else.
+
+    So the newest version is what the transactions make of the oldest one when they are applied one
+    after the other, in the order of the versions.
+    """
+    ghosts = _ghosts(facts)
+    by_number = facts.view.by_number
+    for seen in facts.view.versions:
+        before = by_number.get(seen.version - 1)
+        if before is None or before.version in ghosts:
+            continue
+        wrong = mismatch(before, seen, by_number)
+        if wrong:
+            return f"version {seen.version} does not follow {before.version}: {wrong}"
+    return ""
+
+
+def numbers_never_go_back(facts: Facts) -> str:
+    """I9: fragment ids are unique, the highest one and the next row id never go back."""
+    ghosts = _ghosts(facts)
+    fragment, row = -1, 0
+    for seen in facts.view.versions:
+        manifest = seen.file.manifest
+        ids = [part.id for part in manifest.fragments]
+        if len(set(ids)) < len(ids):
+            return f"version {seen.version} has fragment ids {ids}"
+        if seen.version in ghosts:
+            continue
+        if manifest.next_row_id < row:
+            return f"version {seen.version} has next row id {manifest.next_row_id} after {row}"
+        highest = -1 if manifest.max_fragment_id is None else manifest.max_fragment_id
+        if highest < fragment:
+            return f"version {seen.version} has highest fragment id {highest} after {fragment}"
+        row, fragment = manifest.next_row_id, highest
+    return ""
+
+
+def folder_tells_all(facts: Facts) -> str:
+    """I10: after one reader, the folder alone shows what the handler shows."""
+    view = facts.view.then(facts.view.read)
+    folder = view.folder
+    if folder.error is not None:
+        return f"the folder cannot be read: {folder.error}"
+    shown = {seen.version: seen.digest for seen in facts.view.versions}
+    found = {seen.version: seen.digest for seen in folder.result or []}  # type: ignore[union-attr]
+    return "" if shown == found else f"the handler shows {shown}, the folder {found}"
+
+
+def next_writer_succeeds(facts: Facts) -> str:
+    """I12: whatever happened, the next writer commits the next version without help."""
+    body = facts.configuration.next_writer
+    if body is None or facts.view.head is None:
+        return ""
+    look = facts.view.alone(body, facts.now, "next")
+    if look.error is not None:
+        return f"the next writer fails: {type(look.error).__name__}: {look.error}"
+    after = facts.view.then(look)
+    if after.problem or after.head is None or after.head.version != facts.view.head.version + 1:
+        return f"the next writer does not make the next version: {after.problem}"
+    return ""
+
+
+def quiet_cleanup_leaves_no_orphan(facts: Facts) -> str:
+    """I11: once all is quiet, one cleanup removes every file that no version needs, and no other."""
+    body = facts.configuration.final_cleanup
+    if body is None or not facts.is_quiet or facts.view.head is None:
+        return ""
+    look = facts.view.alone(body, facts.now + 30 * 86400.0, "janitor")
+    if look.error is not None:
+        return f"cleanup fails: {type(look.error).__name__}: {look.error}"
+    after = facts.view.then(look)
+    if after.problem or after.head is None or after.head.version != facts.view.head.version:
+        return f"after cleanup the newest version is gone {after.problem}"
+    needed: set[str] = set()
+    for seen in after.versions:
+        missing = missing_file(seen, after)
+        if missing:
+            return f"cleanup removed what version {seen.version} needs: {missing}"
+        needed.update(found.path for found in references(seen.file))
+    for path in after.objects:
+        if not _is_kept(path, needed):
+            return f"cleanup leaves {path}, which nothing needs"
+    return ""
+
+
+def _is_kept(path: str, needed: set[str]) -> bool:
+    folder, _, name = path.rpartition("/")
+    if folder == VERSIONS:
+        return parse_manifest_name(name) is not None
+    if folder.startswith(("_refs", "_leases")):
+        return True
+    return path in needed or any(path.startswith(f"{other}/") for other in needed)
+
+
+def _ghosts(facts: Facts) -> set[int]:
+    """Versions that nobody acknowledged and the next one does not contain; see the module."""
+    configuration = facts.configuration
+    if not (configuration.passing and configuration.cleans) or facts.view.head is None:
+        return set()
+    ghosts = set()
+    by_number = facts.view.by_number
+    acknowledged = {note.version for note in facts.committed}
+    for seen in facts.view.versions[:-1]:
+        after = by_number.get(seen.version + 1)
+        detached = after is None or mismatch(seen, after, by_number)
+        if detached and seen.version not in acknowledged:
+            ghosts.add(seen.version)
+    return ghosts
+
+
+ALL = (
+    Invariant("C1", Scope.STATE, no_broken_actor),
+    Invariant("I5", Scope.WORLD, manifests_are_readable),
+    Invariant("I2", Scope.WORLD, nothing_twice),
+    Invariant("I4", Scope.WORLD, versions_are_contiguous),
+    Invariant("I6", Scope.STATE, files_are_there),
+    Invariant("I9", Scope.STATE, numbers_never_go_back),
+    Invariant("I8", Scope.STATE, content_follows_history),
+    Invariant("I1", Scope.STATE, acknowledged_is_kept),
+    Invariant("I3", Scope.STATE, failed_is_invisible),
+    Invariant("I7", Scope.STATE, readers_see_snapshots),
+    Invariant("I10", Scope.WORLD, folder_tells_all),
+    Invariant("I12", Scope.END, next_writer_succeeds),
+    Invariant("I11", Scope.END, quiet_cleanup_leaves_no_orphan),
+)
+"""Every invariant. I13 (bounded attempts) is noted by the actors themselves, and reported as C1.
+I14 (an expired lease cannot publish, and stands in nobody's way) is what I1, I7
+and I12 say of tables under a lease."""

@@ -1,0 +1,277 @@
+"""The state of an exploration, the decisions a schedule can take in it, and what they lead to.
+
+A state says what the world holds, where each actor is, which faults are left, which time it is and
+which unanswered writes may still land. Everything is a number or a tuple of numbers.
+
+An actor that ended or crashed counts by what it found out and no longer by how: `-1 - notes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, TypeAlias
+
+from lance_core.commits.history import read_latest
+from lance_core.testing.explorer.configuration import Configuration, Eagerness, Effects
+from lance_core.testing.explorer.player import ENDED, Node, Player
+from lance_core.testing.explorer.port import ALARM, REST, LivePort
+from lance_core.testing.explorer.worlds import Fate, Worlds
+
+WAITING = -(1 << 40)
+"""In place of an actor that has not started."""
+
+
+class Late(NamedTuple):
+    """A write that was not answered and may still land, until ``until`` (virtual seconds)."""
+
+    call: int
+    until: float
+
+
+class State(NamedTuple):
+    """A state of the exploration.
+
+    ``last`` is the actor that made the latest call and ``preemptions`` how often it may still be
+    left while it could go on; both are 0 if that is not bounded.
+    """
+
+    world: int
+    actors: tuple[int, ...]
+    faults: int
+    now: float
+    passing: int
+    late: tuple[Late, ...]
+    last: int
+    preemptions: int
+
+
+class Step(NamedTuple):
+    """An actor's pending call meets a fate."""
+
+    actor: int
+    fate: Fate
+
+
+class Start(NamedTuple):
+    """An actor that could wait starts."""
+
+    actor: int
+
+
+class Land(NamedTuple):
+    """A late write is applied."""
+
+    late: int
+
+
+class Pass(NamedTuple):
+    """Time passes."""
+
+    seconds: float
+
+
+Decision: TypeAlias = Step | Start | Land | Pass
+
+
+class Machine:
+    """The transition system of a configuration."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.worlds = Worlds(configuration.all_spaces())
+        self.nodes: list[Node] = []
+        self.players = [
+            Player(actor, configuration, self.worlds, self.nodes) for actor in configuration.actors
+        ]
+        self.notes: list[tuple[Hashable, ...]] = []
+        self._note_numbers: dict[tuple[Hashable, ...], int] = {}
+        self._eager: dict[int, Eagerness] = {}
+        self._dues: dict[int, float] = {}
+        self._fates = configuration.faults
+        self._bounded = configuration.preemptions is not None
+
+    def initial(self) -> State:
+        """The table as it was set up, and every actor that does not wait before its first call."""
+        port = LivePort(self.worlds, "setup", self.worlds.empty)
+        self.configuration.setup(Effects(port, self.configuration))
+        self.worlds.start = port.world
+        effects = Effects(port, self.configuration)
+        self.worlds.opened = read_latest(effects.handler, effects.store)
+        actors = tuple(
+            WAITING if self._waits(player) else self._entry(player.start(0.0))
+            for player in self.players
+        )
+        return State(
+            port.world,
+            actors,
+            self.configuration.max_faults,
+            0.0,
+            self.configuration.max_passing,
+            (),
+            0,
+            self.configuration.preemptions or 0,
+        )
+
+    def _waits(self, player: Player) -> bool:
+        late = player.actor.starts_late and self.configuration.max_passing > 0
+        return late or player.actor.follows is not None
+
+    def _entry(self, node: Node) -> int:
+        return node.number if node.call != ENDED else self._done(node)
+
+    def _done(self, node: Node) -> int:
+        number = self._note_numbers.setdefault(node.notes, len(self.notes))
+        if number == len(self.notes):
+            self.notes.append(node.notes)
+        return -1 - number
+
+    def notes_of(self, entry: int) -> tuple[Hashable, ...]:
+        """What an actor has found out; ``entry`` is its number in `State.actors`."""
+        if entry == WAITING:
+            return ()
+        return self.nodes[entry].notes if entry >= 0 else self.notes[-1 - entry]
+
+    def is_end(self, state: State) -> bool:
+        """Whether every actor is done (late writes may still land)."""
+        return all(entry < 0 and not self._may_start(state, i) for i, entry in _each(state))
+
+    def _may_start(self, state: State, actor: int) -> bool:
+        return state.actors[actor] == WAITING and self.players[actor].actor.follows is None
+
+    def successors(self, state: State) -> list[tuple[Decision, State]]:
+        """Every decision that can be taken in ``state`` and what it leads to."""
+        found: list[tuple[Decision, State]] = []
+        if self.configuration.replaces and self._only_one(state, found):
+            return found
+        if state.passing == 0 or not self.configuration.passing:
+            for actor, entry in enumerate(state.actors):
+                if entry >= 0 and self._is_eager(self.nodes[entry].call, state.world):
+                    self._steps(state, actor, self.nodes[entry], found)
+                    return found
+        wakes: list[float] = []
+        for actor, entry in enumerate(state.actors):
+            if entry >= 0 and (due := self._due(self.nodes[entry].call)) > state.now:
+                wakes.append(due)
+            elif entry >= 0 and not self._asks_to_be_alone(self.nodes[entry].call):
+                self._steps(state, actor, self.nodes[entry], found)
+            elif self._may_start(state, actor):
+                started = self._with(state, actor, self.players[actor].start(state.now))
+                found.append((Start(actor), started))
+        for number in range(len(state.late)):
+            found.append((Land(number), self._landed(state, number)))
+        if wakes and not any(isinstance(decision, Step) for decision, _ in found):
+            slept = state._replace(now=min(wakes))
+            found.append((Pass(round(slept.now - state.now, 6)), _without_lapsed(slept)))
+        if state.passing and not self.is_end(state):
+            for seconds in self.configuration.passing:
+                found.append((Pass(seconds), self._passed(state, seconds)))
+        return found
+
+    def _only_one(self, state: State, found: list[tuple[Decision, State]]) -> bool:
+        """Let the actor go on that nobody may interrupt, if there is one."""
+        running = [(i, self.nodes[entry]) for i, entry in _each(state) if entry >= 0]
+        for actor, node in running:
+            asks = self._asks_to_be_alone(node.call)
+            others = [self.worlds.calls[other.call].space for i, other in running if i != actor]
+            if node.is_alone or (asks and not state.late and set(others) <= {REST}):
+                self._steps(state, actor, node, found)
+                if node.is_alone:
+                    return True
+        return False
+
+    def _due(self, call: int) -> float:
+        """When a call can be answered; only sleep has to wait."""
+        due = self._dues.get(call)
+        if due is None:
+            wanted = self.worlds.calls[call]
+            due = float(wanted.key) if wanted.space == ALARM else 0.0
+            self._dues[call] = due
+        return due
+
+    def _asks_to_be_alone(self, call: int) -> bool:
+        wanted = self.worlds.calls[call]
+        return wanted.space == REST and wanted.method == "alone"
+
+    def _is_eager(self, call: int, world: int) -> bool:
+        eager = self._eager.get(call)
+        if eager is None:
+            eager = self._eager[call] = self.configuration.eager(self.worlds.calls[call])
+        if eager is Eagerness.ONCE_PRESENT:
+            wanted = self.worlds.calls[call]
+            return wanted.key in self.worlds.states[world][wanted.space]
+        return eager is Eagerness.ALWAYS
+
+    def _steps(
+        self, state: State, actor: int, node: Node, found: list[tuple[Decision, State]]
+    ) -> None:
+        world, actors, faults, now, passing, late, last, left = state
+        if self._bounded:
+            could_go_on = actors[last] >= 0 and self._due(self.nodes[actors[last]].call) <= now
+            if last != actor and could_go_on:
+                if not left:
+                    return
+                left -= 1
+            last = actor
+        call = node.call
+        effect = self.worlds.effect(world, call, Fate.ANSWERED, now)
+        if effect is not None:
+            child = node.after(effect.answer, now)
+            entry = child.number if child.call >= 0 else self._done(child)
+            entries = (*actors[:actor], entry, *actors[actor + 1 :])
+            after = State(effect.world, entries, faults, now, passing, late, last, left)
+            found.append((Step(actor, Fate.ANSWERED), after))
+        if not faults or not self.players[actor].actor.may_fail:
+            return
+        for fate in self._fates:
+            if fate is Fate.CRASH:
+                if self.worlds.is_write(call):
+                    found.append((Step(actor, fate), self._crashed(state, actor, last, left)))
+                continue
+            effect = self.worlds.effect(world, call, fate, now)
+            if effect is None:
+                continue
+            child = node.after(effect.answer, now)
+            entry = child.number if child.call >= 0 else self._done(child)
+            entries = (*actors[:actor], entry, *actors[actor + 1 :])
+            flying = late
+            if fate is Fate.LATE:
+                until = now + self.configuration.late_for
+                flying = tuple(sorted((*late, Late(call, until))))
+            after = State(effect.world, entries, faults - 1, now, passing, flying, last, left)
+            found.append((Step(actor, fate), after))
+
+    def _crashed(self, state: State, actor: int, last: int, left: int) -> State:
+        entries = list(state.actors)
+        entries[actor] = self._done(self.nodes[entries[actor]])
+        name = self.players[actor].actor.name
+        for number, player in enumerate(self.players):
+            if player.actor.follows == name:
+                entries[number] = self._entry(player.start(state.now))
+        return state._replace(
+            actors=tuple(entries), faults=state.faults - 1, last=last, preemptions=left
+        )
+
+    def _with(self, state: State, actor: int, node: Node) -> State:
+        entries = (*state.actors[:actor], self._entry(node), *state.actors[actor + 1 :])
+        return state._replace(actors=entries)
+
+    def _landed(self, state: State, number: int) -> State:
+        late = state.late[number]
+        effect = self.worlds.effect(state.world, late.call, Fate.ANSWERED, state.now)
+        assert effect is not None
+        rest = state.late[:number] + state.late[number + 1 :]
+        return state._replace(world=effect.world, late=rest)
+
+    def _passed(self, state: State, seconds: float) -> State:
+        now = round(state.now + seconds, 6)
+        return _without_lapsed(state._replace(now=now, passing=state.passing - 1))
+
+
+def _without_lapsed(state: State) -> State:
+    """Without the late writes that cannot land any more."""
+    late = tuple(late for late in state.late if late.until >= state.now)
+    return state._replace(late=late)
+
+
+def _each(state: State) -> list[tuple[int, int]]:
+    return list(enumerate(state.actors))

@@ -1,0 +1,56 @@
+"""Actors that remove things: cleanups, and whoever drops a table and makes it anew."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lance_core.commits.cleanup import clean
+from lance_core.commits.cleanup_policy import CleanupPolicy
+from lance_core.errors import LanceError, ObjectNotFoundError
+from lance_core.store.base import ObjectStore
+from lance_core.testing.explorer.actors import creating
+from lance_core.testing.explorer.configuration import Body, Effects
+from lance_core.testing.explorer.notes import Ended
+
+IMPATIENT = CleanupPolicy(older_than=timedelta(0), error_if_tagged=False)
+"""Every version but the newest may go; the rule about recently superseded versions protects them,
+and nothing else does."""
+
+
+def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
+    """Cleans the table up once."""
+
+    def body(effects: Effects) -> None:
+        try:
+            clean(effects.store, effects.handler, policy, effects.surroundings)
+        except (LanceError, FileNotFoundError) as error:
+            effects.note(Ended("clean", type(error).__name__))
+        else:
+            effects.note(Ended("clean"))
+
+    return body
+
+
+def janitor(effects: Effects) -> None:
+    """Cleans up for good, much later; for `Configuration.final_cleanup`."""
+    clean(effects.store, effects.handler, IMPATIENT, effects.surroundings)
+
+
+def recreator(effects: Effects) -> None:
+    """Drops the table while nobody is in the middle of a commit, and makes it anew."""
+    effects.port.ask("rest", "alone", "drop")
+    drop(effects.store)
+    effects.handler.forget()
+    creating()(effects)
+    effects.port.ask("rest", "over", "drop")
+    effects.note(Ended("recreate"))
+
+
+def drop(store: ObjectStore) -> None:
+    """Remove every object of a table, the manifests last."""
+    paths = sorted((meta.path for meta in store.list("")), key=lambda path: path[0] == "_")
+    for path in paths:
+        try:
+            store.delete(path)
+        except ObjectNotFoundError:
+            continue

@@ -1,0 +1,152 @@
+"""How the code of an actor meets the world: every call goes through a port.
+
+A `ReplayPort` answers from a record and stops the actor at the first call that is not in it. A
+`LivePort` applies every call at once: for setting up a table, and for looking at one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from lance_core.commits.surroundings import Surroundings
+from lance_core.table.paths import VERSIONS
+from lance_core.testing.explorer.calls import Call, Raised
+from lance_core.testing.explorer.worlds import Fate, Worlds
+
+EPOCH_NS = 1_700_000_000_000_000_000
+"""The clock's reading, in nanoseconds since 1970, at virtual time 0."""
+
+
+ALARM = "time"
+"""The space of sleep; see `Alarm`."""
+
+REST = "rest"
+"""The space of pauses; see `Rest`."""
+
+_DECIDING = frozenset({"create", "rename", "put_if_absent"})
+"""Methods that make a version."""
+
+
+class Pending(BaseException):
+    """Unwinds an actor that waits for an answer. Not to be caught."""
+
+
+class Port(ABC):
+    """What an actor calls, and its own time, chance and identities."""
+
+    shortest_sleep = 0.0
+
+    def __init__(self, worlds: Worlds, actor: str) -> None:
+        self.worlds = worlds
+        self.actor = actor
+        self.notes: list[Hashable] = []
+        """What the actor has found out; the invariants are about that."""
+        self.read_time = False
+        self.is_alone = False
+        """Whether nobody else may go on; see `Rest`."""
+        self.decisions = 0
+        """How often a call was made that decides about a version."""
+        self._identities = 0
+
+    @abstractmethod
+    def send(self, call: Call) -> Hashable:
+        """The answer to ``call``."""
+
+    @property
+    @abstractmethod
+    def now(self) -> float:
+        """Virtual seconds."""
+
+    def ask(self, space: str, method: str, *arguments: Hashable) -> Any:
+        """The answer to a call; raises what it raises."""
+        answer = self.send(Call(space, method, arguments))
+        if space == REST:
+            self.is_alone = method == "alone"
+        if method in _DECIDING and (space != "store" or str(arguments[-2]).startswith(VERSIONS)):
+            self.decisions += 1
+        if isinstance(answer, Raised):
+            raise answer.error()
+        return answer
+
+    def note(self, value: Hashable) -> None:
+        """Record what the actor has found out; see `lance_core.testing.explorer.notes`."""
+        self.notes.append(value)
+
+    def new_uuid(self) -> uuid.UUID:
+        """The next identity of this actor: the same one whenever it is run again."""
+        self._identities += 1
+        name = f"{self.actor}/{self._identities}"
+        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+
+    def surroundings(self) -> Surroundings:
+        """Time that the schedule moves, and no chance."""
+        return Surroundings(
+            clock=lambda: EPOCH_NS + int(self._time() * 1e9),
+            monotonic=self._time,
+            sleep=self._sleep,
+            random=lambda: 0.5,
+            new_uuid=self.new_uuid,
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        if self.shortest_sleep:
+            until = self._time() + max(seconds, self.shortest_sleep)
+            self.ask(ALARM, "sleep", f"{until:.6f}")
+
+    def _time(self) -> float:
+        self.read_time = True
+        return self.now
+
+
+class ReplayPort(Port):
+    """Answers from ``answers``, each of which came at the time beside it."""
+
+    def __init__(
+        self, worlds: Worlds, actor: str, answers: Sequence[tuple[int, float]], start: float
+    ) -> None:
+        super().__init__(worlds, actor)
+        self._answers = answers
+        self._position = 0
+        self._start = start
+        self.pending: int | None = None
+        """The call that is not answered."""
+
+    @property
+    def now(self) -> float:
+        return self._answers[self._position - 1][1] if self._position else self._start
+
+    def send(self, call: Call) -> Hashable:
+        if self.pending is not None or self._position == len(self._answers):
+            # What an actor does while it is unwound (leaving a `with`) is not done.
+            self.pending = self.worlds.call(call) if self.pending is None else self.pending
+            raise Pending
+        number, _ = self._answers[self._position]
+        self._position += 1
+        self.read_time = False
+        return self.worlds.answers[number]
+
+
+class LivePort(Port):
+    """Applies calls to ``world``, which moves on."""
+
+    def __init__(self, worlds: Worlds, actor: str, world: int, now: float = 0.0) -> None:
+        super().__init__(worlds, actor)
+        self.world = world
+        self._now = now
+        self.calls: list[Call] = []
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    def send(self, call: Call) -> Hashable:
+        self.calls.append(call)
+        if call.space == ALARM:
+            self._now = max(self._now, float(call.key))
+        effect = self.worlds.effect(self.world, self.worlds.call(call), Fate.ANSWERED, self._now)
+        assert effect is not None
+        self.world = effect.world
+        return self.worlds.answers[effect.answer]

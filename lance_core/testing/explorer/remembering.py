@@ -1,0 +1,89 @@
+"""Remembering what pure functions returned, so that running an actor again costs less.
+
+Parsing, applying and serialising depend on their arguments alone. An actor that runs again with
+the same answers calls them again with the same arguments. What is remembered is what the shipped
+functions, with whatever patch is in force, have returned in this exploration; nothing outlives it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from lance_core.commits import attempt, catch_up, history, outcome
+from lance_core.table.apply import CommitFacts
+from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.transaction import Transaction
+
+
+@contextlib.contextmanager
+def remembering() -> Iterator[None]:
+    """While the context lasts, the commit code remembers what its pure functions returned."""
+    with contextlib.ExitStack() as stack:
+        for module in (attempt, catch_up, history, outcome):
+            for name, remember in _REMEMBER.items():
+                _patch(stack, module, name, remember)
+        yield
+
+
+def _patch(
+    stack: contextlib.ExitStack,
+    module: ModuleType,
+    name: str,
+    remember: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
+    function = getattr(module, name, None)
+    if function is not None:
+        stack.enter_context(mock.patch.object(module, name, remember(function)))
+
+
+def _parse(function: Callable[..., ManifestFile]) -> Callable[..., ManifestFile]:
+    known: dict[bytes, ManifestFile] = {}
+
+    def parse(data: Any, path: str = "") -> ManifestFile:
+        key = bytes(memoryview(data))
+        found = known.get(key)
+        if found is None:
+            found = known[key] = function(data, path)
+        return found
+
+    return parse
+
+
+def _apply(function: Callable[..., ManifestFile]) -> Callable[..., ManifestFile]:
+    known: dict[tuple[object, ...], tuple[object, ManifestFile]] = {}
+
+    def apply(
+        base: ManifestFile | None, transaction: Transaction, facts: CommitFacts
+    ) -> ManifestFile:
+        settings = (facts.timestamp_ns, facts.storage_version, facts.stable_row_ids)
+        key = (id(base), id(facts.source), transaction.to_bytes(), settings)
+        found = known.get(key)
+        if found is None:
+            # Objects that are kept do not give their ids to others.
+            found = known[key] = ((base, facts), function(base, transaction, facts))
+        return found[1]
+
+    return apply
+
+
+def _serialize(function: Callable[[ManifestFile], bytes]) -> Callable[[ManifestFile], bytes]:
+    known: dict[int, tuple[ManifestFile, bytes]] = {}
+
+    def serialize(file: ManifestFile) -> bytes:
+        found = known.get(id(file))
+        if found is None:
+            found = known[id(file)] = (file, function(file))
+        return found[1]
+
+    return serialize
+
+
+_REMEMBER: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "apply": _apply,
+    "parse_manifest_file": _parse,
+    "serialize_manifest_file": _serialize,
+}

@@ -1,0 +1,159 @@
+"""What actors share, as pure functions from a state and a call to changes and an answer.
+
+A `Space` holds hashable values by key. A state is never changed: `Space.answer` is told what is
+there and says what becomes different. Whoever explores a protocol with services of its own writes a
+`Space` for each of them, and a client that sends its calls through `Port.ask`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from lance_core.testing.explorer.calls import Call, exists, not_found
+
+Items: TypeAlias = Mapping[str, Hashable]
+"""What a space holds."""
+
+Changes: TypeAlias = Mapping[str, Hashable | None]
+"""New values by key; None removes a key."""
+
+NOTHING: Changes = {}
+
+
+class Space(ABC):
+    """Something that actors share."""
+
+    name: str
+    """As in `Call.space`."""
+    writes: frozenset[str]
+    """The methods that change something."""
+
+    @abstractmethod
+    def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
+        """What ``call`` changes at the time ``now`` (virtual seconds), and its answer.
+
+        The answer is hashable, a `Raised` where the call raises.
+        """
+
+    def stale_answers(self, before: Items, items: Items, call: Call) -> tuple[Hashable, ...]:
+        """What a store with weak reads may answer as well; ``before`` is the state at the start."""
+        return ()
+
+
+class Stored(NamedTuple):
+    """An object of the simulated store: its bytes, and when they were written (virtual seconds)."""
+
+    content: bytes
+    written: float
+
+
+class Listed(NamedTuple):
+    """A line of a listing."""
+
+    path: str
+    stored: Stored
+
+
+class Objects(Space):
+    """The objects of one store: all methods of `lance_core.store.base.ObjectStore`, atomic.
+
+    ``page``: how many objects one request of a listing returns, None for all.
+    """
+
+    name = "store"
+    writes = frozenset({"put", "create", "delete", "copy", "copy_create", "rename"})
+
+    def __init__(self, page: int | None = None) -> None:
+        self.page = page
+
+    def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
+        path = call.key
+        match call.method:
+            case "get":
+                found = items.get(path)
+                return NOTHING, found.content if isinstance(found, Stored) else not_found(path)
+            case "head":
+                return NOTHING, items.get(path) or not_found(path)
+            case "list":
+                return NOTHING, self._listing(items, call)
+            case "put":
+                return {path: _stored(call.arguments[1], now)}, None
+            case "create":
+                return self._created(items, path, _stored(call.arguments[1], now))
+            case "delete":
+                return ({path: None} if path in items else NOTHING), None
+        source, target = path, str(call.arguments[1])
+        found = items.get(source)
+        if not isinstance(found, Stored):
+            return NOTHING, not_found(source)
+        match call.method:
+            case "copy":
+                return {target: Stored(found.content, now)}, None
+            case "copy_create":
+                return self._created(items, target, Stored(found.content, now))
+            case "rename":
+                if target in items:
+                    return NOTHING, exists(target)
+                return {source: None, target: found}, None
+        raise AssertionError(call)
+
+    def stale_answers(self, before: Items, items: Items, call: Call) -> tuple[Hashable, ...]:
+        path = call.key
+        if call.method in {"get", "head"}:
+            missed = path in items and path not in before
+            return (not_found(path),) if missed else ()
+        if call.method != "list":
+            return ()
+        old = {path: items[path] for path in items if path in before}
+        return (self._listing(old, call),)
+
+    def _created(self, items: Items, path: str, stored: Stored) -> tuple[Changes, Hashable]:
+        return (NOTHING, exists(path)) if path in items else ({path: stored}, None)
+
+    def _listing(self, items: Items, call: Call) -> tuple[Listed, ...]:
+        """In ascending order; of the paths after ``start_after``, if that is given."""
+        folder, start = call.key, call.arguments[1]
+        prefix = f"{folder}/" if folder else ""
+        found = sorted(
+            path
+            for path in items
+            if path.startswith(prefix) and (start is None or path > str(start))
+        )
+        listed = (Listed(path, _as_stored(items[path])) for path in found[: self.page])
+        return tuple(listed)
+
+
+def _stored(content: object, now: float) -> Stored:
+    assert isinstance(content, bytes)
+    return Stored(content, now)
+
+
+def _as_stored(value: Hashable) -> Stored:
+    assert isinstance(value, Stored)
+    return value
+
+
+class Rest(Space):
+    """Where actors are who do nothing, and the right to be the only one who does something.
+
+    ``pause`` ends like any call. ``alone`` ends when everybody else is done or pauses; until
+    ``over`` nobody else goes on.
+    """
+
+    name = "rest"
+    writes = frozenset()
+
+    def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
+        return NOTHING, None
+
+
+class Alarm(Space):
+    """Sleep that takes time: a call ends when the time that it names has come."""
+
+    name = "time"
+    writes = frozenset()
+
+    def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
+        return NOTHING, None

@@ -1,0 +1,125 @@
+"""The store of the simulated world: an `ObjectStore` whose every call goes through a port."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import pyarrow as pa
+
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import byte_view, joined
+from lance_core.store.paths import check_folder, check_path
+from lance_core.store.ranges import slice_ranges
+from lance_core.testing.explorer.port import EPOCH_NS, Port
+from lance_core.testing.explorer.spaces import Listed, Stored
+
+EVERYTHING = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    multipart_if_absent=Guarantee.NO,
+    rename_if_absent=Guarantee.YES,
+    link_if_absent=Guarantee.NO,
+    copy_if_absent=Guarantee.YES,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+"""What the simulated store can do; a configuration may declare less."""
+
+_EPOCH = datetime.fromtimestamp(EPOCH_NS // 10**9, UTC)
+
+
+class SimulatedStore(ObjectStore):
+    """Objects of the space ``store``. A listing is asked for page by page."""
+
+    def __init__(self, port: Port, capabilities: StoreCapabilities, page: int | None) -> None:
+        self._port = port
+        self._capabilities = capabilities
+        self._page = page
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return self._capabilities
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return slice_ranges(self.get(path), ranges, path)
+
+    def get(self, path: str) -> pa.Buffer:
+        return pa.py_buffer(self._port.ask("store", "get", check_path(path)))
+
+    def head(self, path: str) -> ObjectMeta:
+        return _meta(path, self._port.ask("store", "head", check_path(path)))
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        content = self._port.worlds.content(joined(data).to_pybytes())
+        method = "create" if mode is PutMode.create else "put"
+        self._port.ask("store", method, check_path(path), content)
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        return _Writer(self, check_path(path))
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        folder = check_folder(prefix)
+        while True:
+            page: tuple[Listed, ...] = self._port.ask("store", "list", folder, start_after)
+            ordered = self._capabilities.ordered_list is Guarantee.YES
+            for path, stored in page if ordered else reversed(page):
+                yield _meta(path, stored)
+            if self._page is None or len(page) < self._page:
+                return
+            start_after = page[-1].path
+
+    def delete(self, path: str) -> None:
+        self._port.ask("store", "delete", check_path(path))
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        method = "copy_create" if mode is PutMode.create else "copy"
+        self._port.ask("store", method, check_path(source), check_path(target))
+
+    def rename_if_absent(self, source: str, target: str) -> None:
+        self._port.ask("store", "rename", check_path(source), check_path(target))
+
+
+class _Writer(ObjectWriter):
+    """A multipart upload: it is one put when it is completed, and nothing if it never is."""
+
+    def __init__(self, store: SimulatedStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._parts: list[bytes] = []
+        self._is_open = True
+
+    def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
+        self._parts.append(bytes(byte_view(data)))
+
+    def tell(self) -> int:
+        return sum(map(len, self._parts))
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._store.put(self._path, b"".join(self._parts))
+
+    def abort(self) -> None:
+        self._is_open = False
+
+
+def _meta(path: str, stored: Stored) -> ObjectMeta:
+    modified = _EPOCH + timedelta(seconds=stored.written)
+    return ObjectMeta(path, len(stored.content), modified, etag(stored.content))
+
+
+@lru_cache(maxsize=1 << 16)
+def etag(content: bytes) -> str:
+    """The ETag of an object: it follows from its bytes alone, as on most stores."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -1,0 +1,75 @@
+"""The shipped commit handlers, each as it is used on a store that it is made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lance_core.commits.base import CommitHandler
+from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.rename import RenameCommitHandler
+from lance_core.commits.store_leases import StoreLeases
+from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.store.base import Guarantee, StoreCapabilities
+from lance_core.store.declared import DeclaredStore
+from lance_core.testing.explorer.calls import Call
+from lance_core.testing.explorer.commuting import lasting_manifests, private_files
+from lance_core.testing.explorer.configuration import Eagerness, Effects, MakeHandler
+from lance_core.testing.explorer.manifest_rows import ManifestRows, SimulatedManifestStore
+from lance_core.testing.explorer.spaces import Space
+from lance_core.testing.explorer.store import EVERYTHING
+
+TERMS = LeaseTerms(duration=9.0, request_lifetime=4.0, patience=60.0)
+"""Short ones: a waiting writer looks often, and every look is a step."""
+
+_UNORDERED = replace(EVERYTHING, ordered_list=Guarantee.NO)
+_LEASES = replace(_UNORDERED, rename_if_absent=Guarantee.NO)
+_DUMB = replace(_UNORDERED, put_if_absent=Guarantee.NO, rename_if_absent=Guarantee.NO)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A handler and its world; see `Configuration` for the fields."""
+
+    name: str
+    handler: MakeHandler
+    capabilities: StoreCapabilities = EVERYTHING
+    spaces: tuple[Space, ...] = ()
+    shortest_sleep: float = 0.0
+    late_for: float = 600.0
+    is_lasting: bool = True
+
+    def eager(self, call: Call) -> Eagerness:
+        """Which calls commute where nothing is cleaned up and no table dropped."""
+        return lasting_manifests(call) if self.is_lasting else private_files(call)
+
+
+def _leased(effects: Effects) -> CommitHandler:
+    leases = StoreLeases(DeclaredStore(effects.store, _LEASES), TERMS, effects.surroundings)
+    return LeaseCommitHandler(effects.store, leases, TERMS, effects.surroundings)
+
+
+PUT_IF_ABSENT = Subject("put-if-absent", lambda e: PutIfAbsentCommitHandler(e.store))
+UNORDERED = Subject(
+    "put-if-absent-unordered", lambda e: PutIfAbsentCommitHandler(e.store), _UNORDERED
+)
+RENAME = Subject("rename", lambda e: RenameCommitHandler(e.store), _UNORDERED)
+EXTERNAL = Subject(
+    "external",
+    lambda e: ExternalManifestCommitHandler(e.store, SimulatedManifestStore(e.port), "table"),
+    _DUMB,
+    (ManifestRows(),),
+)
+LEASE = Subject(
+    "lease",
+    _leased,
+    _DUMB,
+    shortest_sleep=3.0,
+    late_for=TERMS.request_lifetime,
+    is_lasting=False,
+)
+UNSAFE = Subject("unsafe", lambda e: UnsafeCommitHandler(e.store), _DUMB, is_lasting=False)
+
+SAFE = (PUT_IF_ABSENT, UNORDERED, RENAME, EXTERNAL, LEASE)
+"""Every handler that may serve several writers."""

@@ -1,0 +1,145 @@
+"""All states of the world that were met, and the steps between them, each computed once.
+
+Worlds, calls and answers are numbered, and a step is looked up by numbers. That makes exploring a
+state cheap: the code under exploration runs only when an actor sees something new.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from lance_core.commits.history import Version
+from lance_core.errors import StoreError
+from lance_core.testing.explorer.calls import Call, Raised, unknown
+from lance_core.testing.explorer.spaces import Items, Space
+
+State: TypeAlias = Mapping[str, Items]
+"""What every space holds, by its name."""
+
+
+class Fate(enum.Enum):
+    """What becomes of a call. The value is what a schedule says after ``->``."""
+
+    ANSWERED = "ok"
+    REQUEST_LOST = "lost before it was applied"
+    RESPONSE_LOST = "lost after it was applied"
+    SENT_TWICE = "applied, and sent again by the client"
+    LATE = "no answer, may land later"
+    REFUSED = "refused (503, 409)"
+    STALE = "stale"
+    CRASH = "crash"
+
+    __hash__ = object.__hash__  # members are singletons; hashing names is slow
+
+
+class Effect(NamedTuple):
+    """The outcome of a call: the world after it, and the number of its answer."""
+
+    world: int
+    answer: int
+
+
+class Worlds:
+    """The states of some spaces."""
+
+    def __init__(self, spaces: Iterable[Space]) -> None:
+        self.spaces = {space.name: space for space in spaces}
+        self.states: list[dict[str, dict[str, Hashable]]] = []
+        self.answers: list[Hashable] = []
+        self.calls: list[Call] = []
+        self._world_numbers: dict[Hashable, int] = {}
+        self._answer_numbers: dict[Hashable, int] = {}
+        self._call_numbers: dict[Call, int] = {}
+        self._effects: dict[tuple[int, int, Fate, float], Effect | None] = {}
+        self._contents: dict[bytes, bytes] = {}
+        self.empty = self.world({name: {} for name in self.spaces})
+        self.start = self.empty
+        """The world at the beginning of a schedule, which stale reads may still show."""
+        self.opened: Version | None = None
+        """The newest version at the beginning."""
+
+    def call(self, call: Call) -> int:
+        """The number of ``call``."""
+        number = self._call_numbers.setdefault(call, len(self.calls))
+        if number == len(self.calls):
+            self.calls.append(call)
+        return number
+
+    def answer(self, value: Hashable) -> int:
+        """The number of an answer."""
+        number = self._answer_numbers.setdefault(value, len(self.answers))
+        if number == len(self.answers):
+            self.answers.append(value)
+        return number
+
+    def content(self, data: bytes) -> bytes:
+        """``data`` itself or the same bytes seen before: what is equal is the same object."""
+        return self._contents.setdefault(data, data)
+
+    def world(self, state: dict[str, dict[str, Hashable]]) -> int:
+        """The number of ``state``."""
+        key = frozenset((space, frozenset(items.items())) for space, items in state.items())
+        number = self._world_numbers.setdefault(key, len(self.states))
+        if number == len(self.states):
+            self.states.append(state)
+        return number
+
+    def is_write(self, call: int) -> bool:
+        """Whether a call may change something."""
+        wanted = self.calls[call]
+        return wanted.method in self.spaces[wanted.space].writes
+
+    def effect(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
+        """What comes of ``call`` in ``world``; None if ``fate`` makes no difference to it."""
+        key = (world, call, fate, now)
+        try:
+            return self._effects[key]
+        except KeyError:
+            found = self._effects[key] = self._compute(*key)
+            return found
+
+    def _compute(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
+        wanted = self.calls[call]
+        is_write = self.is_write(call)
+        match fate:
+            case Fate.ANSWERED:
+                return self._applied(world, call, now)
+            case Fate.REFUSED if wanted.space not in {"time", "rest"}:
+                text = f"{wanted.method} of {wanted.key!r} was refused"
+                return Effect(world, self.answer(Raised(StoreError, (text,))))
+            case Fate.REQUEST_LOST | Fate.LATE if is_write:
+                return Effect(world, self.answer(unknown(wanted)))
+            case Fate.RESPONSE_LOST if is_write:
+                after = self._applied(world, call, now)
+                return Effect(after.world, self.answer(unknown(wanted)))
+            case Fate.SENT_TWICE if is_write:
+                once = self._applied(world, call, now)
+                twice = self._applied(once.world, call, now)
+                return None if once == twice else twice
+            case Fate.STALE if not is_write:
+                return self._stale(world, wanted)
+        return None
+
+    def _applied(self, world: int, call: int, now: float) -> Effect:
+        wanted = self.calls[call]
+        state = self.states[world]
+        changes, answer = self.spaces[wanted.space].answer(state[wanted.space], wanted, now)
+        if not changes:
+            return Effect(world, self.answer(answer))
+        items = dict(state[wanted.space])
+        for key, value in changes.items():
+            if value is None:
+                items.pop(key, None)
+            else:
+                items[key] = value
+        return Effect(self.world({**state, wanted.space: items}), self.answer(answer))
+
+    def _stale(self, world: int, call: Call) -> Effect | None:
+        before, items = self.states[self.start][call.space], self.states[world][call.space]
+        fresh = self.spaces[call.space].answer(items, call, 0.0)[1]
+        for answer in self.spaces[call.space].stale_answers(before, items, call):
+            if answer != fresh:
+                return Effect(world, self.answer(answer))
+        return None
