@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 from types import ModuleType
@@ -108,7 +109,7 @@ def left(path: Path) -> list[int]:
     found: list[int] = ours.to_table(["i"])["i"].to_pylist()
     assert found == peer.to_table(["i"])["i"].to_pylist()
     assert len(found) == ours.count_rows() == peer.count_rows()
-    peer.validate()
+    peer.validate()  # type: ignore[no-untyped-call]  # pylance does not annotate it
     ours.validate()
     return found
 
@@ -136,7 +137,7 @@ def delete_in_both(tmp_path: Path, predicate: Any) -> None:
 def test_both_delete_the_same_rows_and_record_the_same(tmp_path: Path, predicate: str) -> None:
     delete_in_both(tmp_path, predicate)
     for library in BOTH:
-        made_by = lance.dataset(str(tmp_path / library.__name__)).read_transaction(2)
+        made_by: Any = lance.dataset(str(tmp_path / library.__name__)).read_transaction(2)
         assert made_by.operation.predicate == predicate
 
 
@@ -262,8 +263,26 @@ def test_deletions_of_fragments_are_committed_by_either(
     assert left(path) == [*range(6), *range(21, 39)]
 
 
-def _json(metadata: Any) -> str:
-    import json
+@pytest.mark.parametrize(("maker", "other"), PAIRS, ids=IDS)
+def test_deletes_on_a_branch_follow_each_other(
+    tmp_path: Path, maker: ModuleType, other: ModuleType
+) -> None:
+    path = tmp_path / "table"
+    create(path)
+    table = maker.dataset(str(path))
+    table.delete("i < 5")
+    branch = table.create_branch("try")
+    late = other.dataset(str(path)).checkout_version(("try", None))
+    assert branch.delete("i < 8") == {"num_deleted_rows": 3}
+    assert late.delete("i >= 9 AND i < 11") == {"num_deleted_rows": 2}
+    assert branch.delete("i = 8 OR i = 30") == {"num_deleted_rows": 2}
+    for library in BOTH:
+        seen = library.dataset(str(path)).checkout_version(("try", None))
+        found = seen.to_table(columns=["i"])["i"].to_pylist()
+        assert found == [n for n in range(11, 60) if n != 30]
+    assert left(path) == list(range(5, 60))
 
+
+def _json(metadata: Any) -> str:
     tree = metadata.to_json()
     return tree if isinstance(tree, str) else json.dumps(tree)

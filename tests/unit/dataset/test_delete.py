@@ -435,3 +435,40 @@ def test_offsets_that_are_no_rows_are_refused(
     with pytest.raises(InvalidInputError):
         dataset.get_fragments()[0].delete_rows(offsets)  # type: ignore[arg-type]  # on purpose
     assert not deletion_files(uri)
+
+
+# Branches and clones -----------------------------------------------------------------------------
+
+
+def test_deletes_on_a_branch_are_written_there_and_leave_the_table_alone(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    dataset.delete("i < 5")
+    branch = dataset.create_branch("try")
+    other = branch.checkout_version(("try", None))
+    files = deletion_files(uri)
+    assert branch.delete("i < 8") == {"num_deleted_rows": 3}
+    assert other.delete("i < 10") == {"num_deleted_rows": 2}
+    assert other.delete("i = 20 OR i = 40") == {"num_deleted_rows": 2}
+    assert numbers(other) == [n for n in range(10, 100) if n not in {20, 40}]
+    assert all(
+        fragment.metadata.deletion_file.base_id is None
+        for fragment in other.get_fragments()
+        if fragment.metadata.deletion_file is not None
+    )
+    assert deletion_files(uri) == files
+    assert numbers(lance.dataset(uri)) == list(range(5, 100))
+
+
+def test_two_that_delete_disjoint_rows_of_a_clone_are_merged(
+    dataset: lance.LanceDataset, uri: str, tmp_path: Path
+) -> None:
+    dataset.delete("i < 5")
+    place = str(tmp_path / "clone")
+    one = dataset.shallow_clone(place, dataset.version)
+    two = lance.dataset(place, allow_base_paths="yes")
+    assert one.delete("i = 10") == {"num_deleted_rows": 1}
+    assert two.delete("i = 11") == {"num_deleted_rows": 1}
+    assert two.delete("i >= 90") == {"num_deleted_rows": 10}
+    assert numbers(two) == [n for n in range(5, 90) if n not in {10, 11}]
+    assert numbers(lance.dataset(uri)) == list(range(5, 100))
