@@ -20,7 +20,6 @@ from lance_core.table.operations.rewrite import Rewrite
 from lance_core.table.operations.update import Update
 from lance_core.table.operations.update_bases import UpdateBases
 from lance_core.table.operations.update_config import UpdateConfig
-from lance_core.table.operations.update_map import UpdateMap
 
 _BLOCK_WORDS = 8
 """A block of a split-block bloom filter: eight 32-bit words; each key sets a bit in every one."""
@@ -115,22 +114,28 @@ def removed_fragments(ours: Operation, committed: Operation) -> bool:
 
 
 def same_config_key(ours: Operation, committed: Operation) -> bool:
-    """Both decide about the same key of the config, or of the table's metadata."""
+    """Both decide about the same key of the config or of the table's metadata.
+
+    Removing a key of the config twice does no harm, and replacing the whole config overrules only
+    what was set before it.
+    """
     if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
         return False
-    return _meet(ours.config, committed.config) or _meet(
-        ours.table_metadata, committed.table_metadata
-    )
+    one, other = ours.config, committed.config
+    if one is not None and other is not None:
+        keys = one.updates.keys() & other.updates.keys()
+        if any(one.updates[key] is not None or other.updates[key] is not None for key in keys):
+            return True
+    mine, theirs = ours.table_metadata, committed.table_metadata
+    return mine is not None and theirs is not None and mine.meets(theirs)
 
 
-def same_metadata_key(ours: Operation, committed: Operation) -> bool:
-    """Both decide about the same key of the schema's metadata, or of that of the same field."""
+def same_metadata(ours: Operation, committed: Operation) -> bool:
+    """Both change the schema's metadata, or that of the same field, whichever keys they are."""
     if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
         return False
-    return _meet(ours.schema_metadata, committed.schema_metadata) or any(
-        _meet(updates, committed.field_metadata.get(id_))
-        for id_, updates in ours.field_metadata.items()
-    )
+    both = ours.schema_metadata is not None and committed.schema_metadata is not None
+    return both or not ours.field_metadata.keys().isdisjoint(committed.field_metadata)
 
 
 def same_base(ours: Operation, committed: Operation) -> bool:
@@ -143,10 +148,6 @@ def same_base(ours: Operation, committed: Operation) -> bool:
 def _alike(one: BasePath, other: BasePath) -> bool:
     same_name = bool(one.name) and one.name == other.name
     return one.path == other.path or same_name or (one.id != 0 and one.id == other.id)
-
-
-def _meet(one: UpdateMap | None, other: UpdateMap | None) -> bool:
-    return one is not None and other is not None and one.meets(other)
 
 
 def _new_indices(operation: Operation) -> tuple[IndexMetadata, ...]:

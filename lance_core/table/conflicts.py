@@ -45,9 +45,9 @@ class Verdict(enum.Enum):
     INCOMPATIBLE_IF_REMOVED = "d"
     """Incompatible if the other removed a fragment that ours touches."""
     INCOMPATIBLE_IF_SAME_KEY = "k"
-    """Incompatible if both decide about the same key of the config or the table metadata."""
+    """Incompatible if both set the same key of the config or change one of the table's metadata."""
     INCOMPATIBLE_IF_SAME_METADATA = "m"
-    """Incompatible if both decide about the same key of a schema's or a field's metadata."""
+    """Incompatible if both change the metadata of the schema, or of the same field."""
     INCOMPATIBLE_IF_SAME_BASE = "b"
     """Incompatible if both add a base path of the same name or path."""
     RETRYABLE = "R"
@@ -129,7 +129,7 @@ _CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verd
     Verdict.RETRYABLE_IF_SAME_CELLS: (conditions.same_cells, Verdict.RETRYABLE),
     Verdict.INCOMPATIBLE_IF_REMOVED: (conditions.removed_fragments, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_KEY: (conditions.same_config_key, Verdict.INCOMPATIBLE),
-    Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata_key, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_BASE: (conditions.same_base, Verdict.INCOMPATIBLE),
 }
 """What a conditional verdict becomes if its condition holds; else the pair is compatible."""
