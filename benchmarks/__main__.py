@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import memory, operations, startup
+from benchmarks import deletes, memory, operations, startup
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.workloads import WORKLOADS
@@ -38,6 +38,8 @@ def main() -> int:
                 operations.table(report, subjects, workload, rows, rounds)
         if _chosen("commits", arguments.only):
             operations.commits(report, folder, arguments.quick)
+        if _chosen("deletes", arguments.only):
+            deletes.deletes(report, folder, arguments.quick)
         if _chosen("startup", arguments.only):
             startup.imports(report, rounds)
         if _chosen("memory", arguments.only):
