@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lance_core.commits.lock import CommitLock
 from lance_core.dataset import opening
 from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
@@ -38,7 +39,8 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
 
     def __reduce__(self) -> tuple[Any, ...]:
         config, version = self._snapshot.root.config, self.version
-        return _reopen, (config, version, self._scan_defaults)
+        lock = self._snapshot.root.commit_lock
+        return _reopen, (config, version, self._scan_defaults, lock)
 
     def __len__(self) -> int:
         return self.count_rows()
@@ -84,6 +86,16 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
         return self._snapshot.schema.max_field_id
 
     @property
+    def durability(self) -> str | None:
+        """What holds of commits made through this dataset if the machine loses power.
+
+        On a local file system ``"durable"`` (they are on disk when they return) or ``"fast"`` (the
+        latest may be lost), as the option of this name says; None where the store decides.
+        """
+        durability = self._snapshot.root.store.durability
+        return None if durability is None else durability.value
+
+    @property
     def stats(self) -> LanceStats:
         """Statistics of the open version."""
         return LanceStats(self._snapshot)
@@ -103,6 +115,11 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
         return dict(self._snapshot.manifest.config)
 
 
-def _reopen(config: StoreConfig, version: int, scan_defaults: dict[str, Any]) -> LanceDataset:
-    snapshot = opening.open_version(opening.open_root_of(config), version)
+def _reopen(
+    config: StoreConfig,
+    version: int,
+    scan_defaults: dict[str, Any],
+    commit_lock: CommitLock | None = None,
+) -> LanceDataset:
+    snapshot = opening.open_version(opening.open_root_of(config, commit_lock), version)
     return LanceDataset.of(snapshot, scan_defaults)

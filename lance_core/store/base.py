@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.durability import Durability
 
 BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
 
@@ -139,6 +140,11 @@ class ObjectStore(ABC):
     @abstractmethod
     def capabilities(self) -> StoreCapabilities:
         """What this instance guarantees."""
+
+    @property
+    def durability(self) -> Durability | None:
+        """What holds of writes that returned; None where that is not for the caller to choose."""
+        return None
 
     @abstractmethod
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:

@@ -22,6 +22,7 @@ from lance_core.store.base import (
     PutMode,
     StoreCapabilities,
 )
+from lance_core.store.durability import Durability
 from lance_core.store.paths import check_folder, check_path
 
 
@@ -39,6 +40,10 @@ class PrefixStore(ObjectStore):
     @property
     def capabilities(self) -> StoreCapabilities:
         return self.inner.capabilities
+
+    @property
+    def durability(self) -> Durability | None:
+        return self.inner.durability
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         with self._own_paths():

@@ -20,6 +20,7 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_view, byte_views
+from lance_core.store.durability import Durability
 
 T = TypeVar("T")
 
@@ -73,6 +74,10 @@ class StoreWrapper(ObjectStore):
     @property
     def capabilities(self) -> StoreCapabilities:
         return self.inner.capabilities
+
+    @property
+    def durability(self) -> Durability | None:
+        return self.inner.durability
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         call = StoreCall("get_ranges", path, ranges=len(ranges))

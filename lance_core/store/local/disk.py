@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.durability import Durability
 from lance_core.store.local.libc import rename_exclusive
 from lance_core.store.secret import Secret, plain
 
@@ -16,15 +16,6 @@ VARIABLE = "LANCE_CORE_DURABILITY"
 _MAX_VIEWS = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-class Durability(enum.Enum):
-    """What holds of a write that returned, should the machine lose power."""
-
-    durable = "durable"
-    """It is on disk, and so is the name of its file: both are synced, in this order."""
-    fast = "fast"
-    """Nothing: the system writes it when it sees fit. Readers of this machine see it at once."""
 
 
 def chosen_durability(

@@ -13,7 +13,8 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.store.base import PutMode
-from lance_core.store.local.disk import Disk, Durability
+from lance_core.store.durability import Durability
+from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces
 from lance_core.store.local.failures import preparing, publishing, settling
 from lance_core.store.local.root import Root, folder_of

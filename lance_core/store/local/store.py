@@ -20,7 +20,8 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_views
-from lance_core.store.local.disk import REAL_DISK, Disk, Durability, chosen_durability
+from lance_core.store.durability import Durability
+from lance_core.store.local.disk import REAL_DISK, Disk, chosen_durability
 from lance_core.store.local.failures import read_error, reading
 from lance_core.store.local.open_files import OpenFiles, open_for_reading, regular_file_size
 from lance_core.store.local.publish import Draft, Publisher

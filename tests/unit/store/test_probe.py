@@ -14,7 +14,6 @@ from lance_core.store.faulty import (
     FaultyStore,
     Refused,
     RequestLost,
-    ResponseLost,
     SentTwice,
 )
 from lance_core.store.memory import CAPABILITIES, MemoryStore
