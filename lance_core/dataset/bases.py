@@ -148,8 +148,9 @@ def _folder(store: ObjectStore, below: str) -> ObjectStore:
 
 def _allowing(uri: str) -> str:
     """``uri`` as one of several that are separated by commas."""
-    if uri in (_ALL, _NONE):
-        return uri
+    uri = uri.strip()
+    if uri.lower() in (_ALL, _NONE):
+        return uri.lower()
     url = parse_uri(uri)
     if url.scheme == "file":
         return f"file://{quote(url.path)}" if "," in url.path else url.path
