@@ -61,15 +61,6 @@ class OwnFile:
         """From the table's root."""
         return self.meta.path
 
-    @property
-    def is_removable_unverified(self) -> bool:
-        """Whether the word of the caller is enough to remove it although no version named it.
-
-        Deletion and transaction files are small, and stay for their seven days.
-        """
-        is_unfinished = self.path.rpartition("/")[2].startswith(UNFINISHED)
-        return self.kind in {FileKind.DATA, FileKind.INDEX} and not is_unfinished
-
 
 def own_files(
     store: ObjectStore, manifests: Iterable[ObjectMeta], within: Collection[str]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.cleanup_files import FileKind, OwnFile, own_files, staged_version
+from lance_core.commits.cleanup_files import FileKind, own_files, staged_version
 from lance_core.commits.cleanup_plan import (
     CleanupPlan,
     DoomedFile,
@@ -218,6 +218,7 @@ class _Planning:
         return {*detached, *others}
 
     def _files(self) -> Iterator[DoomedFile]:
+        """What no version needs and, if none that goes is known to have named it, none will."""
         named = self._survey.named
         for path in named.lapsed:
             yield DoomedFile(path, FileKind.TEMPORARY, 0, verified=False)
@@ -225,15 +226,9 @@ class _Planning:
             if file.path in self._needed:
                 continue
             verified = file.path in self._verified
-            if verified or self._is_abandoned(file):
+            if verified or self._policy.delete_unverified or self._is_long_ago(file.meta):
                 yield DoomedFile(file.path, file.kind, file.meta.size, verified)
         yield from self._superfluous()
-
-    def _is_abandoned(self, file: OwnFile) -> bool:
-        """Whether a file that no version names will not be named by a version to come either."""
-        if self._policy.delete_unverified and file.is_removable_unverified:
-            return True
-        return self._is_long_ago(file.meta)
 
     def _superfluous(self) -> Iterator[DoomedFile]:
         """Manifests that were staged long ago and are not the only ones of their versions.
@@ -260,11 +255,18 @@ def is_detached(path: str) -> bool:
 
 
 def read_beside(store: ObjectStore, path: str) -> ManifestFile | None:
-    """A manifest that is no version of the history, None if it has vanished."""
+    """A manifest that is no version of the history, None if it has vanished.
+
+    A staged one that cannot be read is none: nobody will be able to make a version of it.
+    """
     try:
         return parse_manifest_file(store.get(path), path)
     except ObjectNotFoundError:
         return None
+    except CorruptFileError:
+        if parse_manifest_name(path.rpartition("/")[2]) is None:
+            return None
+        raise
 
 
 def _check_naming(listing: Mapping[str, ObjectMeta]) -> None:

@@ -26,9 +26,9 @@ class CleanupPolicy:
     ``retain_versions``, one of ``versions`` and less than ``before``; what is None does not count.
     If the first three are None, ``older_than`` is `DEFAULT_AGE`. The newest version always stays.
 
-    ``delete_unverified``: the caller's word that nobody else is at work on the table. Data and
-    index files that no version names are removed however new they are, and versions however
-    recently they were superseded.
+    ``delete_unverified``: the caller's word that nobody else is at work on the table. Files that no
+    version names are removed however new they are, and versions however recently they were
+    superseded.
     ``error_if_tagged``: fail, before anything is removed, if a version to remove has a tag;
     otherwise it stays. ``delete_rate_limit``: removals in a second, at most.
 
