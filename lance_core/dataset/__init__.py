@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LanceStats,
         Transaction,
         discard_fragments,
+        migrate_manifest_paths_v2,
         write_fragments,
     )
 
@@ -44,6 +45,7 @@ __all__ = [
     "LanceStats",
     "Transaction",
     "discard_fragments",
+    "migrate_manifest_paths_v2",
     "write_dataset",
     "write_fragments",
 ]

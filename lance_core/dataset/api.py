@@ -34,15 +34,20 @@ def dataset(
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
 
     ``asof`` without a zone is local time. ``allow_base_paths``: places outside of the table that
-    its files may be read from, as URL prefixes, or "yes" for all. Further pylance arguments that
-    size its caches are accepted and change nothing. Raises `DatasetNotFoundError` if there is no
-    such table or version, or none as old as ``asof``, and `RefNotFoundError`.
+    its files may be read from, as URL prefixes, or "yes" for all. Option ``commit_lock``:
+    called with the version that a commit is to make, it returns a context manager that keeps other
+    writers out. Further pylance arguments that size its caches are accepted and change nothing.
+    Raises `DatasetNotFoundError` if there is no such table or version, or none as old as ``asof``,
+    and `RefNotFoundError`.
     """
     from lance_core.dataset import opening, versions
+    from lance_core.dataset.commit import with_lock
     from lance_core.dataset.dataset import LanceDataset
 
+    commit_lock = options.pop("commit_lock", None)
     opening.check_options(options)
     root = opening.open_root(uri, storage_options, allow_base_paths)
+    root = with_lock(root, commit_lock)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
     return LanceDataset.of(opening.open_version(root, version), default_scan_options)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.history import Version
-from lance_core.commits.lock import locked
+from lance_core.commits.lock import CommitLock, locked
 from lance_core.commits.settings import CommitSettings
 from lance_core.dataset import opening
 from lance_core.dataset.auto_cleanup import auto_cleanup
@@ -90,14 +90,15 @@ def _seconds(timeout: object) -> float:
     return timeout.total_seconds()
 
 
-def with_lock(root: TableRoot, commit_lock: object) -> TableRoot:
+def with_lock(root: TableRoot, commit_lock: CommitLock | None) -> TableRoot:
     """The same place, committed to inside ``commit_lock``; None changes nothing.
 
     Raises ``TypeError`` if the lock cannot be called.
     """
     if commit_lock is None:
         return root
-    return dataclasses.replace(root, handler=locked(commit_lock, root.store, root.handler))
+    handler = locked(commit_lock, root.store, root.handler)
+    return dataclasses.replace(root, handler=handler, commit_lock=commit_lock)
 
 
 def commit(
@@ -129,10 +130,10 @@ def commit_operation(
     operation: LanceOperation.BaseOperation | Transaction,
     read_version: int | None,
     options: CommitOptions,
-    commit_lock: object = None,
+    commit_lock: CommitLock | None = None,
 ) -> Snapshot:
     """Commit what `LanceDataset.commit` was given."""
-    with_lock(root, commit_lock)  # a lock that is none is refused before anything is read
+    root = with_lock(root, commit_lock)
     if isinstance(operation, Transaction):
         if options.properties:
             raise InvalidInputError(
@@ -160,7 +161,7 @@ def commit_operation(
         given.read_version = latest if read_version is None else read_version
     if options.detached:
         _check_can_detach(newest)
-    return commit(with_lock(root, commit_lock), newest, given.to_stored(), options)
+    return commit(root, newest, given.to_stored(), options)
 
 
 def _check_can_detach(newest: Snapshot | None) -> None:

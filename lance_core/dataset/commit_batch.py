@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypedDict, TypeVar
 
+from lance_core.commits.lock import CommitLock
 from lance_core.dataset.commit import CommitOptions, commit_operation
 from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.snapshot import Snapshot, TableRoot
@@ -25,7 +26,7 @@ def commit_batch(
     root: TableRoot,
     transactions: Sequence[Transaction],
     options: CommitOptions,
-    commit_lock: object = None,
+    commit_lock: CommitLock | None = None,
 ) -> tuple[Snapshot, Transaction]:
     """Commit what `merged` makes of ``transactions``; it comes back beside the version."""
     one = merged(transactions)

@@ -7,6 +7,7 @@ from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
 from lance_core.dataset.index_metadata import Index, IndexFile
+from lance_core.dataset.naming_migration import migrate_manifest_paths_v2
 from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
@@ -31,5 +32,6 @@ __all__ = [
     "LanceStats",
     "Transaction",
     "discard_fragments",
+    "migrate_manifest_paths_v2",
     "write_fragments",
 ]

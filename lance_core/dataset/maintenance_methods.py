@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from lance_core.dataset import opening
 from lance_core.dataset.cleanup import CleanupExplanation, CleanupStats, cleanup, explain
+from lance_core.dataset.drop import drop
+from lance_core.dataset.naming_migration import migrate
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.validate import check_table
 
@@ -68,6 +72,29 @@ class MaintenanceMethods(Opened):
         tagged = {k: v for k, v in options.items() if k != "delete_rate_limit"}
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
         return explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
+
+    def migrate_manifest_paths_v2(self) -> None:
+        """Give the manifests names by which the newest is found at once; open the newest version.
+
+        Nobody may write to the table meanwhile, and writers that had it open must open it anew.
+        `lance_core.dataset.migrate_manifest_paths_v2` completes a migration that was interrupted.
+        Raises `UnsupportedFeatureError` if an external store keeps the names.
+        """
+        migrate(self._snapshot.root)
+        self._snapshot = opening.open_version(self._snapshot.root)
+
+    @staticmethod
+    def drop(
+        base_uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        ignore_not_found: bool | None = None,
+    ) -> None:
+        """Remove a table with everything in its folder, for good. Nobody may write to it meanwhile.
+
+        Dropping again completes a drop that was interrupted. Raises `DatasetNotFoundError`, unless
+        ``ignore_not_found``, and `InvalidInputError` if what is there is no table.
+        """
+        drop(base_uri, storage_options, bool(ignore_not_found))
 
 
 def _chosen(

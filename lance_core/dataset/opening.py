@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
+from lance_core.commits.lock import CommitLock, locked
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.bases import allowing
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
@@ -55,7 +56,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if name in IGNORED_OPTIONS or value is None:
             continue
-        if name in ("commit_lock", "namespace", "namespace_client", "table_id"):
+        if name in ("namespace", "namespace_client", "table_id"):
             raise UnsupportedFeatureError(f"{name!r} is not supported yet")
         raise TypeError(f"unknown argument {name!r}")
 
@@ -81,14 +82,15 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
     return open_root(target, storage_options)
 
 
-def open_root_of(config: StoreConfig) -> TableRoot:
-    """The place that ``config`` describes."""
+def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
+    """The place that ``config`` describes, committed to inside ``commit_lock`` if there is one."""
     store = open_store(config.uri, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
     url = parse_uri(config.place)
     handler = select_commit_handler(store, url, config.options, config.commit_handler)
-    return TableRoot(config, store, handler, get_manager().encodings)
+    handler = locked(commit_lock, store, handler)
+    return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
 
 
 def marked(root: TableRoot, marker: str) -> TableRoot:
@@ -97,7 +99,7 @@ def marked(root: TableRoot, marker: str) -> TableRoot:
     handler = select_commit_handler(
         root.store, parse_uri(config.place), config.options, config.commit_handler, marker
     )
-    return replace(root, handler=handler)
+    return replace(root, handler=locked(root.commit_lock, root.store, handler))
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:
@@ -149,21 +151,24 @@ def table_of(root: TableRoot) -> TableRoot:
     """The root of the whole table that ``root`` may be a branch of: there its refs are kept."""
     config = root.config
     if config.folder:
-        return open_root_of(replace(config, folder=""))
+        return open_root_of(replace(config, folder=""), root.commit_lock)
     if f"/{TREE}/" not in config.uri:
         return root
     # Opened by the URI of the branch: its versions know whether it is one, and which.
     newest = root.handler.latest()
     branch = None if newest is None else recorded_branch(load(root, newest).manifest.branch)
     above = None if branch is None else uri_above(config.uri, branch_folder(branch))
-    return root if above is None else open_root_of(replace(config, uri=above))
+    if above is None:
+        return root
+    return open_root_of(replace(config, uri=above), root.commit_lock)
 
 
 def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
     """The root of a branch (None: the main one), whether or not there is one."""
     if branch is None:
         return table
-    return open_root_of(replace(table.config, folder=branch_folder(branch)))
+    config = replace(table.config, folder=branch_folder(branch))
+    return open_root_of(config, table.commit_lock)
 
 
 def branch_of(snapshot: Snapshot) -> str | None:

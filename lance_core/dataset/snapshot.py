@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.lock import CommitLock
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.bases import open_base
 from lance_core.dataset.blob_description import with_descriptions
@@ -46,12 +47,16 @@ MAX_DELETION_BYTES = 128 << 20
 
 @dataclass(frozen=True, eq=False)
 class TableRoot:
-    """Where a table lives, what reads it and what commits to it; paths count from ``store``."""
+    """Where a table lives, what reads it and what commits to it; paths count from ``store``.
+
+    ``commit_lock`` is the caller's, if there is one; ``handler`` uses it.
+    """
 
     config: StoreConfig
     store: ObjectStore
     handler: CommitHandler
     registry: EncodingRegistry
+    commit_lock: CommitLock | None = None
     readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
         default_factory=lambda: Bounded(MAX_OPEN_FILES)
     )

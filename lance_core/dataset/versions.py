@@ -14,6 +14,7 @@ from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.dataset.transaction import Transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
 from lance_core.table.manifest import Manifest
+from lance_core.table.paths import DETACHED
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -103,6 +104,9 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
     """What made the newest ``count`` versions up to ``snapshot``, newest first."""
     if count < 0:
         raise InvalidInputError(f"cannot give {count} transactions")
+    if snapshot.version & DETACHED:  # made beside the history
+        made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
+        return [None if found is None else Transaction.of(found) for found in made_by]
     locations = [
         location
         for location in reversed(snapshot.root.handler.list_versions())
