@@ -6,6 +6,8 @@ and a portable 32-bit Roaring bitmap. In memory: sorted distinct uint32 physical
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -121,7 +123,8 @@ def _encode_bitmap(offsets: RowOffsets) -> bytes:
     """Array and bitset containers only: not every release reads run containers."""
     from pyroaring import BitMap
 
-    return bytes(BitMap(offsets, optimize=False).serialize())
+    # The library takes such an array whole, any other sequence item by item.
+    return bytes(BitMap(array("I", offsets.tobytes()), optimize=False).serialize())
 
 
 def _short(schema: pa.Schema) -> str:

@@ -186,3 +186,11 @@ def test_deletion_files_are_exchanged_with_the_reference_implementation(
     left = lance.dataset(root).to_table()["a"].to_numpy()
     assert not np.isin(left, found).any()
     assert len(left) == 20_000 - count
+
+
+def test_a_set_that_grows_becomes_a_bitmap_one_row_later() -> None:
+    for count, kind in [(5000, DeletionFileType.ARROW_ARRAY), (5001, DeletionFileType.BITMAP)]:
+        offsets = np.arange(count, dtype=np.uint32)
+        file_type, data = encode_deletions(offsets, grown=True)
+        assert file_type is kind
+        assert np.array_equal(decode_deletions(file_type, data, count), offsets)
