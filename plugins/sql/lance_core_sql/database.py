@@ -1,0 +1,192 @@
+"""Connections to databases: one pool for each, in each process.
+
+A child process finds none of its parent's connections: what both send over one would be mixed up.
+Every wait is bounded, so that a database that hangs, or a writer that does while it holds a lock,
+ends in an error.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, NullPool, Pool, create_engine, event, inspect
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.store.bounded import Bounded
+from lance_core_sql.outcome import refused
+from lance_core_sql.settings import SqlSettings
+from lance_core_sql.table import manifest_table
+
+CONNECT_SECONDS = 10
+LOCK_SECONDS = 20
+"""How long to wait for another writer's lock."""
+CALL_SECONDS = 30
+"""How long to wait for an answer."""
+
+MAX_ENGINES = 16
+"""Databases whose connections are kept."""
+MAX_TABLES = 256
+"""Tables of rows of which is remembered that they are there."""
+
+
+class Database:
+    """A database and the table of rows in it. Safe for threads."""
+
+    def __init__(self, settings: SqlSettings) -> None:
+        url = settings.database_url()
+        self.table = manifest_table(settings.table)
+        self.file = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+        self.engine = _engines.get(
+            (os.getpid(), url, settings.durable), lambda: _connecting(url, settings.durable)
+        )
+        self._is_ready = False
+
+    def has_table(self) -> bool:
+        """Whether the table of rows is there. Makes nothing, no file either."""
+        if self.file is not None and not self.file.exists():
+            return False
+        try:
+            return inspect(self.engine).has_table(self.table.name, schema=self.table.schema)
+        except SQLAlchemyError as error:
+            raise refused(error) from error
+
+    def prepare(self) -> None:
+        """Make the table of rows if it is not there; `StoreError` if that fails.
+
+        Raises `InvalidInputError` for a table whose key would let two writers win.
+        """
+        if self._is_ready:
+            return
+        if self.file is not None:
+            self._make_folder(self.file.parent)
+        try:
+            self.table.create(self.engine, checkfirst=True)
+        except SQLAlchemyError as error:
+            # Another writer may have made it at the same moment, or only others are allowed to.
+            if not self.has_table():
+                raise refused(error) from error
+        self._check_key()
+        self._is_ready = True
+
+    def doubt(self) -> None:
+        """After a failure: look again whether the table is there."""
+        self._is_ready = False
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refused(error) from error
+
+    def _check_key(self) -> None:
+        wanted = [column.name for column in self.table.primary_key]
+        try:
+            key = inspect(self.engine).get_pk_constraint(self.table.name, self.table.schema)
+        except SQLAlchemyError as error:
+            raise refused(error) from error
+        if sorted(key["constrained_columns"]) != sorted(wanted):
+            raise InvalidInputError(
+                f"the table {self.table.fullname!r} is not one of manifests: its primary key is "
+                f"not ({', '.join(wanted)})"
+            )
+
+
+# Forgotten by children through the process's id and not by a fork: dropping a parent's connection
+# could close it for the parent, too.
+_engines: Bounded[tuple[int, URL, bool], Engine] = Bounded(MAX_ENGINES)
+_databases: Bounded[tuple[int, SqlSettings], Database] = Bounded(MAX_TABLES)
+
+
+def database_of(settings: SqlSettings) -> Database:
+    """The database that ``settings`` name, of this process; connects to nothing yet."""
+    return _databases.get((os.getpid(), settings), lambda: Database(settings))
+
+
+def _engine(url: URL, durable: bool) -> Engine:
+    backend = url.get_backend_name()
+    options: dict[str, Any] = {"hide_parameters": True}
+    if backend == "sqlite":
+        # Opening a file is cheap, and a connection must not be taken into a child process.
+        options |= {"poolclass": NullPool, "connect_args": {"timeout": LOCK_SECONDS}}
+        setup = _sqlite_setup(durable)
+    else:
+        options |= {
+            "isolation_level": "READ COMMITTED",
+            "pool_pre_ping": True,
+            "pool_recycle": 1800,
+            "pool_timeout": CALL_SECONDS,
+            "connect_args": _timeouts(url),
+        }
+        setup = _postgresql_setup if backend == "postgresql" else _mysql_setup
+    try:
+        engine = create_engine(url, **options)
+    except ImportError as error:
+        raise PluginLoadError(
+            f"the driver of {url.drivername!r} is not installed ({error}): pip install "
+            f'"lance-core-sql[{"postgresql" if backend == "postgresql" else "mysql"}]", or name '
+            "another driver in sqlUrl"
+        ) from error
+    except (ArgumentError, SQLAlchemyError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"sqlUrl cannot be connected to: {type(error).__name__}") from None
+    event.listen(engine, "connect", setup)
+    return engine
+
+
+def _connecting(url: URL, durable: bool) -> Engine:
+    engine = _engine(url, durable)
+    weakref.finalize(engine, _close, engine.pool, os.getpid())
+    return engine
+
+
+def _close(pool: Pool, pid: int) -> None:
+    if os.getpid() == pid:
+        pool.dispose()
+
+
+def _timeouts(url: URL) -> dict[str, object]:
+    driver = url.get_driver_name()
+    if driver in {"psycopg", "psycopg2"}:
+        return {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": CALL_SECONDS * 1000}
+    if driver == "pymysql":
+        return {
+            "connect_timeout": CONNECT_SECONDS,
+            "read_timeout": CALL_SECONDS,
+            "write_timeout": CALL_SECONDS,
+        }
+    return {}
+
+
+def _sqlite_setup(durable: bool) -> Callable[[Any, object], None]:
+    def setup(connection: Any, _: object) -> None:
+        # EXTRA also flushes the folder after the journal's removal, which is what commits.
+        connection.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'OFF'}")
+
+    return setup
+
+
+def _postgresql_setup(connection: Any, _: object) -> None:
+    # The last one ends the transaction of a writer that was stopped in the middle of it.
+    _run(
+        connection,
+        f"SET lock_timeout = '{LOCK_SECONDS}s'",
+        f"SET statement_timeout = '{CALL_SECONDS}s'",
+        f"SET idle_in_transaction_session_timeout = '{CALL_SECONDS}s'",
+    )
+
+
+def _mysql_setup(connection: Any, _: object) -> None:
+    _run(connection, f"SET SESSION innodb_lock_wait_timeout = {LOCK_SECONDS}")
+
+
+def _run(connection: Any, *statements: str) -> None:
+    cursor = connection.cursor()
+    for statement in statements:
+        cursor.execute(statement)
+    cursor.close()
+    connection.commit()

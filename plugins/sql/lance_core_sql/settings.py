@@ -1,0 +1,133 @@
+"""Which database, which table in it, and how to get in: what users say, checked.
+
+Each setting is a storage option or a parameter of the table's URL: ``sqlUrl``, ``sqlTable`` and
+``sqlPassword``, in any case, with underscores or without.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from lance_core.errors import InvalidInputError
+from lance_core.hookspecs import StoreUrl
+from lance_core.store.config import Secret
+from lance_core.store.secret import plain, sounds_secret
+
+DEFAULT_TABLE = "lance_manifests"
+SUFFIX = ".manifests.sqlite"
+"""What the name of a local table's default database ends with; it begins with the table's."""
+
+DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}
+"""The driver where the URL names none."""
+
+_BACKENDS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
+_TABLE_NAME = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}")
+_NAMES = ("sqlurl", "sqltable", "sqlpassword")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """Where rows are. Everything but secrets survives pickling.
+
+    ``url``: of the database; a `Secret` if it holds one. ``table``: name of the table of rows,
+    which may begin with that of its schema. ``password``: goes into ``url``. ``bucket``: what tells
+    tables of the same path apart. ``durable``: whether SQLite flushes each commit to the disk.
+    """
+
+    url: str | Secret
+    table: str = DEFAULT_TABLE
+    password: Secret | None = None
+    bucket: str = ""
+    durable: bool = True
+
+    def database_url(self) -> URL:
+        """The URL to connect to; `InvalidInputError` if no such connection can be meant.
+
+        Errors do not show it: nobody can know which part of a malformed URL is the password.
+        """
+        url = _parsed(plain(self.url))
+        if self.password is not None:
+            url = url.set(password=self.password.reveal())
+        if url.get_backend_name() == "sqlite":
+            _check_file(url)
+        return url
+
+
+def settings_of(table: StoreUrl, options: Mapping[str, str | Secret]) -> SqlSettings:
+    """What the options, and the query of the table's URL, say; `InvalidInputError` if unusable."""
+    given = _given(table, options)
+    url = given.get("sqlurl")
+    if url is None:
+        url = _default_url(table)
+    name = plain(given.get("sqltable", DEFAULT_TABLE))
+    if not _TABLE_NAME.fullmatch(name):
+        raise InvalidInputError(f"sqlTable {name[:80]!r} is not the name of a table")
+    password = given.get("sqlpassword")
+    if isinstance(url, str) and _holds_secret(_parsed(url)):
+        raise InvalidInputError(
+            "sqlUrl holds a password: give it as the option sqlPassword, leave it to the "
+            "environment of the database's driver, or pass the URL as a lance_core Secret"
+        )
+    settings = SqlSettings(
+        url,
+        name,
+        Secret(password) if isinstance(password, str) else password,
+        table.netloc.rpartition("@")[2],
+        plain(options.get("durability", "durable")) != "fast",
+    )
+    if not (isinstance(url, Secret) and url.is_missing):
+        _parsed(plain(url))
+    return settings
+
+
+def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
+    given: dict[str, str | Secret] = {}
+    for source in (table.query, options):
+        for name, value in source.items():
+            plain_name = name.lower().replace("_", "")
+            if plain_name in _NAMES and given.setdefault(plain_name, value) != value:
+                raise InvalidInputError(f"{name!r} is given two values")
+    return given
+
+
+def _default_url(table: StoreUrl) -> str:
+    if table.scheme != "file":
+        raise InvalidInputError(
+            f"which database decides about {table}? Give its URL as the option sqlUrl, "
+            "such as postgresql://user@host/database"
+        )
+    path = table.path.rstrip("/") + SUFFIX
+    return URL.create("sqlite", database=path).render_as_string()
+
+
+def _parsed(text: str) -> URL:
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise InvalidInputError("sqlUrl is not the URL of a database") from None
+    if backend not in _BACKENDS:
+        raise InvalidInputError(
+            f"sqlUrl names a database of kind {backend[:40]!r}; there are sqlite, postgresql, "
+            "mysql and mariadb"
+        )
+    return url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
+
+
+def _holds_secret(url: URL) -> bool:
+    return url.password is not None or any(map(sounds_secret, url.query))
+
+
+def _check_file(url: URL) -> None:
+    path = url.database or ""
+    if not os.path.isabs(path) or "uri" in url.query:  # noqa: PTH117 (text stays text)
+        raise InvalidInputError(
+            "a SQLite database of several writers is a file with an absolute path: "
+            "sqlite:////path/of/the/file"
+        )
