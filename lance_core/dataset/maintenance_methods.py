@@ -27,8 +27,8 @@ class MaintenanceMethods(Opened):
         older_than: timedelta | None = None,
         retain_versions: int | None = None,
         *,
-        versions: Sequence[int] | None = None,
         delete_unverified: bool = False,
+        versions: Sequence[int] | None = None,
         **options: Any,
     ) -> CleanupStats:
         """Remove old versions, and files that no version needs any more.
@@ -56,8 +56,8 @@ class MaintenanceMethods(Opened):
         older_than: timedelta | None = None,
         retain_versions: int | None = None,
         *,
-        versions: Sequence[int] | None = None,
         delete_unverified: bool = False,
+        versions: Sequence[int] | None = None,
         include_files: bool = False,
         max_files: int = 1000,
         **options: Any,
