@@ -50,6 +50,26 @@ def creating(fragments: int = 1, stable_row_ids: bool = False) -> Body:
     return body
 
 
+def aged(versions: int = 2) -> Body:
+    """Makes a table of several versions, each with a fragment more than the one before."""
+
+    def body(effects: Effects) -> None:
+        creating()(effects)
+        for _ in range(versions - 1):
+            base = read_latest(effects.handler, effects.store)
+            assert base is not None
+            transaction = Transaction(base.location.version, _uuid(effects), appending(effects, base))
+            commit_transaction(
+                effects.handler,
+                effects.store,
+                transaction,
+                base,
+                surroundings=effects.surroundings,
+            )
+
+    return body
+
+
 def new_fragment(effects: Effects) -> Fragment:
     """A new data file, written, as a fragment without an id."""
     name = f"{effects.port.actor}-{effects.surroundings.new_uuid().hex[:8]}.lance"

@@ -94,7 +94,7 @@ class Configuration:
     """One exploration.
 
     ``handler`` makes an actor's commit handler. ``setup`` makes the table, alone and first.
-    ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
+    The actors begin so many seconds after that (``begins``). ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
     most ``max_passing`` times; a call that was not answered lands within ``late_for`` seconds or
     never. ``preemptions``: how often the schedule may leave an actor that could go on, None for
     any number. ``shortest_sleep``: if positive, whoever sleeps goes on when the time has passed, and at
@@ -114,6 +114,7 @@ class Configuration:
     setup: Body
     faults: tuple[Fate, ...] = WRITE_FAULTS
     max_faults: int = 0
+    begins: float = 0.0
     passing: tuple[float, ...] = ()
     max_passing: int = 0
     late_for: float = 600.0

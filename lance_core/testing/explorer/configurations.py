@@ -1,7 +1,7 @@
 """What is explored of the shipped code: configurations by name, and the two sets that are run.
 
-`SHORT` is run with every change, `FULL` before a release. The number beside a name in ``FULL`` is
-how many states it had when it was last looked at: a guide to what a change costs.
+`SHORT` is run with every change, `FULL` before a release. Configurations that bound pre-emptions say
+so in their name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from lance_core.testing.explorer import subjects
 from lance_core.testing.explorer.actors import (
+    aged,
     appending,
     creating,
     opening_writer,
@@ -99,6 +100,8 @@ def with_cleaner(subject: Subject, number: int, faults: int = 0) -> Configuratio
     return replace(
         made,
         max_faults=faults,
+        setup=aged(2),
+        begins=STALLS[1],
         passing=(STALLS[1],),
         max_passing=1,
         cleans=True,
@@ -116,7 +119,7 @@ def stalled(subject: Subject) -> Configuration:
     )
     made = configuration(subject, "stalled 1w + 1w x 2op + cleaner", actors)
     return replace(
-        made, passing=STALLS, max_passing=2, cleans=True, eager=never_eager, preemptions=4
+        made, passing=(STALLS[1],), max_passing=1, cleans=True, eager=never_eager
     )
 
 
@@ -129,7 +132,14 @@ def reader_and_cleaner(subject: Subject) -> Configuration:
         Actor("cleaner", cleaner(), commits=0),
     )
     made = configuration(subject, "2w + reader + cleaner", actors)
-    return replace(made, cleans=True, eager=never_eager, final_cleanup=janitor)
+    return replace(
+        made,
+        setup=aged(2),
+        begins=STALLS[1],
+        cleans=True,
+        eager=never_eager,
+        final_cleanup=janitor,
+    )
 
 
 def recreation(subject: Subject, faults: int = 0) -> Configuration:
@@ -147,3 +157,64 @@ def recreation(subject: Subject, faults: int = 0) -> Configuration:
     return replace(
         made, max_faults=faults, replaces=True, only_adds=False, eager=never_eager
     )
+
+
+def bounded(configuration: Configuration, preemptions: int) -> Configuration:
+    """With so many pre-emptions at most."""
+    name = f"{configuration.name}, {preemptions} pre-emptions"
+    return replace(configuration, name=name, preemptions=preemptions)
+
+
+CONTROL = writers(subjects.UNSAFE, 2, 1, 0)
+"""The unsafe handler: it must be found to lose commits."""
+
+SHORT = (
+    CONTROL,
+    writers(subjects.PUT_IF_ABSENT, 2, 1, 2),
+    writers(subjects.RENAME, 2, 1, 1),
+    bounded(writers(subjects.EXTERNAL, 2, 1, 1), 1),
+    writers(subjects.LEASE, 2, 1, 0),
+    recommits(subjects.PUT_IF_ABSENT),
+    recreation(subjects.PUT_IF_ABSENT),
+    with_cleaner(subjects.PUT_IF_ABSENT, 1),
+    bounded(stalled(subjects.PUT_IF_ABSENT), 2),
+    reader_and_cleaner(subjects.PUT_IF_ABSENT),
+)
+"""For every change."""
+
+FULL = (
+    CONTROL,
+    *(writers(subject, 2, 1, 2) for subject in (*subjects.DIRECT, subjects.LEASE)),
+    *(writers(subject, 2, 2, 1) for subject in subjects.DIRECT),
+    *(writers(subject, 3, 1, 1) for subject in subjects.DIRECT),
+    writers(subjects.EXTERNAL, 2, 1, 1),
+    bounded(writers(subjects.EXTERNAL, 2, 1, 2), 4),
+    bounded(writers(subjects.EXTERNAL, 2, 2, 1), 4),
+    bounded(writers(subjects.EXTERNAL, 3, 1, 1), 4),
+    writers(subjects.LEASE, 3, 1, 0),
+    *(succession(subject) for subject in subjects.SAFE),
+    *(recommits(subject) for subject in subjects.SAFE),
+    *(readers(subject) for subject in subjects.SAFE),
+    operations(
+        subjects.RENAME,
+        "overwrite and restore + 1w",
+        writer(overwriting, restoring(1)),
+        writer(appending, appending),
+    ),
+    operations(
+        subjects.PUT_IF_ABSENT,
+        "compact + 1w",
+        writer(reserving, rewriting),
+        writer(appending, appending),
+    ),
+    *(with_cleaner(subject, 2) for subject in subjects.DIRECT),
+    with_cleaner(subjects.PUT_IF_ABSENT, 1, 1),
+    with_cleaner(subjects.EXTERNAL, 1),
+    bounded(with_cleaner(subjects.PUT_IF_ABSENT, 3), 4),
+    reader_and_cleaner(subjects.PUT_IF_ABSENT),
+    bounded(stalled(subjects.PUT_IF_ABSENT), 4),
+    bounded(stalled(subjects.EXTERNAL), 3),
+    *(recreation(subject) for subject in (subjects.PUT_IF_ABSENT, subjects.EXTERNAL)),
+    recreation(subjects.PUT_IF_ABSENT, 1),
+)
+"""Before a release."""

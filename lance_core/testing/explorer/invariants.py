@@ -79,16 +79,39 @@ def no_broken_actor(facts: Facts) -> str:
 def acknowledged_is_kept(facts: Facts) -> str:
     """I1: every acknowledged transaction is in the newest version exactly once."""
     head = facts.view.head
+    if _is_replaced(facts):
+        return ""  # they were in the table that was dropped
+    ghosts = _ghosts(facts)
     for note in facts.committed:
         if head is None or head.version < note.version:
             return f"version {note.version} was acknowledged, the newest is {head and head.version}"
         seen = facts.view.by_number.get(note.version)
-        if seen is not None and seen.uuid != note.transaction:
+        if seen is not None and seen.uuid != note.transaction and seen.version not in ghosts:
             return f"version {note.version} was acknowledged, but it is another's"
         if facts.configuration.only_adds:
             lost = [path for path in note.added if head.data_files.count(path) != 1]
             if lost:
                 return f"{lost[0]} of acknowledged version {note.version} is lost"
+    return ""
+
+
+def _is_replaced(facts: Facts) -> bool:
+    """Whether the table is another one than at the beginning."""
+    opened = facts.view.worlds.opened
+    first = facts.view.by_number.get(1)
+    if not facts.configuration.replaces or opened is None or first is None:
+        return False
+    return first.file.transaction != opened.file.transaction
+
+
+def tables_are_kept_apart(facts: Facts) -> str:
+    """I8: what was computed from a table that was dropped is not in the one made in its place.
+
+    Of the configurations that replace a table: every writer has the old one open.
+    """
+    numbers = [seen.version for seen in facts.view.versions]
+    if _is_replaced(facts) and numbers != [1]:
+        return f"the new table has versions {numbers}"
     return ""
 
 
@@ -158,7 +181,9 @@ def missing_file(seen: Seen, view: View) -> str:
 
 def readers_see_snapshots(facts: Facts) -> str:
     """I7: a reader sees one committed version, whole, and never an older one after a newer one."""
-    digests = {seen.version: seen.digest for seen in facts.view.versions}
+    ghosts = _ghosts(facts)
+    versions = [seen for seen in facts.view.versions if seen.version not in ghosts]
+    digests = {seen.version: seen.digest for seen in versions}
     for notes in facts.notes:
         newest = 0
         for note in notes:
@@ -277,11 +302,11 @@ def _ghosts(facts: Facts) -> set[int]:
         return set()
     ghosts = set()
     by_number = facts.view.by_number
-    acknowledged = {note.version for note in facts.committed}
+    acknowledged = {(note.version, note.transaction) for note in facts.committed}
     for seen in facts.view.versions[:-1]:
         after = by_number.get(seen.version + 1)
         detached = after is None or mismatch(seen, after, by_number)
-        if detached and seen.version not in acknowledged:
+        if detached and (seen.version, seen.uuid) not in acknowledged:
             ghosts.add(seen.version)
     return ghosts
 
@@ -294,6 +319,7 @@ ALL = (
     Invariant("I6", Scope.STATE, files_are_there),
     Invariant("I9", Scope.STATE, numbers_never_go_back),
     Invariant("I8", Scope.STATE, content_follows_history),
+    Invariant("I8", Scope.WORLD, tables_are_kept_apart),
     Invariant("I1", Scope.STATE, acknowledged_is_kept),
     Invariant("I3", Scope.STATE, failed_is_invisible),
     Invariant("I7", Scope.STATE, readers_see_snapshots),

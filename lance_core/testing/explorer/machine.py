@@ -97,15 +97,16 @@ class Machine:
         self.worlds.start = port.world
         effects = Effects(port, self.configuration)
         self.worlds.opened = read_latest(effects.handler, effects.store)
+        begins = self.configuration.begins
         actors = tuple(
-            WAITING if self._waits(player) else self._entry(player.start(0.0))
+            WAITING if self._waits(player) else self._entry(player.start(begins))
             for player in self.players
         )
         return State(
             port.world,
             actors,
             self.configuration.max_faults,
-            0.0,
+            begins,
             self.configuration.max_passing,
             (),
             0,

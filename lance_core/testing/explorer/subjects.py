@@ -71,5 +71,8 @@ LEASE = Subject(
 )
 UNSAFE = Subject("unsafe", lambda e: UnsafeCommitHandler(e.store), _DUMB, is_lasting=False)
 
-SAFE = (PUT_IF_ABSENT, UNORDERED, RENAME, EXTERNAL, LEASE)
+DIRECT = (PUT_IF_ABSENT, UNORDERED, RENAME)
+"""The handlers that need nothing but the store."""
+
+SAFE = (*DIRECT, EXTERNAL, LEASE)
 """Every handler that may serve several writers."""
