@@ -1,0 +1,115 @@
+"""What must be true of a table after all that was done to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import lance_core as lance
+from tests.soak.journal import ACKED, BROKEN, FAILED, UNKNOWN, Entry, read
+from tests.soak.worker import OPTIONS
+
+
+@dataclass
+class Findings:
+    """Figures of a run, and everything that is wrong, as text."""
+
+    acknowledged: int = 0
+    conflicts: int = 0
+    unknown: int = 0
+    interrupted: int = 0
+    reads: int = 0
+    versions: int = 0
+    rows: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def fail(self, what: str) -> None:
+        self.wrong.append(what)
+
+
+def check(uri: str, folder: Path) -> Findings:
+    """Compare the table with the journals in ``folder``."""
+    entries = [entry for process in read(folder) for entry in process]
+    found = Findings(
+        acknowledged=sum(e.outcome == ACKED and e.kind != "read" for e in entries),
+        conflicts=sum(e.outcome == FAILED for e in entries),
+        unknown=sum(e.outcome == UNKNOWN for e in entries),
+        interrupted=sum(e.outcome is None for e in entries),
+        reads=sum(e.outcome == ACKED and e.kind == "read" for e in entries),
+    )
+    for entry in entries:
+        if entry.outcome == BROKEN:
+            found.fail(f"{entry.kind} ended in {entry.detail}")
+    _check_rows(uri, entries, found)
+    _check_config(uri, entries, found)
+    _check_versions(uri, found)
+    return found
+
+
+def _check_rows(uri: str, entries: Iterable[Entry], found: Findings) -> None:
+    table = lance.dataset(uri, storage_options=OPTIONS)
+    count = Counter(table.to_table(columns=["id"])["id"].to_pylist())
+    found.rows = count.total()
+    for row, times in count.items():
+        if times > 1:
+            found.duplicated += 1
+            found.fail(f"row {row} is there {times} times")
+    entries = list(entries)
+    touched = {row for e in entries if e.outcome != FAILED for row in e.removes}
+    for entry in entries:
+        present = [row for row in entry.adds if count[row]]
+        kept = [row for row in entry.adds if row not in touched]
+        if entry.outcome == ACKED and len(set(kept).intersection(present)) < len(kept):
+            found.lost += 1
+            found.fail(f"an acknowledged {entry.kind} is lost: {entry.adds}")
+        if entry.outcome == FAILED and present:
+            found.fail(f"a refused {entry.kind} is there: {present}")
+        if 0 < len(set(kept).intersection(present)) < len(kept):
+            found.fail(f"half of {entry.kind} is there: {present} of {entry.adds}")
+        if entry.outcome == ACKED and any(count[row] for row in entry.removes):
+            found.lost += 1
+            found.fail(f"an acknowledged {entry.kind} is lost: {entry.removes}")
+    strangers = count.keys() - {row for entry in entries for row in entry.adds}
+    if strangers:
+        found.fail(f"rows that nobody wrote: {sorted(strangers)[:10]}")
+
+
+def _check_config(uri: str, entries: Iterable[Entry], found: Findings) -> None:
+    """Each process has its own key: the last acknowledged value, or a later one, is there."""
+    allowed: dict[str, list[str]] = {}
+    for entry in entries:
+        for key, value in entry.sets.items():
+            if entry.outcome == ACKED:
+                allowed[key] = [value]
+            elif entry.outcome != FAILED:
+                allowed.setdefault(key, []).append(value)
+    config = lance.dataset(uri, storage_options=OPTIONS).config()
+    for key, values in allowed.items():
+        if key in config and config[key] not in values:
+            found.lost += 1
+            found.fail(f"{key} is {config[key]}, not {values}")
+
+
+def _check_versions(uri: str, found: Findings) -> None:
+    """Everything that is still there can be read, and no transaction is there twice."""
+    newest = lance.dataset(uri, storage_options=OPTIONS)
+    uuids: Counter[str] = Counter()
+    for described in newest.versions():
+        version = described["version"]
+        found.versions += 1
+        try:
+            newest.checkout_version(version).validate()
+            transaction = newest.read_transaction(version)
+        except Exception as error:
+            found.fail(f"version {version} cannot be read: {type(error).__name__}: {error}")
+            continue
+        if transaction is not None:
+            uuids[transaction.uuid] += 1
+    for uuid, times in uuids.items():
+        if times > 1:
+            found.duplicated += 1
+            found.fail(f"transaction {uuid} is there {times} times")

@@ -1,0 +1,142 @@
+"""Starting processes, killing them at random, and starting them again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import signal
+import tempfile
+import time
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pyarrow as pa
+
+import lance_core as lance
+from lance_core.commits.settings import DEADLINE_KEY
+from tests.soak.check import Findings, check
+from tests.soak.worker import COMMIT_DEADLINE, OPTIONS, main
+
+WARM = ["lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.worker"]
+"""What a process needs: imported once, by the process that all workers are forked from."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how hard. A run ends after ``seconds`` and when enough has happened."""
+
+    seconds: float = 30.0
+    workers: int = 4
+    readers: int = 1
+    peers: int = 1
+    seconds_between_kills: float = 0.5
+    least_kills: int = 0
+    least_commits: int = 0
+    most_seconds: float = 600.0
+    seed: int = 1
+
+
+@dataclass
+class Outcome:
+    """What a run came to."""
+
+    findings: Findings
+    kills: int
+    seconds: float
+
+
+class Herd:
+    """The running processes."""
+
+    def __init__(self, uri: str, folder: Path) -> None:
+        self._uri = uri
+        self._folder = folder
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload(WARM)
+        self._fresh = multiprocessing.get_context("spawn")
+        self._count = 0
+        self.running: list[tuple[str, BaseProcess]] = []
+
+    def start(self, role: str) -> None:
+        # The reference implementation cannot be forked.
+        context = self._fresh if role == "peer" else self._forks
+        self._count += 1
+        arguments = (role, self._uri, str(self._folder), self._count)
+        process = context.Process(target=main, args=arguments, daemon=True)
+        process.start()
+        self.running.append((role, process))
+
+    def kill(self, place: int) -> str:
+        """Kill one process without any notice; its role."""
+        role, process = self.running.pop(place)
+        if process.exitcode not in (None, -signal.SIGKILL):
+            raise RuntimeError(f"a {role} ended by itself with {process.exitcode}")
+        process.kill()
+        process.join()
+        return role
+
+    def end(self) -> None:
+        while self.running:
+            self.kill(0)
+
+
+def soak(plan: Plan, uri: str | None = None) -> Outcome:
+    """Run ``plan`` on a new table, in a temporary folder if no ``uri`` is given."""
+    with tempfile.TemporaryDirectory(prefix="lance-core-soak-") as name:
+        folder = Path(name)
+        return _soak(plan, uri or str(folder / "table.lance"), folder)
+
+
+def _soak(plan: Plan, uri: str, folder: Path) -> Outcome:
+    columns = {"id": pa.array([], pa.int64()), "value": pa.array([], pa.int64())}
+    table = lance.write_dataset(
+        pa.table(columns), uri, data_storage_version="2.0", storage_options=OPTIONS
+    )
+    table.update_config({DEADLINE_KEY: str(COMMIT_DEADLINE)})
+    chance = random.Random(plan.seed)
+    herd = Herd(uri, folder)
+    roles = ["worker"] * plan.workers + ["reader"] * plan.readers + ["peer"] * plan.peers
+    started, kills = time.monotonic(), 0
+    try:
+        for role in roles:
+            herd.start(role)
+        while not _is_enough(plan, kills, time.monotonic() - started, folder):
+            time.sleep(chance.expovariate(1 / plan.seconds_between_kills))
+            # The peer takes a second to start: it is killed less often.
+            places = [
+                place
+                for place, (role, _) in enumerate(herd.running)
+                if role != "peer" or chance.random() < 0.2
+            ]
+            herd.start(herd.kill(chance.choice(places)))
+            kills += 1
+    finally:
+        herd.end()
+    seconds = time.monotonic() - started
+    findings = check(uri, folder)
+    _check_that_work_goes_on(uri, findings)
+    return Outcome(findings, kills, seconds)
+
+
+def _is_enough(plan: Plan, kills: int, seconds: float, folder: Path) -> bool:
+    if seconds > plan.most_seconds:
+        return True
+    if seconds < plan.seconds or kills < plan.least_kills:
+        return False
+    return plan.least_commits == 0 or _acknowledged(folder) >= plan.least_commits
+
+
+def _acknowledged(folder: Path) -> int:
+    """Operations that were acknowledged so far, without those of readers."""
+    said = (path.read_bytes() for path in folder.glob("*.journal"))
+    return sum(lines.count(b'"acked"') for lines in said if b'"read"' not in lines)
+
+
+def _check_that_work_goes_on(uri: str, findings: Findings) -> None:
+    """Whatever was killed: the next writer needs no help."""
+    before = lance.dataset(uri, storage_options=OPTIONS).count_rows()
+    rows = pa.table({"id": [-1], "value": [0]})
+    after = lance.write_dataset(rows, uri, mode="append", storage_options=OPTIONS)
+    if after.count_rows() != before + 1:
+        findings.fail("an append after the run did not add its row")
