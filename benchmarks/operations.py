@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from benchmarks.workloads import Workload
 
 COMMITS_PER_RUN = 20
 SINGLE_TAKES = 100
+RAW = "raw writes"
+"""System calls and nothing else."""
 
 
 def table(
@@ -92,14 +94,78 @@ def commits(report: Report, folder: Path, quick: bool) -> None:
     row = pa.table({"id": pa.array([1], pa.int64()), "text": ["one"]})
     for count in (1, 2000):
         _opens_and_appends(report, folder, row, count, rounds)
+    _commit_rate(report, folder, row, rounds)
+
+
+def _commit_rate(report: Report, folder: Path, row: pa.Table, rounds: int) -> None:
+    """Commits of rows that are already written, against pylance and against bare system calls."""
+    paths = {OURS: folder / "rate-ours", PEER: folder / "rate-peer"}
+    modules: dict[str, Any] = {OURS: lance_core, PEER: lance}
+    ready: dict[str, list[Any]] = {}
+    for name, path in paths.items():
+        modules[name].write_dataset(row, str(path), data_storage_version="2.0")
+
+    def prepare(name: str) -> None:
+        if name in modules:
+            write = modules[name].fragment.write_fragments
+            ready[name] = [write(row, str(paths[name]))[0] for _ in range(COMMITS_PER_RUN)]
+
+    fast = {name: partial(_commits, modules[name], paths[name], ready) for name in paths}
+    label = f"commit x {COMMITS_PER_RUN}"
+    report.add(f"{label} (fast)", interleaved(fast, rounds, prepare), 1.0)
     os.environ["LANCE_CORE_DURABILITY"] = "durable"
     try:
-        path = folder / "durable"
-        lance_core.write_dataset(row, str(path), data_storage_version="2.0")
-        durable: dict[str, Action] = {"lance_core": partial(_append, lance_core, row, path)}
-        report.add(f"append x {COMMITS_PER_RUN} (durable)", interleaved(durable, rounds))
+        path = paths[OURS]
+        folders = ("data", "_transactions", "_versions")
+        sizes = [_newest_size(path / folder) for folder in folders]
+        durable: dict[str, Action] = {
+            OURS: partial(_commits, lance_core, path, ready),
+            RAW: partial(_raw_commits, folder / "raw", sizes[1:]),
+        }
+        timings = interleaved(durable, rounds, prepare)
+        report.add(f"{label} (durable)", timings, 0.7, against=RAW)
+        appends: dict[str, Action] = {
+            OURS: partial(_append, lance_core, row, path),
+            RAW: partial(_raw_commits, folder / "raw", sizes),
+        }
+        label = f"append x {COMMITS_PER_RUN} (durable)"
+        report.add(label, interleaved(appends, rounds), against=RAW)
     finally:
         os.environ["LANCE_CORE_DURABILITY"] = "fast"
+
+
+def _commits(module: Any, path: Path, ready: Mapping[str, list[Any]]) -> None:
+    name = OURS if module is lance_core else PEER
+    table = module.dataset(str(path))
+    for fragment in ready[name]:
+        operation = module.LanceOperation.Append([fragment])
+        table = module.LanceDataset.commit(table, operation, read_version=table.version)
+
+
+def _newest_size(folder: Path) -> int:
+    """Bytes of the file in ``folder`` that was written last."""
+    return max(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns).stat().st_size
+
+
+def _raw_commits(folder: Path, sizes: Sequence[int]) -> None:
+    """What any durable commit has to do: files of these sizes, each synced with its folder."""
+    for number in range(len(sizes)):
+        (folder / str(number)).mkdir(parents=True, exist_ok=True)
+    for _ in range(COMMITS_PER_RUN):
+        for number, size in enumerate(sizes):
+            _write_synced(folder / str(number), os.urandom(size))
+
+
+def _write_synced(folder: Path, data: bytes) -> None:
+    name = os.urandom(8).hex()
+    file = os.open(folder / f".{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.write(file, data)
+    os.fsync(file)
+    os.close(file)
+    (folder / f".{name}").rename(folder / name)
+    directory = os.open(folder, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
 
 
 def _opens_and_appends(
