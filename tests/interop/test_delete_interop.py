@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -261,6 +264,41 @@ def test_deletions_of_fragments_are_committed_by_either(
     operation = committer.LanceOperation.Delete(exchanged, [2], "by hand")
     committer.LanceDataset.commit(str(path), operation, read_version=1)
     assert left(path) == [*range(6), *range(21, 39)]
+
+
+PYLANCE_DELETER = """
+import sys, lance
+path, first, count = sys.argv[1], *map(int, sys.argv[2:])
+for row in range(first, first + count):
+    result = lance.dataset(path).delete(f"i = {row}", conflict_retries=100)
+    assert result == {"num_deleted_rows": 1}, result
+"""
+
+
+def test_writers_of_both_delete_rows_of_one_fragment_at_the_same_time(tmp_path: Path) -> None:
+    path, count = tmp_path / "table", 12
+    create(path, rows=pa.table({"i": range(200)}), max_rows_per_file=1000)
+    foreign = [
+        subprocess.Popen(
+            [sys.executable, "-c", PYLANCE_DELETER, str(path), str(writer * count), str(count)]
+        )
+        for writer in (0, 1)
+    ]
+
+    def work(writer: int) -> int:
+        rows = range(writer * count, (writer + 1) * count)
+        return sum(
+            lance_core.dataset(str(path)).delete(f"i = {row}", conflict_retries=100)[
+                "num_deleted_rows"
+            ]
+            for row in rows
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, (2, 3))) == [count, count]
+    assert [process.wait() for process in foreign] == [0, 0]
+    assert left(path) == list(range(4 * count, 200))
+    assert lance.dataset(str(path)).version == 1 + 4 * count
 
 
 @pytest.mark.parametrize(("maker", "other"), PAIRS, ids=IDS)

@@ -383,7 +383,7 @@ def test_threads_that_delete_rows_of_one_fragment_all_succeed(uri: str, place: s
         mine = lance.dataset(target)
         barrier.wait()
         return sum(
-            mine.delete(f"i = {thread * each + number}", conflict_retries=1000)["num_deleted_rows"]
+            mine.delete(f"i = {thread * each + number}")["num_deleted_rows"]
             for number in range(each)
         )
 
