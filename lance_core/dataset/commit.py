@@ -159,6 +159,10 @@ def commit_operation(
     if given is not operation:
         latest = 0 if newest is None else newest.version
         given.read_version = latest if read_version is None else read_version
+    if newest is None and not isinstance(given.operation, LanceOperation.Overwrite):
+        raise DatasetNotFoundError(
+            f"Dataset at path {root.shown} was not found: commit an Overwrite"
+        )
     if options.detached:
         _check_can_detach(newest)
     return commit(root, newest, given.to_stored(), options)

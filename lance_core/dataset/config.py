@@ -8,7 +8,7 @@ from lance_core.dataset.operation_parts import checked_updates
 from lance_core.dataset.own_change import commit_change
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.errors import SchemaMismatchError
-from lance_core.schema import Schema, parse_path
+from lance_core.schema import Schema
 from lance_core.table.operations import UpdateConfig, UpdateMap
 
 
@@ -56,12 +56,7 @@ def _map(updates: object, replace: bool) -> UpdateMap:
 def _field_id(schema: Schema, path: str) -> int:
     if not isinstance(path, str):
         raise TypeError(f"fields are named by text, got {path!r}")
-    fields = schema.fields
-    found = None
-    for name in parse_path(path):
-        found = next((field for field in fields if field.name == name), None)
-        if found is None:
-            raise SchemaMismatchError(f"there is no field {path!r}")
-        fields = found.children
-    assert found is not None  # a path has at least one name
-    return found.id
+    field = schema.field_by_path(path)
+    if field is None:
+        raise SchemaMismatchError(f"there is no field {path!r}")
+    return field.id

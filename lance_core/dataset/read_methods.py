@@ -119,6 +119,10 @@ class ReadMethods(Opened):
             raise InvalidInputError("get_fragments() does not support filter yet")
         return [LanceFragment(self, f.id) for f in self._snapshot.manifest.fragments]
 
+    def fragment_ids(self) -> frozenset[int]:
+        """Ids of the fragments; reads only the manifest."""
+        return frozenset(self._snapshot.manifest.fragments.counts.ids)
+
     def get_fragment(self, fragment_id: int) -> LanceFragment | None:
         """The fragment with this id, None if there is none."""
         if fragment_id not in self._snapshot.fragment_positions:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema.field import Field
+from lance_core.schema.keys import with_keys
 from lance_core.table.draft import Draft
 from lance_core.table.operations.base import Operation, OperationKind
 from lance_core.table.operations.update_map import UpdateMap
@@ -51,6 +52,8 @@ class UpdateConfig(Operation):
                 raise InvalidInputError(f"no field has id {id_}")
             fields = tuple(_with_metadata(field, id_, updates) for field in schema.fields)
             schema = dataclasses.replace(schema, fields=fields)
+        if self.field_metadata:
+            schema = with_keys(draft.schema, schema)
         if self.schema_metadata is not None:
             metadata = self.schema_metadata.applied(schema.metadata)
             schema = dataclasses.replace(schema, metadata=metadata)

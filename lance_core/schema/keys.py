@@ -1,0 +1,38 @@
+"""Primary and clustering keys, which the metadata of fields asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from lance_core.errors import InvalidInputError
+from lance_core.schema.field import Field
+from lance_core.schema.tree import Schema
+
+
+def with_keys(before: Schema, after: Schema) -> Schema:
+    """``after``, made of ``before`` by changing metadata, with the keys that it asks for now.
+
+    Raises `InvalidInputError` if a column cannot be a key (it may be null, is nested, ...), and if
+    ``before`` has a primary key, which stays as it is once it is set, and ``after`` another one.
+    """
+    asked = Schema.from_arrow(after.to_arrow())
+    schema = dataclasses.replace(after, fields=tuple(map(_with_keys, after.fields, asked.fields)))
+    old, new = _primary(before), _primary(schema)
+    if old and old != new:
+        raise InvalidInputError("the primary key cannot be changed once it is set")
+    return schema
+
+
+def _with_keys(field: Field, asked: Field) -> Field:
+    return dataclasses.replace(
+        field,
+        children=tuple(map(_with_keys, field.children, asked.children)),
+        unenforced_primary_key=asked.unenforced_primary_key,
+        unenforced_primary_key_position=asked.unenforced_primary_key_position,
+        unenforced_clustering_key_position=asked.unenforced_clustering_key_position,
+    )
+
+
+def _primary(schema: Schema) -> list[tuple[int, int]]:
+    keys = [field for field in schema.walk() if field.unenforced_primary_key]
+    return [(field.id, field.unenforced_primary_key_position) for field in keys]
