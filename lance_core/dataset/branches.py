@@ -76,6 +76,8 @@ def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) ->
         snapshot = opening.open_version(start, target.version)
     refs.create_branch(table.store, name, target)
     try:
+        # A cleanup that did not see the branch may just have removed what it begins with.
+        opening.locate(snapshot.root, target.version)
         _refuse_leftovers(root, name)
         return clone_to(root, snapshot, target.branch, name)
     except CommitUnknownError:

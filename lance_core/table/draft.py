@@ -121,7 +121,7 @@ class Draft:
             if fragment.id == 0 and fragment.deletion_file is None:
                 fragment = dataclasses.replace(fragment, id=next_id)
                 next_id += 1
-            storage_version = checked_version(fragment, storage_version)
+            storage_version = checked_version(fragment, storage_version, self.base_paths)
             if self.stable_row_ids:
                 fragment, used = with_row_ids(fragment, next_row_id, self.version, fill_row_ids)
                 next_row_id += used
@@ -186,10 +186,13 @@ def check_new_fields(before: Schema, after: Draft) -> None:
             )
 
 
-def checked_version(fragment: Fragment, expected: str | None) -> str | None:
+def checked_version(
+    fragment: Fragment, expected: str | None, bases: Sequence[BasePath]
+) -> str | None:
     """The file version that ``fragment`` confirms; raises if its files cannot be committed."""
     if fragment.overlays:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
+    check_bases(fragment, bases)
     for file in fragment.files:
         try:
             file.store_path()
@@ -206,6 +209,19 @@ def checked_version(fragment: Fragment, expected: str | None) -> str | None:
             )
         expected = file.file_version
     return expected
+
+
+def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:
+    """Raise `InvalidInputError` unless all base paths that the fragment's files name are listed."""
+    named = {file.base_id for file in fragment.files}
+    if fragment.deletion_file is not None:
+        named.add(fragment.deletion_file.base_id)
+    missing = named - {None} - {base.id for base in bases}
+    if missing:
+        raise InvalidInputError(
+            f"fragment {fragment.id} names files of base path {missing.pop()}, "
+            "which the table does not list"
+        )
 
 
 def _refuse_used_ids(ids: Collection[int], kept: FragmentList) -> None:

@@ -94,7 +94,7 @@ class DataReplacement(Operation):
             updated[current.id] = group.applied(current)
             if draft.stable_row_ids:
                 updated[current.id] = updated_everywhere(updated[current.id], draft.version)
-            checked_version(updated[current.id], draft.storage_version)
+            checked_version(updated[current.id], draft.storage_version, draft.base_paths)
         changed = dataclasses.replace(draft, fragments=draft.fragments.changed(updated, ()))
         if draft.index_section is None:
             return changed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
-from lance_core.table.draft import Draft
+from lance_core.table.draft import Draft, check_bases
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
 from lance_core.table.operations.base import Operation, OperationKind
@@ -61,6 +61,7 @@ class Delete(Operation):
                 raise InvalidInputError(f"fragment {fragment.id} comes without a deletion file")
             changed = dataclasses.replace(current, deletion_file=fragment.deletion_file)
             _ = changed.num_rows
+            check_bases(changed, draft.base_paths)
             updated[fragment.id] = changed
         missing = removed.difference(draft.fragments.counts.ids)
         if missing:

@@ -60,7 +60,7 @@ class Merge(Operation):
             if changed == current:
                 continue
             _ = changed.num_rows
-            checked_version(changed, draft.storage_version)
+            checked_version(changed, draft.storage_version, draft.base_paths)
             if draft.stable_row_ids and changed.files != current.files:
                 changed = updated_everywhere(changed, draft.version)
             updated[given.id] = changed

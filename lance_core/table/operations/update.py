@@ -127,7 +127,7 @@ class Update(Operation):
             deletion_file=given.deletion_file or current.deletion_file,
         )
         _ = changed.num_rows
-        checked_version(changed, draft.storage_version)
+        checked_version(changed, draft.storage_version, draft.base_paths)
         offsets = self.updated_fragment_offsets.get(given.id)
         if not draft.stable_row_ids or not offsets:
             return changed

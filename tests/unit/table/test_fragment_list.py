@@ -10,6 +10,7 @@ from lance_core.table.data_file import DataFile, ExternalFile
 from lance_core.table.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList
+from lance_core.table.manifest_parts import BasePath
 
 FILE = DataFile("a.lance", (0, 1, -2), (0, -1, 2), 2, 0, 700)
 DELETION = DeletionFile(DeletionFileType.BITMAP, 7, 99, 3)
@@ -134,13 +135,18 @@ def test_the_later_file_of_a_field_wins() -> None:
     assert Fragment(0, (old, new)).file_of_field() == {0: 0, 1: 1}
 
 
-def test_files_are_found_inside_of_the_table_only() -> None:
-    assert FILE.store_path() == "data/a.lance"
-    assert DELETION.store_path(5) == "_deletions/5-7-99.bin"
-    with pytest.raises(UnsupportedFeatureError, match="base path 0"):
-        dataclasses.replace(FILE, base_id=0).store_path()
-    with pytest.raises(UnsupportedFeatureError, match="base path 0"):
-        dataclasses.replace(DELETION, base_id=0).store_path(5)
+def test_files_are_found_inside_of_the_table_or_base_path_only() -> None:
+    table, folder = BasePath(0, "/t", is_dataset_root=True), BasePath(0, "/f")
+    for base, data, deletions in (
+        (None, "data/", "_deletions/"),
+        (table, "data/", "_deletions/"),
+        (folder, "", ""),
+    ):
+        assert FILE.store_path(base) == f"{data}a.lance"
+        assert DELETION.store_path(5, base) == f"{deletions}5-7-99.bin"
+        for wrong in ("../a", "/a", "", "a/../../b", "%2e%2e/a", "C:a", "a\\b"):
+            with pytest.raises(CorruptFileError, match=r"DataFile\.path"):
+                dataclasses.replace(FILE, path=wrong, base_id=0).store_path(base)
     for wrong in ("../a", "/a", ""):
         with pytest.raises(CorruptFileError, match=r"DataFile\.path"):
             dataclasses.replace(FILE, path=wrong).store_path()
