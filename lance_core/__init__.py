@@ -11,6 +11,10 @@ from lance_core.dataset.api import dataset, write_dataset
 if TYPE_CHECKING:
     from lance_core import errors, file, fragment, progress, schema
     from lance_core.dataset import (
+        CleanupCandidateFile,
+        CleanupExplanation,
+        CleanupReferencedBranch,
+        CleanupStats,
         DatasetBasePath,
         DataStatistics,
         FieldStatistics,
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
     from lance_core.schema import json_to_schema, schema_to_json
 
 __all__ = [
+    "CleanupCandidateFile",
+    "CleanupExplanation",
+    "CleanupReferencedBranch",
+    "CleanupStats",
     "DataStatistics",
     "DatasetBasePath",
     "FieldStatistics",

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from lance_core.dataset.exports import (
         AutoCleanupConfig,
         BulkCommitResult,
+        CleanupCandidateFile,
+        CleanupExplanation,
+        CleanupReferencedBranch,
+        CleanupStats,
         DataFile,
         DatasetBasePath,
         DataStatistics,
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AutoCleanupConfig",
     "BulkCommitResult",
+    "CleanupCandidateFile",
+    "CleanupExplanation",
+    "CleanupReferencedBranch",
+    "CleanupStats",
     "DataFile",
     "DataStatistics",
     "DatasetBasePath",

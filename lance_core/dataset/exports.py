@@ -2,6 +2,12 @@
 
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig
 from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.cleanup import (
+    CleanupCandidateFile,
+    CleanupExplanation,
+    CleanupReferencedBranch,
+    CleanupStats,
+)
 from lance_core.dataset.commit_batch import BulkCommitResult
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.fragment import LanceFragment
@@ -17,6 +23,10 @@ from lance_core.dataset.write import discard_fragments, write_fragments
 __all__ = [
     "AutoCleanupConfig",
     "BulkCommitResult",
+    "CleanupCandidateFile",
+    "CleanupExplanation",
+    "CleanupReferencedBranch",
+    "CleanupStats",
     "DataFile",
     "DataStatistics",
     "DatasetBasePath",
