@@ -1,0 +1,63 @@
+"""SQL databases keep the contract of external manifest stores, and commits that of handlers."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.store.base import ObjectStore
+from lance_core.store.config import Secret
+from lance_core.store.memory import MemoryStore
+from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests
+from lance_core.testing.commit_handler import MakeHandler
+from lance_core.testing.external_manifest_store import MakeRows
+from lance_core_sql.settings import SqlSettings
+from lance_core_sql.store import SqlManifestStore
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> SqlSettings:
+    return SqlSettings(f"sqlite:///{tmp_path}/rows.sqlite", durable=False)
+
+
+@pytest.fixture
+def postgres(postgresql: Any) -> SqlSettings:
+    """Rows of this test: each has a bucket of its own."""
+    password = Secret(postgresql.password)
+    return SqlSettings(postgresql.url, password=password, bucket=str(uuid.uuid4()))
+
+
+class TestSqlite(ExternalManifestStoreTests):
+    @pytest.fixture
+    def make_rows(self, sqlite: SqlSettings) -> MakeRows:
+        return lambda: SqlManifestStore(sqlite)
+
+
+class TestCommitsThroughSqlite(CommitHandlerTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self, sqlite: SqlSettings) -> MakeHandler:
+        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(sqlite), "a/b")
+
+
+class TestPostgresql(ExternalManifestStoreTests):
+    @pytest.fixture
+    def make_rows(self, postgres: SqlSettings) -> MakeRows:
+        return lambda: SqlManifestStore(postgres)
+
+
+class TestCommitsThroughPostgresql(CommitHandlerTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self, postgres: SqlSettings) -> MakeHandler:
+        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(postgres), "a/b")
