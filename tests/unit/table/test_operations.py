@@ -107,7 +107,8 @@ def moved(*row_ids: int, rows: int | None = None) -> Fragment:
 
 def versions(data: object, count: int) -> list[int]:
     assert isinstance(data, bytes)
-    return RowVersions.from_bytes(data, count).take(np.arange(count)).tolist()
+    found = RowVersions.from_bytes(data, count).take(np.arange(count))
+    return [int(version) for version in found]
 
 
 def replacement(fragment_id: int, *fields: int, path: str = "new.lance") -> DataReplacement:
