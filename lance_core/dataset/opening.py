@@ -14,6 +14,7 @@ from lance_core.commits.refs import get_tag
 from lance_core.dataset.bases import allowing
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
+    CorruptFileError,
     DatasetNotFoundError,
     InvalidInputError,
     ObjectNotFoundError,
@@ -213,4 +214,11 @@ def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
         data = root.store.get(location.path)
     except ObjectNotFoundError as error:
         raise _no_version(root, location.version) from error
-    return Snapshot(root, parse_manifest_file(data, location.path), location)
+    file = parse_manifest_file(data, location.path)
+    if file.manifest.version != location.version:
+        raise CorruptFileError(
+            f"the manifest says that it is version {file.manifest.version}, its name says "
+            f"{location.version}",
+            location.path,
+        )
+    return Snapshot(root, file, location)

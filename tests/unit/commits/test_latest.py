@@ -158,3 +158,74 @@ def test_a_detached_version_is_located_by_its_number(store: ObjectStore) -> None
     assert locate_manifest(store, DETACHED + 1).path.startswith("_versions/d")
     with pytest.raises(DatasetNotFoundError):
         locate_manifest(store, DETACHED + 2)
+
+
+HINTS = [
+    b'{"version":0}',
+    b'{"version":18446744073709551615}',
+    b'{"version":-1}',
+    b'{"version":"3"}',
+    b'{"version":' + b"9" * 400 + b"}",
+    b"\x00" * 100,
+    b"[" * 10_000,
+]
+
+
+@pytest.mark.parametrize("hint", HINTS)
+@pytest.mark.parametrize("naming", [V1, V2])
+def test_no_hint_whatever_is_read(store: ObjectStore, hint: bytes, naming: NamingScheme) -> None:
+    fill(store, [1, 2, 3], naming)
+    store.put(VERSION_HINT, hint)
+    traced = TracingStore(store)
+    newest = newest_manifest(traced)
+    assert newest is not None
+    assert newest.version == 3
+    assert not [call for call in traced.trace.records if call.call.path == VERSION_HINT]
+    assert [found.version for found in list_manifests(store)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("naming", [V1, V2])
+def test_a_hint_that_is_a_folder_changes_nothing(store: ObjectStore, naming: NamingScheme) -> None:
+    store.put(f"{VERSION_HINT}/9.manifest", b"?")
+    assert newest_version(store) is None
+    fill(store, [1, 2], naming)
+    assert newest_version(store) == 2
+    assert [found.version for found in list_manifests(store)] == [1, 2]
+
+
+def test_two_schemes_are_refused_on_an_ordered_store_within_the_first_page() -> None:
+    store = MemoryStore()
+    fill(store, range(1, 999))
+    fill(store, [2000], V1)
+    with pytest.raises(CorruptFileError, match="two schemes"):
+        newest_manifest(store)
+
+
+def test_two_schemes_beyond_the_first_page_are_refused_by_whoever_lists_all() -> None:
+    """To find the newest version of a V2 table, one page is looked at; the docs say so."""
+    store = MemoryStore()
+    fill(store, range(1, 1101))
+    fill(store, [2000], V1)
+    assert newest_version(store) == 1100
+    with pytest.raises(CorruptFileError, match="two schemes"):
+        list_manifests(store)
+
+
+def test_old_names_are_found_on_an_ordered_store_however_many() -> None:
+    store = TracingStore(MemoryStore())
+    fill(store, range(1, 1201), V1)
+    store.trace.clear()
+    assert newest_version(store) == 1200
+    assert store.trace.counts == {"list": 1}
+
+
+@pytest.mark.parametrize("naming", [V1, V2])
+def test_detached_versions_are_not_the_newest(store: ObjectStore, naming: NamingScheme) -> None:
+    fill(store, [1, 2], naming)
+    for version in (DETACHED, DETACHED + 3, 2 * DETACHED - 1):
+        store.put(manifest_path(version, naming), b"detached")
+    assert newest_version(store) == 2
+    assert [found.version for found in list_manifests(store)] == [1, 2]
+    assert (
+        locate_manifest(store, 2 * DETACHED - 1).path == f"_versions/d{2 * DETACHED - 1}.manifest"
+    )

@@ -1,0 +1,43 @@
+"""The handler that the documentation writes keeps the contract that the documentation names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lance_core.commits.surroundings import REAL
+from lance_core.store.base import ObjectStore
+from lance_core.store.local import Durability, LocalStore
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from tests.docs.test_examples import ROOT, blocks
+
+PAGE = ROOT / "docs" / "how-to" / "write-a-commit-handler.md"
+
+
+def names_of_the_page() -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "example"}
+    for block in blocks(PAGE):
+        exec(compile(block.code, PAGE.name, "exec"), names)
+    return names
+
+
+NAMES = names_of_the_page()
+
+
+class TestAsOnThePage(NAMES["TestCopyCommitHandler"]):  # type: ignore[misc]
+    """The test class of the page itself."""
+
+
+class TestOnLocalFiles(CommitHandlerTests):
+    """The same handler on another store, made as the page's plugin makes it."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> ObjectStore:
+        return LocalStore(tmp_path / "table", Durability.fast)
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        (spec,) = NAMES["Plugin"]().lance_commit_handlers()
+        return lambda store: spec.factory(store, None, {}, REAL)
