@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lance_core as lance
+from lance_core._pb import table_pb2
 from lance_core.commits.surroundings import Surroundings
 from lance_core.dataset import delete as deleting
 from lance_core.dataset.delete import Retries, delete
@@ -33,7 +34,7 @@ from lance_core.errors import (
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.tracing import TracingStore
 from lance_core.table.operations import Delete
-from tests.table_surgery import delete_rows
+from tests.table_surgery import delete_rows, edit_manifest
 
 Rows = Callable[..., pa.Table]
 
@@ -247,6 +248,22 @@ def test_stable_row_ids_stay_as_they_are(uri: str, some_rows: Rows) -> None:
     ids = dataset.to_table(["i"], with_row_id=True)
     assert ids["_rowid"].to_pylist() == ids["i"].to_pylist()
     assert dataset.delete("_rowid = 7") == {"num_deleted_rows": 1}
+
+
+def test_rows_of_a_table_that_counts_none_are_deleted(dataset: lance.LanceDataset) -> None:
+    """Tables of 0.8 and earlier record no counts."""
+
+    def forget(manifest: table_pb2.Manifest) -> None:
+        for fragment in manifest.fragments:
+            fragment.physical_rows = 0
+            fragment.deletion_file.num_deleted_rows = 0
+
+    dataset.delete("i % 30 = 0")
+    dataset = edit_manifest(dataset, forget)
+    other = lance.dataset(dataset.uri)
+    assert dataset.delete("i < 2 OR i = 31") == {"num_deleted_rows": 2}
+    assert other.delete("i < 3 OR i = 32") == {"num_deleted_rows": 2}
+    assert numbers(other) == [n for n in range(3, 100) if n % 30 and n not in {31, 32}]
 
 
 def test_a_table_without_rows_can_be_deleted_from(uri: str, some_rows: Rows) -> None:
