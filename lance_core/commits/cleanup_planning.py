@@ -43,6 +43,9 @@ from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 
+LONGEST_GRACE = 10.0 * 365 * 86400
+"""Seconds; more than any table's config can mean."""
+
 
 def plan(
     store: ObjectStore,
@@ -96,7 +99,7 @@ def _survey(
     if not locations:
         raise DatasetNotFoundError("there is no table to clean up")
     head = read_version(store, locations[-1]).file
-    grace = timedelta(seconds=2 * deadline_of(head.manifest.config))
+    grace = timedelta(seconds=min(2 * deadline_of(head.manifest.config), LONGEST_GRACE))
     named = named_versions(store, scope, time, grace)
     return _Survey(time, listing, locations, head, grace, named)
 

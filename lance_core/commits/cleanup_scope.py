@@ -14,9 +14,10 @@ from typing import Protocol, TypeVar
 from lance_core.commits.pins import is_pin
 from lance_core.commits.refs import list_branches, list_tags
 from lance_core.commits.store_time import StoreTime
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core.table.refs import TAGS, TREE, branch_folder, tag_path
+from lance_core.table.refs import BRANCHES, REFS, TAGS, TREE, branch_folder, tag_path
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,10 +81,12 @@ def named_versions(
 ) -> Named:
     """Read the tags and branches. A pin that is older than ``pin_age`` counts no more.
 
-    Raises `CorruptFileError` for a tag or branch that cannot be read: what it names is not known.
+    Raises `CorruptFileError` for a tag or branch that cannot be read, and `UnsupportedFeatureError`
+    for names of another kind: which versions they are for is not known.
     """
     tree = scope.tree or store
-    dates = {meta.path: meta for meta in store.list(TAGS)}
+    dates = {meta.path: meta for meta in store.list(REFS)}
+    _check_kinds(dates if tree is store else (meta.path for meta in tree.list(REFS)))
     found = list_tags(store)
     pinned: set[int] = set()
     lapsed = []
@@ -108,6 +111,16 @@ def named_versions(
         tuple(lapsed),
         _within(branches, scope),
     )
+
+
+def _check_kinds(paths: Iterable[str]) -> None:
+    """Raise `UnsupportedFeatureError` for a name that is neither a tag nor a branch."""
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in {REFS, TAGS, BRANCHES} and name.endswith(".json"):
+            raise UnsupportedFeatureError(
+                f"unsupported kind of reference {path!r}: which versions it protects is not known"
+            )
 
 
 def _within(branches: Iterable[str], scope: CleanupScope) -> tuple[str, ...]:

@@ -70,7 +70,8 @@ FOREIGN = [
     "_indices/loose.idx",
     "_transactions/1-x.txn.bak",
     "_versions/latest_version_hint.json",
-    "_refs/other/a.json",
+    "_refs/other/a.txt",
+    "_refs/a.json",
     "readme.md",
 ]
 
@@ -223,6 +224,15 @@ def test_names_that_cannot_be_read_stop_a_cleanup(path: str, content: bytes) -> 
     assert table.missing() == []
 
 
+def test_names_of_an_unknown_kind_stop_a_cleanup() -> None:
+    table = overwritten(3)
+    table.store.put("_refs/stashes/a.json", b"{}")
+    before = table.paths
+    with pytest.raises(UnsupportedFeatureError, match=r"_refs/stashes/a\.json"):
+        cleaned(table)
+    assert table.paths == before
+
+
 # --- the commit deadline -------------------------------------------------------------------------
 
 
@@ -242,6 +252,19 @@ def test_the_tables_own_deadline_counts() -> None:
     put_manifest(table, head.location.path, replace(head.file, manifest=manifest))
     cleaned(table)
     assert table.versions == [3, 4]  # its successor was written just now
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [("inf", [1, 2, 3]), ("1e300", [1, 2, 3]), ("nan", [3]), ("-5", [3])]
+)
+def test_a_strange_deadline_stops_nothing_but_removals(text: str, left: list[int]) -> None:
+    table = overwritten(3)
+    head = read_version(table.store, table.handler.locate(3))
+    manifest = replace(head.file.manifest, config={"lance_core.commit_deadline": text})
+    put_manifest(table, head.location.path, replace(head.file, manifest=manifest))
+    table.wait(DAY)
+    cleaned(table)
+    assert table.versions == left
 
 
 def test_what_landed_late_counts_from_when_it_landed() -> None:

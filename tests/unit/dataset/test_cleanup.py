@@ -122,7 +122,7 @@ def test_an_explanation_of_no_files_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"delete_concurrency": 1}, {"delete_rate_limit": 10_000}, {"delete_concurrency": 9}]
 )
-def test_how_fast_does_not_matter_for_what(path: Path, options: dict[str, int]) -> None:
+def test_how_fast_does_not_matter_for_what(path: Path, options: dict[str, Any]) -> None:
     grow_old(path)
     stats = lance_core.dataset(path).cleanup_old_versions(retain_versions=2, **options)
     assert stats.old_versions == 2
