@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema.tree import Schema
 from lance_core.table.draft import Draft
 from lance_core.table.feature_flags import (
@@ -61,6 +61,8 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
     ``read_version`` and ``base``. Raises `UnsupportedFeatureError` if this library must not commit
     to the table, and `InvalidInputError` if the transaction does not fit it.
     """
+    if transaction.has_blob_operation:
+        raise UnsupportedFeatureError("a transaction with a second table of blobs is not supported")
     draft = transaction.operation.apply(_draft(base, transaction, facts))
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(

@@ -60,6 +60,14 @@ class Transaction:
         """Name of the transaction's own file."""
         return transaction_file_name(self.read_version, self.uuid)
 
+    @property
+    def has_blob_operation(self) -> bool:
+        """Whether this also changes the second table that blobs of early tables lived in."""
+        if not self.unknown:
+            return False
+        rest = parse(transaction_pb2.Transaction, self.unknown, "Transaction")
+        return rest.WhichOneof("blob_operation") is not None
+
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "") -> Transaction:
         """Decode a transaction; ``path`` is for error texts.

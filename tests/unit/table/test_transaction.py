@@ -11,6 +11,7 @@ import pytest
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.tree import Schema
+from lance_core.table.apply import CommitFacts, apply
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_file import (
@@ -194,6 +195,10 @@ def test_the_second_table_of_old_transactions_is_kept() -> None:
     transaction = Transaction.from_proto(message)
     assert isinstance(transaction.operation, Append)
     assert transaction.to_proto() == message
+    assert transaction.has_blob_operation
+    assert not Transaction(0, "u", Append(()), unknown=UNKNOWN).has_blob_operation
+    with pytest.raises(UnsupportedFeatureError, match="second table"):
+        apply(None, transaction, CommitFacts(1))
 
 
 def test_bytes_that_are_no_transaction_are_corrupt() -> None:
