@@ -28,7 +28,6 @@ def dataset(
     *,
     storage_options: Mapping[str, str] | None = None,
     default_scan_options: Mapping[str, Any] | None = None,
-    allow_base_paths: str | Sequence[str] | None = None,
     **options: Any,
 ) -> LanceDataset:
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
@@ -45,6 +44,7 @@ def dataset(
     from lance_core.dataset.dataset import LanceDataset
 
     commit_lock = options.pop("commit_lock", None)
+    allow_base_paths = options.pop("allow_base_paths", None)
     opening.check_options(options)
     root = opening.open_root(uri, storage_options, allow_base_paths)
     root = with_lock(root, commit_lock)
