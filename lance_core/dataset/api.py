@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     # Importing the rest of the library takes longer than all of pyarrow: whoever only imports
     # `lance_core` does not wait for it, and whoever opens a table waits once.
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
     from typing import Unpack
 
