@@ -36,14 +36,15 @@ class LeaseTerms:
 
     ``duration``: how long a lease lasts unless it is renewed. ``request_lifetime``: how long after
     it was sent a write to the table's store may still be applied, at most. ``patience``: how long a
-    writer waits for the lease of others before its commit fails. A writer that died holds up the
+    writer waits for the lease of others before its commit fails; to be longer than a dead writer
+    holds it, and shorter than the deadline of commits. A writer that died holds up the
     others for ``duration + request_lifetime``. Raises `InvalidInputError` for terms that cannot
     work.
     """
 
     duration: float = 150.0
     request_lifetime: float = REQUEST_LIFETIME
-    patience: float = 600.0
+    patience: float = 300.0
 
     def __post_init__(self) -> None:
         for name in ("duration", "request_lifetime", "patience"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,3 +46,37 @@ def test_what_may_still_land_stays_unknown(tmp_path: Path) -> None:
     dataset = lance.write_dataset(pa.table({"x": [1]}), tmp_path / "t.lance")
     with pytest.raises(CommitUnknownError):
         commit.resolve(dataset, CommitUnknownError("?", "anything", 2))
+
+
+def test_a_lock_goes_with_whatever_a_table_is_written_by(tmp_path: Path) -> None:
+    uri, versions = str(tmp_path / "t.lance"), []
+
+    @contextlib.contextmanager
+    def lock(version: int) -> Iterator[None]:
+        versions.append(version)
+        yield
+
+    row = pa.table({"x": [1]})
+    lance.write_dataset(row, uri, commit_lock=lock)
+    lance.write_dataset(row, uri, mode="append", commit_lock=lock)
+    lance.dataset(uri, commit_lock=lock).delete("x = 1")
+    append = lance.LanceOperation.Append([])
+    lance.LanceDataset.commit(uri, append, read_version=3, commit_lock=lock)
+    lance.write_dataset(row, uri, mode="append")
+    assert versions == [1, 2, 3, 4]
+    assert lance.dataset(uri).version == 5
+
+
+def test_a_lock_that_refuses_leaves_the_table_as_it_was(tmp_path: Path) -> None:
+    uri, row = str(tmp_path / "t.lance"), pa.table({"x": [1]})
+    lance.write_dataset(row, uri)
+    before = sorted(tmp_path.rglob("*.*"))
+
+    def lock(version: int) -> contextlib.AbstractContextManager[None]:
+        raise commit.CommitConflictError(f"version {version} is taken")
+
+    with pytest.raises(commit.CommitConflictError, match="version 2 is taken"):
+        lance.write_dataset(row, uri, mode="append", commit_lock=lock)
+    assert sorted(tmp_path.rglob("*.*")) == before
+    with pytest.raises(TypeError, match="commit_lock must be a function"):
+        lance.write_dataset(row, uri, mode="append", commit_lock=5)
