@@ -110,10 +110,11 @@ class CommitHandler(ABC):
         """
         return
 
-    def forget(self) -> None:
+    def forget(self, folder: str = "") -> None:
         """Remove what the handler keeps about the table outside of the table's folder.
 
-        Called when the table is dropped, once its files are removed. May be called again.
+        ``folder``: of one of the table's branches, relative to the table; "" is the table itself.
+        Called when that is dropped, once its files are removed. May be called again.
         """
         return
 

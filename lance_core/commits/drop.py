@@ -25,6 +25,7 @@ def drop(store: ObjectStore, handler: CommitHandler) -> None:
     """
     paths = [meta.path for meta in store.list("")]
     if not paths:
+        handler.forget()  # a drop may have been interrupted right before it
         raise DatasetNotFoundError("there is nothing to drop")
     versions = {path: number for path in paths if (number := _version(path)) is not None}
     begun = any(path.startswith(f"{TRANSACTIONS}/") and path.endswith(".txn") for path in paths)
@@ -34,7 +35,8 @@ def drop(store: ObjectStore, handler: CommitHandler) -> None:
     _remove(store, sorted(versions, key=lambda path: (_is_of_the_root(path), versions[path])))
     rest = [path for path in paths if path not in versions]
     _remove(store, sorted(rest, key=lambda path: (path.startswith(f"{TRANSACTIONS}/"), path)))
-    handler.forget()
+    for folder in sorted({path.rpartition(f"{VERSIONS}/")[0].rstrip("/") for path in versions}):
+        handler.forget(folder)
 
 
 def _version(path: str) -> int | None:

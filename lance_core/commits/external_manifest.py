@@ -134,9 +134,9 @@ class ExternalManifestCommitHandler(CommitHandler):
     def discard(self, candidate: Candidate) -> None:
         self.store.delete(staging_path(candidate))
 
-    def forget(self) -> None:
-        """Remove the table's rows; to be called once its files are removed."""
-        self.rows.delete(self.base_uri)
+    def forget(self, folder: str = "") -> None:
+        """Remove the rows; to be called once the files are removed."""
+        self.rows.delete("/".join(filter(None, (self.base_uri, folder))))
 
     def _stage(self, candidate: Candidate, staging: str) -> None:
         try:

@@ -50,6 +50,8 @@ class Branches:
         or another branch refers to the branch. Nobody may be writing to it.
         """
         refs.delete_branch(self._store, branch, force=force)
+        table = opening.table_of(self._dataset.snapshot.root)
+        opening.branch_root(table, branch).handler.forget()
 
     def replace_metadata(self, branch: str, metadata: Mapping[str, str]) -> None:
         """Give a branch this metadata instead of what it has; `RefNotFoundError` if none is so."""

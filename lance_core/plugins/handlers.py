@@ -158,8 +158,8 @@ class UnprovenCommitHandler(CommitHandler):
         if self._proven is not None:
             self._proven.discard(candidate)
 
-    def forget(self) -> None:
-        self._reader.forget()
+    def forget(self, folder: str = "") -> None:
+        self._reader.forget(folder)
 
     def _proof(self) -> CommitHandler:
         proven = self._proven

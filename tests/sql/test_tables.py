@@ -152,6 +152,23 @@ def test_a_dataset_travels_to_another_process(tmp_path: Path) -> None:
     assert isinstance(handler, ExternalManifestCommitHandler)
 
 
+def test_a_dropped_table_and_a_deleted_branch_can_be_made_again(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    uri = f"file+sql://{tmp_path}/table.lance"
+    for _ in range(2):
+        dataset = lance_core.write_dataset(table_of([(0, 0)]), uri, storage_options=options)
+        for _ in range(2):
+            branch = dataset.create_branch("b")
+            lance_core.write_dataset(table_of([(1, 1)]), branch, mode="append")
+            assert rows_of(dataset.checkout_version(("b", None))) == [(0, 0), (1, 1)]
+            dataset.branches.delete("b")
+        lance_core.LanceDataset.drop(uri, storage_options=options)
+        assert not (tmp_path / "table.lance").exists() or not list(
+            (tmp_path / "table.lance").rglob("*.manifest")
+        )
+
+
 def test_vouching_against_the_store_keeps_from_committing(tmp_path: Path) -> None:
     with pytest.raises(NoSafeCommitHandlerError, match="strong_reads"):
         lance_core.write_dataset(

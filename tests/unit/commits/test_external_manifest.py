@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lance_core.commits.attempt import commit_transaction
+from lance_core.commits.drop import drop
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.external_manifest_row import staging_path
 from lance_core.commits.external_manifest_store import ManifestEntry
@@ -22,6 +23,7 @@ from lance_core.errors import (
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, ResponseLost
 from lance_core.store.memory import MemoryStore
+from lance_core.store.prefix import PrefixStore
 from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
@@ -587,6 +589,23 @@ def test_the_rows_of_another_table_are_left_alone(store: ObjectStore, rows: Rows
     handler.forget()
     assert rows.get_latest(BASE) is None
     assert rows.get_latest(f"{BASE}/tree/b") is not None
+
+
+def test_dropping_removes_the_rows_of_branches_too_and_a_second_time_what_was_left(
+    store: ObjectStore, rows: Rows, handler: ExternalManifestCommitHandler
+) -> None:
+    handler.commit(first_candidate())
+    branch = ExternalManifestCommitHandler(PrefixStore(store, "tree/b/c"), rows, f"{BASE}/tree/b/c")
+    branch.commit(first_candidate())
+    drop(store, handler)
+    assert list_paths(store) == []
+    assert rows.get_latest(BASE) is rows.get_latest(f"{BASE}/tree/b/c") is None
+    handler.commit(first_candidate())
+    for path in list_paths(store):
+        store.delete(path)
+    with pytest.raises(DatasetNotFoundError):
+        drop(store, handler)
+    assert handler.latest() is None
 
 
 def test_a_detached_version_has_no_row(
