@@ -101,16 +101,13 @@ def target_of(snapshot: Snapshot, reference: Reference) -> refs.RefTarget:
 
     Raises `DatasetNotFoundError` or `RefNotFoundError` if it is not there.
     """
-    root, number = snapshot.root, snapshot.version
     if reference is not None:
-        root, wanted = opening.resolve(root, reference)
-        number = opening.latest_location(root).version if wanted is None else wanted
-    location = opening.locate(root, number)
+        snapshot = opening.open_version(*opening.resolve(snapshot.root, reference))
+    location = opening.locate(snapshot.root, snapshot.version)
     size = location.size
     if size is None:
-        size = root.store.head(location.path).size
-    branch = opening.branch_of(snapshot) if root is snapshot.root else opening.branch_at(root)
-    return refs.RefTarget(number, branch, size)
+        size = snapshot.root.store.head(location.path).size
+    return refs.RefTarget(snapshot.version, opening.branch_of(snapshot), size)
 
 
 def _described(tag: Tag) -> dict[str, Any]:
