@@ -172,6 +172,10 @@ MAKERS: dict[str, Maker] = {
 }
 
 
+STRICTER = {("create index", "update columns", SAME): Verdict.RETRYABLE}
+"""Committing, committed: where an index would list values that are there no more."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Prepared:
     """An operation computed from version 2, and a table where it was committed as version 3."""
@@ -243,7 +247,8 @@ def test_what_goes_together_is_what_the_reference_implementation_lets_go_togethe
             mine, first = prepared[ours, which], prepared[committed, SAME]
             root = tmp_path / f"{committed} {which}"
             _copy_of_commits(first.root, root)
-            expected[committed, which] = _commit(root, mine.theirs).name
+            measured = _commit(root, mine.theirs)
+            expected[committed, which] = STRICTER.get((ours, committed, which), measured).name
             found[committed, which] = verdict(mine.ours, first.ours).name
             shutil.rmtree(root)
     assert found == expected

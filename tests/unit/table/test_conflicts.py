@@ -105,7 +105,7 @@ EXPECTED = """
     UPDATE_ROWS       .. R. R. R. XX .. R. RR RR RR .. XX .. .. R. .. XX XX .. R. XX
     UPDATE_COLUMNS    .. R. R. R. XX .. R. RR RR RR .. XX .. .. R. .. XX XX .. R. XX
     OVERWRITE         .. .. .. .. RR .. .. .. .. .. .. .. .. .. .. .. XX XX .. .. XX
-    CREATE_INDEX      .. .. .. .. XX R. R. .. .. .. .. XX .. .. R. .. .. XX .. RR XX
+    CREATE_INDEX      .. .. .. R. XX R. R. .. .. .. .. XX .. .. R. .. .. XX .. RR XX
     REWRITE           .. R. R. R. XX R. R. RR RR .. .. XX .. .. R. .. .. XX .. R. XX
     MERGE             RR RR RR RR XX .. RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
     MERGE_SAFE        RR RR RR RR XX .. RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
