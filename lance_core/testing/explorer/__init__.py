@@ -1,1 +1,124 @@
-"""x"""
+"""Every schedule of small commits, tried on the code that is shipped.
+
+A `Configuration` says who works on a table (actors: functions that call the commit, read and
+cleanup code), by which commit handler, on which kind of store, and how much may go wrong. `explore`
+runs the actors' code against a simulated store, stops it at every call, and tries every order of
+the calls and every fault of each: a crash, a lost answer, a write that lands late, a request that
+the client sends twice, a refusal, a stale read. Every state is judged by the invariants I1 to I14.
+
+::
+
+    report = explore(writers(PUT_IF_ABSENT, 2, 1, 2))
+    assert report.exhausted and not report.violations
+
+What breaks an invariant is reported as a `Schedule`: a short text, one line for each step, that
+`replay` runs again. A defect that was put in on purpose must be found::
+
+    forgets = lambda: mock.patch.object(conflicts, "check", lambda *_: None)
+    assert explore(configuration, patches=[forgets]).violations
+
+How it works, and what it does not try, is in ``docs/design/0005-schedule-explorer.md``; how to
+explore a handler of one's own in ``docs/how-to/explore-your-handler.md``.
+"""
+
+from lance_core.testing.explorer.actors import (
+    aged,
+    appending,
+    creating,
+    opening_writer,
+    overwriting,
+    reader,
+    recommitter,
+    reserving,
+    restoring,
+    rewriting,
+    writer,
+)
+from lance_core.testing.explorer.calls import Call, Raised
+from lance_core.testing.explorer.commuting import lasting_manifests, private_files
+from lance_core.testing.explorer.configuration import (
+    Actor,
+    Configuration,
+    Eagerness,
+    Effects,
+    never_eager,
+)
+from lance_core.testing.explorer.configurations import (
+    FULL,
+    SHORT,
+    bounded,
+    configuration,
+    writers,
+)
+from lance_core.testing.explorer.invariants import ALL, Facts, Invariant, Scope
+from lance_core.testing.explorer.maintenance_actors import cleaner, janitor
+from lance_core.testing.explorer.runner import explore_all, run
+from lance_core.testing.explorer.schedule import Schedule, replay
+from lance_core.testing.explorer.search import Limits, Report, Violation, explore
+from lance_core.testing.explorer.spaces import Space
+from lance_core.testing.explorer.subjects import (
+    EXTERNAL,
+    LEASE,
+    PUT_IF_ABSENT,
+    RENAME,
+    SAFE,
+    UNORDERED,
+    UNSAFE,
+    Subject,
+)
+from lance_core.testing.explorer.view import Seen, View
+from lance_core.testing.explorer.worlds import Fate
+
+__all__ = [
+    "ALL",
+    "EXTERNAL",
+    "FULL",
+    "LEASE",
+    "PUT_IF_ABSENT",
+    "RENAME",
+    "SAFE",
+    "SHORT",
+    "UNORDERED",
+    "UNSAFE",
+    "Actor",
+    "Call",
+    "Configuration",
+    "Eagerness",
+    "Effects",
+    "Facts",
+    "Fate",
+    "Invariant",
+    "Limits",
+    "Raised",
+    "Report",
+    "Schedule",
+    "Scope",
+    "Seen",
+    "Space",
+    "Subject",
+    "View",
+    "Violation",
+    "aged",
+    "appending",
+    "bounded",
+    "cleaner",
+    "configuration",
+    "creating",
+    "explore",
+    "explore_all",
+    "janitor",
+    "lasting_manifests",
+    "never_eager",
+    "opening_writer",
+    "overwriting",
+    "private_files",
+    "reader",
+    "recommitter",
+    "replay",
+    "reserving",
+    "restoring",
+    "rewriting",
+    "run",
+    "writer",
+    "writers",
+]

@@ -1,4 +1,4 @@
-"""``python -m lance_core.testing.explorer [--short] [--only TEXT] [--seconds N] [--replay FILE]``."""
+"""``python -m lance_core.testing.explorer [--short] [--only TEXT] [--replay FILE]``."""
 
 from __future__ import annotations
 

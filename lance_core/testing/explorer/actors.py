@@ -58,7 +58,9 @@ def aged(versions: int = 2) -> Body:
         for _ in range(versions - 1):
             base = read_latest(effects.handler, effects.store)
             assert base is not None
-            transaction = Transaction(base.location.version, _uuid(effects), appending(effects, base))
+            transaction = Transaction(
+                base.location.version, _uuid(effects), appending(effects, base)
+            )
             commit_transaction(
                 effects.handler,
                 effects.store,

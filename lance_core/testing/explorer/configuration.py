@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_core.commits.base import CommitHandler
@@ -93,19 +93,24 @@ lands at once) and a lost request (it never lands)."""
 class Configuration:
     """One exploration.
 
-    ``handler`` makes an actor's commit handler. ``setup`` makes the table, alone and first.
-    The actors begin so many seconds after that (``begins``). ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
+    ``handler`` makes an actor's commit handler. ``setup`` makes the table, alone and first; the
+    actors begin ``begins`` seconds after that.
+
+    ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
     most ``max_passing`` times; a call that was not answered lands within ``late_for`` seconds or
-    never. ``preemptions``: how often the schedule may leave an actor that could go on, None for
-    any number. ``shortest_sleep``: if positive, whoever sleeps goes on when the time has passed, and at
-    least so many seconds; time passes when nobody can do anything else. If 0, sleep takes no time.
-    ``page``: see `Objects`. ``spaces``: what actors share besides the objects.
-    ``eager``: which calls may be made at once, without trying what others could do before them.
-    ``only_adds``: no transaction removes data files. ``cleans``: old versions are removed.
-    ``replaces``: the table is dropped and made again. ``next_writer`` commits once all is over;
-    ``final_cleanup`` removes what nobody needs then.
-    ``invariants``: what must hold, None for all that fit. ``violates``: a control, whose schedules
-    are expected to break an invariant.
+    never. ``preemptions``: how often the schedule may leave an actor that could go on, None for any
+    number. ``shortest_sleep``: if positive, whoever sleeps goes on when the time has passed, and
+    after so many seconds at least; time passes when nobody can do anything else. If 0, sleep takes
+    no time.
+
+    ``page``: see `Objects`. ``spaces``: what actors share besides the objects. ``eager``: which
+    calls may be made at once, without trying what others could do before them. ``only_adds``: no
+    transaction removes data files. ``cleans``: old versions are removed. ``replaces``: the table is
+    dropped and made again.
+
+    ``next_writer`` commits once all is over; ``final_cleanup`` removes what nobody needs then.
+    ``invariants``: what must hold, None for all. ``violates``: a control, whose schedules are
+    expected to break an invariant.
     """
 
     name: str
@@ -131,7 +136,6 @@ class Configuration:
     next_writer: Body | None = None
     final_cleanup: Body | None = None
     violates: bool = False
-    tags: frozenset[str] = field(default_factory=frozenset)
 
     def all_spaces(self) -> tuple[Space, ...]:
         """The objects of the store, and the rest."""

@@ -1,7 +1,7 @@
 """What is explored of the shipped code: configurations by name, and the two sets that are run.
 
-`SHORT` is run with every change, `FULL` before a release. Configurations that bound pre-emptions say
-so in their name.
+`SHORT` is run with every change, `FULL` before a release. Configurations that bound pre-emptions
+say so in their name.
 """
 
 from __future__ import annotations
@@ -118,9 +118,7 @@ def stalled(subject: Subject) -> Configuration:
         Actor("cleaner", cleaner(), commits=0, starts_late=True),
     )
     made = configuration(subject, "stalled 1w + 1w x 2op + cleaner", actors)
-    return replace(
-        made, passing=(STALLS[1],), max_passing=1, cleans=True, eager=never_eager
-    )
+    return replace(made, passing=(STALLS[1],), max_passing=1, cleans=True, eager=never_eager)
 
 
 def reader_and_cleaner(subject: Subject) -> Configuration:
@@ -154,9 +152,7 @@ def recreation(subject: Subject, faults: int = 0) -> Configuration:
         Actor("dropper", recreator, commits=1, may_fail=False),
     )
     made = configuration(subject, f"drop and recreate + 2w, {faults} faults", actors)
-    return replace(
-        made, max_faults=faults, replaces=True, only_adds=False, eager=never_eager
-    )
+    return replace(made, max_faults=faults, replaces=True, only_adds=False, eager=never_eager)
 
 
 def bounded(configuration: Configuration, preemptions: int) -> Configuration:

@@ -16,12 +16,12 @@ import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lance_core.table.paths import VERSIONS, parse_manifest_name
+from lance_core.table.references import references
 from lance_core.testing.explorer.configuration import Configuration
 from lance_core.testing.explorer.lineage import mismatch
 from lance_core.testing.explorer.notes import Broken, Committed, NotCommitted, Read
 from lance_core.testing.explorer.view import Seen, View
-from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core.table.references import references
 
 
 class Scope(enum.Enum):
@@ -36,8 +36,8 @@ class Scope(enum.Enum):
 class Facts:
     """What an invariant may look at.
 
-    ``notes``: what each actor found out. ``now``: virtual seconds. ``is_busy``: an actor is not done.
-    ``is_quiet``: no write is under way any more.
+    ``notes``: what each actor found out. ``now``: virtual seconds. ``is_busy``: an actor is not
+    done. ``is_quiet``: no write is under way any more.
     """
 
     configuration: Configuration
@@ -194,9 +194,9 @@ def readers_see_snapshots(facts: Facts) -> str:
             newest = note.version
             if note.missing:
                 return f"a reader opened version {note.version}: {note.missing} is not there"
-            if digests.setdefault(note.version, note.digest) != note.digest:
-                if not facts.configuration.replaces:
-                    return f"a reader saw another version {note.version}"
+            is_other = digests.setdefault(note.version, note.digest) != note.digest
+            if is_other and not facts.configuration.replaces:
+                return f"a reader saw another version {note.version}"
     return ""
 
 
@@ -245,7 +245,8 @@ def folder_tells_all(facts: Facts) -> str:
     if folder.error is not None:
         return f"the folder cannot be read: {folder.error}"
     shown = {seen.version: seen.digest for seen in facts.view.versions}
-    found = {seen.version: seen.digest for seen in folder.result or []}  # type: ignore[union-attr]
+    result = folder.result if isinstance(folder.result, list) else []
+    found = {seen.version: seen.digest for seen in result}
     return "" if shown == found else f"the handler shows {shown}, the folder {found}"
 
 
@@ -264,7 +265,7 @@ def next_writer_succeeds(facts: Facts) -> str:
 
 
 def quiet_cleanup_leaves_no_orphan(facts: Facts) -> str:
-    """I11: once all is quiet, one cleanup removes every file that no version needs, and no other."""
+    """I11: once all is quiet, a cleanup removes every file that no version needs, and no other."""
     body = facts.configuration.final_cleanup
     if body is None or not facts.is_quiet or facts.view.head is None:
         return ""

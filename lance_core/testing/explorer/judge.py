@@ -47,9 +47,7 @@ class Judge:
         if verdict is not None:
             return verdict
         nodes = self._machine.nodes
-        noted = tuple(
-            [nodes[entry].notes if entry >= 0 else entry for entry in state.actors]
-        )
+        noted = tuple([nodes[entry].notes if entry >= 0 else entry for entry in state.actors])
         key: tuple[object, ...] = (world, noted)
         if key not in self._states:
             self._states[key] = self._apply(Scope.STATE, state)
@@ -86,5 +84,7 @@ class Judge:
         if view is None:
             if len(self._views) > 10_000:
                 self._views.clear()
-            view = self._views[world] = View(self._machine.configuration, self._machine.worlds, world)
+            view = self._views[world] = View(
+                self._machine.configuration, self._machine.worlds, world
+            )
         return view

@@ -65,7 +65,9 @@ def _files(fragments: Iterable[Fragment]) -> list[tuple[str, ...]]:
     return sorted(tuple(file.path for file in fragment.files) for fragment in fragments)
 
 
-def _compare(new: Mapping[int, Part], kept: Mapping[int, Part], added: list[tuple[str, ...]]) -> str:
+def _compare(
+    new: Mapping[int, Part], kept: Mapping[int, Part], added: list[tuple[str, ...]]
+) -> str:
     for number, part in kept.items():
         if number not in new:
             return f"fragment {number} ({', '.join(part[0])}) is lost"

@@ -144,29 +144,43 @@ class Machine:
         found: list[tuple[Decision, State]] = []
         if self.configuration.replaces and self._only_one(state, found):
             return found
-        if state.passing == 0 or not self.configuration.passing:
-            for actor, entry in enumerate(state.actors):
-                if entry >= 0 and self._is_eager(self.nodes[entry].call, state.world):
-                    self._steps(state, actor, self.nodes[entry], found)
-                    return found
-        wakes: list[float] = []
-        for actor, entry in enumerate(state.actors):
-            if entry >= 0 and (due := self._due(self.nodes[entry].call)) > state.now:
-                wakes.append(due)
-            elif entry >= 0 and not self._asks_to_be_alone(self.nodes[entry].call):
-                self._steps(state, actor, self.nodes[entry], found)
-            elif self._may_start(state, actor):
-                started = self._with(state, actor, self.players[actor].start(state.now))
-                found.append((Start(actor), started))
-        for number in range(len(state.late)):
-            found.append((Land(number), self._landed(state, number)))
+        if self._take_eager(state, found):
+            return found
+        wakes = self._take_steps(state, found)
+        found += [(Land(late), self._landed(state, late)) for late in range(len(state.late))]
         if wakes and not any(isinstance(decision, Step) for decision, _ in found):
             slept = state._replace(now=min(wakes))
             found.append((Pass(round(slept.now - state.now, 6)), _without_lapsed(slept)))
         if state.passing and not self.is_end(state):
-            for seconds in self.configuration.passing:
-                found.append((Pass(seconds), self._passed(state, seconds)))
+            passing = self.configuration.passing
+            found += [(Pass(seconds), self._passed(state, seconds)) for seconds in passing]
         return found
+
+    def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:
+        """Let only that actor go on whose call commutes with everything else, if there is one."""
+        if state.passing and self.configuration.passing:
+            return False
+        for actor, entry in enumerate(state.actors):
+            if entry >= 0 and self._is_eager(self.nodes[entry].call, state.world):
+                self._steps(state, actor, self.nodes[entry], found)
+                return True
+        return False
+
+    def _take_steps(self, state: State, found: list[tuple[Decision, State]]) -> list[float]:
+        """The next calls of all actors; returns when those wake up who sleep."""
+        wakes: list[float] = []
+        for actor, entry in enumerate(state.actors):
+            if entry >= 0:
+                call = self.nodes[entry].call
+                due = self._due(call)
+                if due > state.now:
+                    wakes.append(due)
+                elif not self._asks_to_be_alone(call):
+                    self._steps(state, actor, self.nodes[entry], found)
+            elif self._may_start(state, actor):
+                started = self._with(state, actor, self.players[actor].start(state.now))
+                found.append((Start(actor), started))
+        return wakes
 
     def _only_one(self, state: State, found: list[tuple[Decision, State]]) -> bool:
         """Let the actor go on that nobody may interrupt, if there is one."""

@@ -8,7 +8,6 @@ else, and every schedule that brings the same answers shares it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 
 from lance_core.testing.explorer.configuration import Actor, Configuration, Effects
@@ -16,7 +15,7 @@ from lance_core.testing.explorer.notes import Broken
 from lance_core.testing.explorer.port import Pending, ReplayPort
 from lance_core.testing.explorer.worlds import Worlds
 
-DEEPEST = 500
+DEEPEST = 250
 """Calls; an actor that makes more of them will never end (I13)."""
 
 ENDED = -1
@@ -30,14 +29,24 @@ class Node:
     ``number`` is unique among the nodes of all actors.
     """
 
-    __slots__ = ("_children", "_edge", "_parent", "call", "depth", "is_alone", "notes", "number", "player")
+    __slots__ = (
+        "_children",
+        "_edge",
+        "_parent",
+        "call",
+        "depth",
+        "is_alone",
+        "notes",
+        "number",
+        "player",
+    )
 
     def __init__(self, player: Player, parent: Node | None, edge: tuple[int, float]) -> None:
         self.player = player
         self._parent = parent
         self._edge = edge
         self._children: dict[int, Node | dict[float, Node]] = {}
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.number = -1
         self.call = ENDED
         self.is_alone = False
@@ -100,14 +109,12 @@ class Player:
         self.runs += 1
         start = node.history()[0]._edge[1]  # noqa: SLF001
         port = ReplayPort(self._worlds, self.actor.name, node.answers(), start)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                self.actor.body(Effects(port, self._configuration))
-            except Pending:
-                pass
-            except Exception as error:
-                port.note(Broken(f"{type(error).__name__}: {error}"))
+        try:
+            self.actor.body(Effects(port, self._configuration))
+        except Pending:
+            pass
+        except Exception as error:
+            port.note(Broken(f"{type(error).__name__}: {error}"))
         if node.depth > DEEPEST:
             port.note(Broken(f"I13: it makes more than {DEEPEST} calls"))
             port.pending = None

@@ -23,8 +23,8 @@ def explore_all(
             yield explore(configuration, limits=limits)
         return
     context = multiprocessing.get_context("fork")
-    tasks: multiprocessing.Queue[int | None] = context.Queue()  # type: ignore[assignment]
-    reports: multiprocessing.Queue[Report | str] = context.Queue()  # type: ignore[assignment]
+    tasks: multiprocessing.Queue[int | None] = context.Queue()
+    reports: multiprocessing.Queue[Report | str] = context.Queue()
     for number in range(len(configurations)):
         tasks.put(number)
     for _ in range(processes):

@@ -15,11 +15,14 @@ One line for each decision. After the last one the actors that can go on do so, 
 
 from __future__ import annotations
 
+import itertools
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError
+from lance_core.testing.explorer.configuration import Configuration
 from lance_core.testing.explorer.judge import Judge, Verdict
 from lance_core.testing.explorer.machine import (
     Decision,
@@ -30,7 +33,6 @@ from lance_core.testing.explorer.machine import (
     State,
     Step,
 )
-from lance_core.testing.explorer.configuration import Configuration
 from lance_core.testing.explorer.worlds import Fate
 
 _STEP = re.compile(r"(?P<actor>\S+) (?P<call>\S+ \S+(?: \S+)?) -> (?P<fate>.+)")
@@ -50,9 +52,11 @@ class Schedule:
     verdict: Verdict | None
 
     def __str__(self) -> str:
-        end = [] if self.verdict is None else [
-            f"violates {self.verdict.invariant}: {self.verdict.text}"
-        ]
+        end = (
+            []
+            if self.verdict is None
+            else [f"violates {self.verdict.invariant}: {self.verdict.text}"]
+        )
         return "\n".join((f"configuration {self.configuration}", *self.lines, *end))
 
 
@@ -69,15 +73,23 @@ def replay(text: str, configurations: Iterable[Configuration]) -> Schedule:
     wanted = next((one for one in configurations if one.name == name), None)
     if wanted is None:
         raise InvalidInputError(f"there is no configuration {name!r}")
-    machine = Machine(wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _replayed(Machine(wanted), lines[1:])
+
+
+def _replayed(machine: Machine, lines: Sequence[str]) -> Schedule:
+    name = machine.configuration.name
     judge = Judge(machine)
     state = machine.initial()
     said: list[str] = []
-    for line in lines[1:]:
+    for line in lines:
         if line.startswith("violates "):
             break
-        choices = {text_of(machine, state, decision): (decision, after)
-                   for decision, after in machine.successors(state)}
+        choices = {
+            text_of(machine, state, decision): (decision, after)
+            for decision, after in machine.successors(state)
+        }
         if line not in choices:
             options = "\n  ".join(choices)
             raise InvalidInputError(f"line {line!r} is not possible here; possible is\n  {options}")
@@ -139,7 +151,7 @@ def _cost(decisions: Sequence[Decision]) -> tuple[int, int, int]:
     faults = sum(not (isinstance(d, Step) and d.fate is Fate.ANSWERED) for d in decisions)
     switches = sum(
         isinstance(a, Step) and isinstance(b, Step) and a.actor != b.actor
-        for a, b in zip(decisions, decisions[1:], strict=False)
+        for a, b in itertools.pairwise(decisions)
     )
     return len(decisions), faults, switches
 

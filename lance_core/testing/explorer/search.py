@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -53,8 +54,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop: after so many states or seconds (None: not before all is explored), or after
-    so many different violations."""
+    """When to stop.
+
+    After so many ``states`` or ``seconds`` (None: not before all is explored), or once so many
+    different invariants are broken.
+    """
 
     states: int | None = None
     seconds: float | None = None
@@ -71,6 +75,8 @@ def explore(
     with ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch())
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
         stack.enter_context(remembering())
         stack.enter_context(_without_collector())
         return _Search(configuration, limits).run()

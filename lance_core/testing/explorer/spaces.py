@@ -75,7 +75,7 @@ class Objects(Space):
                 found = items.get(path)
                 return NOTHING, found.content if isinstance(found, Stored) else not_found(path)
             case "head":
-                return NOTHING, items.get(path) or not_found(path)
+                return NOTHING, items[path] if path in items else not_found(path)
             case "list":
                 return NOTHING, self._listing(items, call)
             case "put":
