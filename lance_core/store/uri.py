@@ -91,9 +91,16 @@ def uri_below(uri: str, folder: str) -> str:
 
 def uri_above(uri: str, folder: str) -> str | None:
     """The URI that `uri_below` made ``uri`` of; None unless its path ends in ``folder``."""
-    place, mark, query = (uri, "", "") if is_local_text(uri) else uri.partition("?")
-    above = place.rstrip("/").removesuffix(f"/{folder}")
-    return f"{above}{mark}{query}" if above and above != place.rstrip("/") else None
+    place, mark, query = uri, "", ""
+    if not is_local_text(uri):
+        from urllib.parse import quote
+
+        place, mark, query = uri.partition("?")
+        folder = quote(folder)
+    above, end = place.rstrip("/"), f"/{folder}"
+    if not above.endswith(end) or above == end:
+        return None
+    return f"{above.removesuffix(end)}{mark}{query}"
 
 
 def without_secrets(uri: str) -> str:

@@ -68,3 +68,18 @@ def test_options_are_texts(options: dict[str, str]) -> None:
 def test_a_malformed_uri_is_refused_at_once() -> None:
     with pytest.raises(InvalidInputError):
         StoreConfig("s3:x")
+
+
+def test_a_folder_travels_and_is_part_of_the_place() -> None:
+    config = StoreConfig("s3://bucket/t?x=1", {}, None, "tree/a/b")
+    copy = pickle.loads(pickle.dumps(config))
+    assert copy == config
+    assert copy.place == "s3://bucket/t/tree/a/b?x=1"
+    assert "tree/a/b" in repr(copy)
+    assert StoreConfig("s3://bucket/t?x=1").place == "s3://bucket/t?x=1"
+
+
+@pytest.mark.parametrize("folder", ["..", "a/../b", "/a", "a/", "a//b", "a\\b", "a\0"])
+def test_a_folder_is_inside_of_the_place(folder: str) -> None:
+    with pytest.raises(InvalidInputError):
+        StoreConfig("s3://bucket/t", {}, None, folder)

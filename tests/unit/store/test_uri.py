@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, without_secrets
+from lance_core.store.uri import (
+    StoreUrl,
+    is_local_text,
+    parse_uri,
+    uri_above,
+    uri_below,
+    without_secrets,
+)
 
 HOME = str(Path.home())
 
@@ -203,3 +210,33 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     assert url.scheme != "file" or url.path.startswith("/")
     assert url.scheme == "file" or not set(url.path.split("/")) & {".", ".."}
     assert repr(url)
+
+
+@pytest.mark.parametrize(
+    ("uri", "folder", "below"),
+    [
+        ("/t", "a", "/t/a"),
+        ("/t/", "a/b", "/t/a/b"),
+        ("t", "a", "t/a"),
+        ("/t?x", "a", "/t?x/a"),
+        ("s3://bucket/t", "a b", "s3://bucket/t/a%20b"),
+        ("s3://bucket/t/?x=/a", "a", "s3://bucket/t/a?x=/a"),
+        ("s3+ddb://bucket?T=t", "a/b", "s3+ddb://bucket/a/b?T=t"),
+        ("file:///t", "a", "file:///t/a"),
+    ],
+)
+def test_a_folder_below_a_place_has_a_uri_and_leads_back(uri: str, folder: str, below: str) -> None:
+    assert uri_below(uri, folder) == below
+    assert parse_uri(below).path.endswith(f"/{folder}") or parse_uri(below).path == folder
+    above = uri_above(below, folder)
+    assert above is not None
+    assert parse_uri(above) == parse_uri(uri)
+
+
+def test_a_place_is_below_itself() -> None:
+    assert uri_below("s3://bucket/t?x=1", "") == "s3://bucket/t?x=1"
+
+
+@pytest.mark.parametrize("uri", ["/x/ab", "a", "/a", "s3://bucket/xa", "s3://bucket/x?y=/a", "/x"])
+def test_a_place_that_does_not_end_in_the_folder_is_not_below_another(uri: str) -> None:
+    assert uri_above(uri, "a") is None
