@@ -110,6 +110,17 @@ def test_a_table_is_written_and_read(installed: Environment) -> None:
     assert told.split() == ["1", "990"]
 
 
+def test_a_sql_database_decides_about_commits(installed: Environment) -> None:
+    told = installed.python(
+        "import lance_core as lance, os, pyarrow as pa\n"
+        "uri = 'file+sql://' + os.path.abspath('decided.lance')\n"
+        "lance.write_dataset(pa.table({'x': range(10)}), uri)\n"
+        "lance.write_dataset(pa.table({'x': range(10)}), uri, mode='append')\n"
+        "print(lance.dataset(uri).count_rows(), os.path.exists('decided.lance.manifests.sqlite'))"
+    )
+    assert told.split() == ["20", "True"]
+
+
 @pytest.mark.spark
 def test_spark_knows_the_format_without_registration(installed: Environment) -> None:
     told = installed.python(

@@ -1,14 +1,1 @@
-"""Rows of an external manifest store in a SQL database: ``scheme+sql://…``.
-
-This is the entry module: it says what there is and imports no driver.
-"""
-
-from __future__ import annotations
-
-from lance_core.hookspecs import ManifestStoreSpec, hookimpl
-
-
-@hookimpl
-def lance_manifest_stores() -> list[ManifestStoreSpec]:
-    """SQLite, PostgreSQL and MySQL."""
-    return [ManifestStoreSpec("sql", "sql", "lance_core_sql.store:open_rows")]
+"""Rows of an external manifest store in a SQL database: ``scheme+sql://…``."""
