@@ -178,6 +178,56 @@ def test_clones_of_one_are_read_and_continued_by_the_other(
     assert maker.dataset(again.uri).base_paths() == {}
 
 
+@both
+def test_writers_of_both_libraries_meet_on_a_branch(uri: str, maker: Any, other: Any) -> None:
+    maker.dataset(uri).create_branch("b")
+    early = maker.dataset(uri).checkout_version(("b", None))
+    late = other.dataset(uri).checkout_version(("b", None))
+    write(maker, rows(5), early, mode="append")
+    write(other, rows(6), late, mode="append")
+    early.delete("x = 1")
+    late = other.dataset(f"{uri}/tree/b")
+    maker.dataset(f"{uri}/tree/b").delete("x = 4")
+    late.delete("x = 2")
+    for library in (maker, other):
+        branch = library.dataset(f"{uri}/tree/b")
+        assert sorted(content(branch)) == [3, 5, 6]
+        branch.validate()
+
+
+def test_indices_come_along(uri: str, tmp_path: Path) -> None:
+    pylance.dataset(uri).create_scalar_index("x", "BTREE")
+    ours = lance_core.dataset(uri)
+    places = [
+        ours.create_branch("b").uri,
+        ours.shallow_clone(tmp_path / "shallow", None).uri,
+        ours.deep_clone(tmp_path / "deep", None).uri,
+    ]
+    for place in places:
+        theirs = pylance.dataset(place)
+        (index,) = theirs.describe_indices()
+        assert index.num_rows_indexed == 4
+        assert theirs.to_table(filter="x = 3").num_rows == 1
+        assert "ScalarIndexQuery" in theirs.scanner(filter="x = 3").explain_plan()
+
+
+def test_files_that_pylance_puts_elsewhere_are_read_and_continued(tmp_path: Path) -> None:
+    place, elsewhere = str(tmp_path / "table"), str(tmp_path / "elsewhere")
+    bases = [pylance.DatasetBasePath(elsewhere, name="there", id=7)]
+    write(pylance, rows(1, 2), place, initial_bases=bases, target_bases=["there"])
+    with pytest.raises(lance_core.errors.BasePathRefusedError):
+        lance_core.dataset(place).to_table()
+    ours = lance_core.dataset(place, allow_base_paths=elsewhere)
+    (base,) = ours.base_paths().values()
+    assert (base.id, base.name, base.path, base.is_dataset_root) == (7, "there", elsewhere, False)
+    ours = write(lance_core, rows(3), ours, mode="append")
+    ours.delete("x = 1")
+    assert content(ours) == content(pylance.dataset(place)) == [2, 3]
+    deep = ours.deep_clone(tmp_path / "deep", None)
+    assert content(deep) == content(pylance.dataset(deep.uri)) == [2, 3]
+    assert deep.base_paths() == {}
+
+
 ERRORS: list[tuple[str, tuple[Any, ...]]] = [
     ("tags.create", ("t", 1)),
     ("tags.create", ("u", 99)),
