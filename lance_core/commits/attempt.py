@@ -18,7 +18,7 @@ from lance_core.commits.history import Version, read_version
 from lance_core.commits.intent import with_intent
 from lance_core.commits.outcome import publish
 from lance_core.commits.pins import pinned
-from lance_core.commits.rebase import rebased
+from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.commits.settings import DEFAULT_SETTINGS, CommitSettings, deadline_of
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import (
@@ -28,7 +28,6 @@ from lance_core.errors import (
     CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
-    LanceError,
     RetryableCommitConflictError,
     StoreError,
     UnsupportedFeatureError,
@@ -99,17 +98,25 @@ class _Attempts:
         if self._transaction.read_version & DETACHED:
             raise UnsupportedFeatureError("a detached version cannot be committed to")
         try:
-            with self._source_kept():
-                return self._publish_detached() if self._settings.detached else self._repeat()
+            return self._commit()
         except (CommitConflictError, DatasetExistsError):
             self._remove_file()
             raise
         except _CONCLUSIONS:
             raise
-        except LanceError as error:
+        except Exception as error:
             if self._was_sent:
                 raise CommitError(f"not committed: {error}") from error
             raise
+
+    def _commit(self) -> Version:
+        if isinstance(self._transaction.operation, Restore) and not self._settings.detached:
+            # What it brings back may be gone by now, although it was brought back before that.
+            made = self._caught_up.run()
+            if made is not None:
+                return made
+        with self._source_kept():
+            return self._publish_detached() if self._settings.detached else self._repeat()
 
     def _repeat(self) -> Version:
         elapsed = self._surroundings.stopwatch()
@@ -158,6 +165,7 @@ class _Attempts:
         self._was_sent = True
         location = publish(self._handler, self._store, candidate, self._surroundings)
         if location is None:
+            discard_merged(self._store, transaction, self._transaction)
             return None
         made = Version(file, location)
         late = elapsed() > deadline

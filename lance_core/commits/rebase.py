@@ -12,6 +12,7 @@ own add up to those of the file that it wrote; no file is read to find that out.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable
 
@@ -70,6 +71,25 @@ def rebased(
         return transaction
     changed = _with_fragments(operation, updated, removed)
     return dataclasses.replace(transaction, operation=changed)
+
+
+def discard_merged(store: ObjectStore, rebased: Transaction, original: Transaction) -> None:
+    """Remove the deletion files that rebasing wrote; only once nobody can ever name them."""
+    written = _deletion_paths(rebased) - _deletion_paths(original)
+    for path in sorted(written):
+        with contextlib.suppress(Exception):  # it is collected by the next cleanup
+            store.delete(path)
+
+
+def _deletion_paths(transaction: Transaction) -> set[str]:
+    operation = transaction.operation
+    if not isinstance(operation, Delete | Update) or operation.affected_rows is None:
+        return set()
+    return {
+        fragment.deletion_file.store_path(fragment.id)
+        for fragment in operation.updated_fragments
+        if fragment.deletion_file is not None and fragment.deletion_file.base_id is None
+    }
 
 
 class _Merge:

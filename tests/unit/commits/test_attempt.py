@@ -29,7 +29,7 @@ from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.table.feature_flags import TRANSACTION_FILE_DISABLED, FeatureFlags
 from lance_core.table.manifest_file import parse_manifest_file, serialize_manifest_file
-from lance_core.table.operations import Append, Overwrite
+from lance_core.table.operations import Append, Overwrite, Restore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core.table.transaction import Transaction
 from lance_core.testing.sample_transactions import (
@@ -449,3 +449,87 @@ def test_nothing_but_the_surroundings_tells_the_time(store: ObjectStore) -> None
     world = replace(IMPATIENT, clock=lambda: 1_700_000_000_000_000_123)
     made = commit(store, Transaction(0, "u", Overwrite((), SCHEMA)), world=world)
     assert made.file.manifest.timestamp_ns == 1_700_000_000_000_000_123
+
+
+# --- bringing an old version back ---------------------------------------------------------------
+
+
+def restore(version: int, read_version: int) -> Transaction:
+    return replace(creation(), read_version=read_version, operation=Restore(version))
+
+
+def test_restoring_brings_the_content_of_a_version_back(store: ObjectStore) -> None:
+    first = commit(store, creation())
+    commit(store, append(1))
+    made = commit(store, restore(1, 2))
+    assert made.location.version == 3
+    assert made.file.manifest.fragments == first.file.manifest.fragments
+    assert made.file.manifest.max_fragment_id == 1
+    assert not [path for path in list_paths(store) if path.startswith("_refs")]
+
+
+def test_a_version_that_is_gone_cannot_be_restored(store: ObjectStore) -> None:
+    first = commit(store, creation())
+    commit(store, append(1))
+    store.delete(first.location.path)
+    before = list_paths(store)
+    with pytest.raises(DatasetNotFoundError):
+        commit(store, restore(1, 2))
+    assert list_paths(store) == before
+
+
+def test_a_restore_is_known_again_after_what_it_restored_is_gone(store: ObjectStore) -> None:
+    first = commit(store, creation())
+    commit(store, append(1))
+    transaction = restore(1, 2)
+    commit(store, transaction)  # and the caller did not hear of it
+    store.delete(first.location.path)
+    assert commit(store, transaction).location.version == 3
+
+
+def test_a_restore_whose_outcome_is_unknown_keeps_its_source_from_being_cleaned_up(
+    store: ObjectStore,
+) -> None:
+    commit(store, creation())
+    commit(store, append(1))
+    faulty = FaultyStore(store, [FaultRule(RequestLost(), "put", "_versions/*")])
+    with pytest.raises(CommitUnknownError):
+        commit(faulty, restore(1, 2))
+    assert [path for path in list_paths(store) if path.startswith("_refs/tags/lance-core-pin-")]
+
+
+# --- beside the history -------------------------------------------------------------------------
+
+
+def test_a_detached_version_is_read_by_its_number_only(store: ObjectStore) -> None:
+    base = commit(store, creation())
+    commit(store, append(1), base)
+    made = commit(store, append(1), base, CommitSettings(detached=True))
+    assert made.location.version & DETACHED
+    handler = PutIfAbsentCommitHandler(store)
+    assert [found.version for found in handler.list_versions()] == [1, 2]
+    assert handler.latest().version == 2
+    found = read_version(store, handler.locate(made.location.version))
+    assert found.file.manifest.version == made.location.version
+    assert len(found.file.manifest.fragments) == 2
+
+
+# --- exceptions of others -----------------------------------------------------------------------
+
+
+def test_whatever_a_handler_raises_later_a_loser_has_certainly_not_committed(
+    store: ObjectStore,
+) -> None:
+    base = commit(store, creation())
+
+    class Breaks(Beaten):
+        def latest(self) -> ManifestLocation | None:
+            if not self.times:
+                raise RuntimeError("a defect of the plugin")
+            return super().latest()
+
+    transaction = append(1)
+    with pytest.raises(CommitError, match="not committed: a defect") as failed:
+        commit_transaction(Breaks(store, 1), store, transaction, base, surroundings=IMPATIENT)
+    assert not isinstance(failed.value, CommitUnknownError)
+    assert transaction.uuid not in uuids(store)
