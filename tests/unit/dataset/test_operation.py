@@ -47,7 +47,7 @@ OPERATIONS = [
     Op.Update(update_mode="rewrite_columns"),
     Op.Merge([FRAGMENT], SCHEMA, True),
     Op.Restore(7),
-    Op.Clone(True, "branch", 3, "/tmp/x", None),
+    Op.Clone(True, "branch", 3, "memory://source", None),
     Op.Rewrite(
         [Op.RewriteGroup([FRAGMENT], [FRAGMENT])],
         [Op.RewrittenIndex(str(uuid4()), str(uuid4()), "/of.Nobody", b"x", 3)],
@@ -86,7 +86,7 @@ def test_an_operation_comes_back_from_the_history_as_it_was(operation: Op.BaseOp
         lambda: Op.Merge([1], SCHEMA),  # type: ignore[list-item]
         lambda: Op.Rewrite([Op.RewriteGroup([FRAGMENT], [1])], []),  # type: ignore[list-item]
         lambda: Op.Project("a").to_stored(),  # type: ignore[arg-type]
-        lambda: Op.Overwrite("a", []).to_stored(),  # type: ignore[arg-type]
+        lambda: Op.Overwrite("a", []).to_stored(),
         lambda: Op.Overwrite(SCHEMA, [], ["x"]).to_stored(),  # type: ignore[list-item]
         lambda: Op.UpdateMap({"a": 1}).to_stored(),  # type: ignore[dict-item]
         lambda: Op.UpdateMap({1: "a"}).to_stored(),  # type: ignore[dict-item]
