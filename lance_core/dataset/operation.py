@@ -14,6 +14,7 @@ from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata, sto
 from lance_core.dataset.index_metadata import Index, to_uuid
 from lance_core.dataset.operation_parts import (
     check_fragments,
+    check_text,
     checked_updates,
     to_bases,
     to_fragments,
@@ -93,6 +94,7 @@ class LanceOperation:
             check_fragments(self.updated_fragments)
 
         def to_stored(self) -> stored.Operation:
+            check_text(self.predicate)
             ids = tuple(self.deleted_fragment_ids)
             return stored.Delete(to_fragments(self.updated_fragments), ids, self.predicate)
 

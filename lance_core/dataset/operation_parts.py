@@ -24,7 +24,19 @@ def checked_updates(updates: object) -> Mapping[str, str | None]:
     for key, value in updates.items():
         if not isinstance(key, str) or not isinstance(value, str | None):
             raise TypeError(f"keys and values are text (or None to remove): {key!r}: {value!r}")
+        check_text(key)
+        check_text(value or "")
     return dict(updates)
+
+
+def check_text(text: str) -> None:
+    """Raises ``TypeError`` for what is no text, `InvalidInputError` for what UTF-8 cannot say."""
+    if not isinstance(text, str):
+        raise TypeError(f"not text: {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"{text!r} cannot be stored as UTF-8") from error
 
 
 def check_fragments(fragments: Sequence[FragmentMetadata]) -> None:

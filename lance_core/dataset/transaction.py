@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import uuid as uuids
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lance_core.dataset.operation import LanceOperation
+from lance_core.dataset.operation_parts import MAX_VERSION, check_text
 from lance_core.dataset.recorded_operation import operation_of
 from lance_core.errors import InvalidInputError
 from lance_core.table.transaction import COMMIT_MESSAGE
 from lance_core.table.transaction import Transaction as StoredTransaction
+
+_UUID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+"""It is part of a file's name."""
 
 
 @dataclass
@@ -43,12 +48,22 @@ class Transaction:
                 "operation of a Transaction must be a LanceOperation.BaseOperation, "
                 f"got {type(self.operation).__name__}"
             )
+        self._check_identity()
         return StoredTransaction(
             read_version=self.read_version,
             uuid=self.uuid,
             operation=self.operation.to_stored(),
             properties=properties_of(None, self.transaction_properties),
         )
+
+    def _check_identity(self) -> None:
+        read, uuid = self.read_version, self.uuid
+        if not isinstance(read, int) or isinstance(read, bool) or not 0 <= read <= MAX_VERSION:
+            raise InvalidInputError(f"read_version must be the number of a version, got {read!r}")
+        if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):
+            raise InvalidInputError(
+                f"uuid of a Transaction must be 1 to 128 letters, digits, '-' or '_', got {uuid!r}"
+            )
 
 
 def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
@@ -61,4 +76,6 @@ def properties_of(message: str | None, properties: Mapping[str, str] | None) -> 
     for name, value in merged.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidInputError(f"transaction property {name!r} is not text: {value!r}")
+        check_text(name)
+        check_text(value)
     return merged

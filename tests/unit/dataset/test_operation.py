@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -82,6 +83,7 @@ def test_an_operation_comes_back_from_the_history_as_it_was(operation: Op.BaseOp
     [
         lambda: Op.Append([1]),  # type: ignore[list-item]
         lambda: Op.Delete([1], [], ""),  # type: ignore[list-item]
+        lambda: Op.Delete([], [], None).to_stored(),  # type: ignore[arg-type]
         lambda: Op.Update([], [], [1]),  # type: ignore[list-item]
         lambda: Op.Merge([1], SCHEMA),  # type: ignore[list-item]
         lambda: Op.Rewrite([Op.RewriteGroup([FRAGMENT], [1])], []),  # type: ignore[list-item]
@@ -116,6 +118,38 @@ def test_what_is_of_another_type_is_refused(make: object) -> None:
 def test_values_that_the_format_cannot_hold_are_refused(operation: Op.BaseOperation) -> None:
     with pytest.raises(InvalidInputError):
         operation.to_stored()
+
+
+@pytest.mark.parametrize(
+    ("read_version", "name"),
+    [
+        ("1", "u"),
+        (1.0, "u"),
+        (True, "u"),
+        (-1, "u"),
+        (1 << 64, "u"),
+        (1, ""),
+        (1, None),
+        (1, 5),
+        (1, "../u"),
+        (1, "u" * 129),
+        (1, "u\n"),
+    ],
+)
+def test_transactions_without_an_identity_are_refused(read_version: Any, name: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        lance.Transaction(read_version, Op.Append([]), name).to_stored()
+
+
+def test_text_that_is_no_utf_8_is_refused(uri: str) -> None:
+    dataset = lance.write_dataset({"a": [1]}, uri)
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        dataset.update_config({"\ud800": "x"})
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        dataset.update_field_metadata({"a": {"x": "\ud800"}})
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        lance.LanceDataset.commit(uri, Op.Append([]), read_version=1, commit_message="\ud800")
+    assert lance.dataset(uri).version == 1
 
 
 def test_data_overlays_are_not_committed(uri: str) -> None:
