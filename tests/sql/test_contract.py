@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from lance_core.testing.commit_handler import MakeHandler
 from lance_core.testing.external_manifest_store import MakeRows
 from lance_core_sql.settings import SqlSettings
 from lance_core_sql.store import SqlManifestStore
+from tests.sql.conftest import Server
 
 
 @pytest.fixture
@@ -25,10 +25,18 @@ def sqlite(tmp_path: Path) -> SqlSettings:
 
 
 @pytest.fixture
-def postgres(postgresql: Any) -> SqlSettings:
-    """Rows of this test: each has a bucket of its own."""
-    password = Secret(postgresql.password)
-    return SqlSettings(postgresql.url, password=password, bucket=str(uuid.uuid4()))
+def postgres(postgresql: Server) -> SqlSettings:
+    return on(postgresql)
+
+
+@pytest.fixture
+def maria(mysql: Server) -> SqlSettings:
+    return on(mysql)
+
+
+def on(server: Server) -> SqlSettings:
+    """Rows of one test: each has a bucket of its own."""
+    return SqlSettings(server.url, password=Secret(server.password), bucket=str(uuid.uuid4()))
 
 
 class TestSqlite(ExternalManifestStoreTests):
@@ -61,3 +69,19 @@ class TestCommitsThroughPostgresql(CommitHandlerTests):
     @pytest.fixture
     def make_handler(self, postgres: SqlSettings) -> MakeHandler:
         return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(postgres), "a/b")
+
+
+class TestMysql(ExternalManifestStoreTests):
+    @pytest.fixture
+    def make_rows(self, maria: SqlSettings) -> MakeRows:
+        return lambda: SqlManifestStore(maria)
+
+
+class TestCommitsThroughMysql(CommitHandlerTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def make_handler(self, maria: SqlSettings) -> MakeHandler:
+        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(maria), "a/b")

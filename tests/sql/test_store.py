@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event
 
 from lance_core.commits.external_manifest_store import ManifestEntry
 from lance_core.errors import (
@@ -42,11 +42,11 @@ def rows(file: Path) -> SqlManifestStore:
     return SqlManifestStore(SqlSettings(f"sqlite:///{file}", durable=False))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mysql"])
 def any_rows(request: pytest.FixtureRequest, rows: SqlManifestStore) -> SqlManifestStore:
     if request.param == "sqlite":
         return rows
-    server: Any = request.getfixturevalue("postgresql")
+    server: Any = request.getfixturevalue(request.param)
     return SqlManifestStore(
         SqlSettings(server.url, password=Secret(server.password), bucket=request.node.name)
     )
@@ -208,6 +208,7 @@ def test_waiting_for_another_writers_lock_is_bounded(
 ) -> None:
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.3)
     monkeypatch.setattr(database, "_postgresql_setup", _impatient)
+    monkeypatch.setattr(database, "_mysql_setup", _impatient)
     settings = any_rows.settings
     impatient = SqlManifestStore(
         SqlSettings(f"{settings.url}?", settings.table, settings.password, settings.bucket, True)
@@ -225,7 +226,10 @@ def test_waiting_for_another_writers_lock_is_bounded(
 
 
 def _impatient(connection: Any, _: object) -> None:
-    connection.execute("SET lock_timeout = '300ms'")
+    postgresql = "psycopg" in type(connection).__module__
+    connection.cursor().execute(
+        "SET lock_timeout = '300ms'" if postgresql else "SET SESSION innodb_lock_wait_timeout = 1"
+    )
     connection.commit()
 
 
@@ -273,4 +277,4 @@ def test_connections_of_a_server_are_used_again(any_rows: SqlManifestStore) -> N
         any_rows.get(BASE, 1)
     assert not made
     with engine.connect() as connection:
-        assert connection.execute(text("show transaction_isolation")).scalar() == "read committed"
+        assert connection.get_isolation_level() == "READ COMMITTED"

@@ -154,9 +154,12 @@ def _committed(connection: Connection, statement: Insert | Update | Delete) -> i
         raise refused(error) from error
     try:
         connection.commit()
-    except IntegrityError:
-        raise
     except Exception as error:
+        # Whatever state it is in: nobody else is to go on from there.
+        with contextlib.suppress(SQLAlchemyError):
+            connection.invalidate()
+        if isinstance(error, IntegrityError):
+            raise
         raise unknown(error) from error
     return changed
 
