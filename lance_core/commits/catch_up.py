@@ -24,7 +24,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.shortcuts import exists
 from lance_core.table import conflicts
 from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import Clone
+from lance_core.table.operations import Clone, Overwrite
 from lance_core.table.paths import transaction_path
 from lance_core.table.transaction import Transaction
 
@@ -77,7 +77,7 @@ class CatchUp:
             return None
         if isinstance(operation, Clone):
             return self._found_table(operation.ref_version)
-        if read_version == 0:
+        if read_version == 0 and isinstance(operation, Overwrite):
             return self._found_table(1)
         if newest.version < read_version:
             raise CommitConflictError(

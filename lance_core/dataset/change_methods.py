@@ -26,7 +26,7 @@ from lance_core.dataset.opened import Opened
 from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.operation_parts import to_bases
 from lance_core.dataset.own_change import commit_change, restore
-from lance_core.dataset.snapshot import Target
+from lance_core.dataset.snapshot import HasSnapshot, Target
 from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.dataset.write import write
 from lance_core.errors import UnsupportedFeatureError
@@ -157,7 +157,9 @@ class ChangeMethods(Opened):
         """
         root = opening.root_of(base_uri, storage_options)
         settings = CommitOptions.of(options)
-        return cls.of(commit_operation(root, operation, read_version, settings, commit_lock))
+        opened = base_uri.snapshot if isinstance(base_uri, HasSnapshot) else None
+        made = commit_operation(root, operation, read_version, settings, commit_lock, opened)
+        return cls.of(made)
 
     @classmethod
     def commit_batch(

@@ -131,8 +131,9 @@ def commit_operation(
     read_version: int | None,
     options: CommitOptions,
     commit_lock: CommitLock | None = None,
+    opened: Snapshot | None = None,
 ) -> Snapshot:
-    """Commit what `LanceDataset.commit` was given."""
+    """Commit what `LanceDataset.commit` was given; ``opened`` is a version that it has open."""
     root = with_lock(root, commit_lock)
     if isinstance(operation, Transaction):
         if options.properties:
@@ -153,7 +154,9 @@ def commit_operation(
     else:
         properties = dict(options.properties)
         given = Transaction(-1, operation, transaction_properties=properties)
-    newest = _newest(root)
+    # What is committed looks for the newest version anyway; here it only has to tell its number.
+    is_based = given is operation or read_version is not None
+    newest = opened if is_based and commit_lock is None and opened else _newest(root)
     if newest is not None:
         root = newest.root
     if given is not operation:
