@@ -4,8 +4,8 @@ Only calls of which this holds for every other call that an actor of the configu
 
 - `data/` and `_transactions/`: files whose names carry an identity that only their writer knows.
   Where nobody lists these folders nobody else can tell whether they are there.
-- staged manifests of the rename handler: names of the same kind, which listings of versions pass
-  over.
+- staged manifests: names of the same kind, which listings of versions pass over. Others learn the
+  name from a row that names it, and that comes after it.
 - reads of a manifest that is in place: where nothing removes or replaces manifests, the answer is
   the same for ever after.
 
@@ -14,10 +14,13 @@ Time is not among "every other call": while the schedule may still let time pass
 
 from __future__ import annotations
 
+import re
+
 from lance_core.table.paths import DATA, TRANSACTIONS, VERSIONS, parse_manifest_name
 from lance_core.testing.explorer.calls import Call
 from lance_core.testing.explorer.configuration import Eagerness
 
+_STAGED = re.compile(r"[0-9]+\.manifest-[-0-9a-f]+")
 _ON_ONE = frozenset({"put", "create", "delete", "head", "get"})
 
 
@@ -38,6 +41,8 @@ def lasting_manifests(call: Call) -> Eagerness:
     if folder != VERSIONS:
         return private_files(call)
     if name.startswith(".tmp_") and call.method in {"put", "delete"}:
+        return Eagerness.ALWAYS
+    if _STAGED.fullmatch(name) and call.method == "put":
         return Eagerness.ALWAYS
     is_read = call.method in {"get", "head"}
     if is_read and parse_manifest_name(name) is not None:

@@ -138,5 +138,12 @@ class Configuration:
     violates: bool = False
 
     def all_spaces(self) -> tuple[Space, ...]:
-        """The objects of the store, and the rest."""
-        return (Objects(self.page), Alarm(), Rest(), *self.spaces)
+        """The objects of the store, and the rest.
+
+        If writing a file commutes with every listing, listings cannot show it.
+        """
+
+        def is_hidden(path: str) -> bool:
+            return self.eager(Call("store", "put", (path, b""))) is Eagerness.ALWAYS
+
+        return (Objects(self.page, is_hidden), Alarm(), Rest(), *self.spaces)

@@ -92,22 +92,30 @@ def operations(subject: Subject, name: str, *bodies: Body) -> Configuration:
     return replace(made, max_faults=1, only_adds=False)
 
 
-def with_cleaner(subject: Subject, number: int, faults: int = 0) -> Configuration:
-    """Writers, and a cleanup that wants to keep the newest version only, while time passes."""
+def with_cleaner(subject: Subject, number: int, faults: int = 0, passing: int = 1) -> Configuration:
+    """Writers, and a cleanup that wants to keep the newest version only.
+
+    The table has an old version that may go. Time passes ``passing`` times, so much that what is
+    new at the beginning may go as well.
+    """
     actors = [_writer(f"w{i + 1}") for i in range(number)]
     actors.append(Actor("cleaner", cleaner(), commits=0, starts_late=True))
-    made = configuration(subject, f"{number}w + cleaner, {faults} faults", actors)
+    made = configuration(subject, f"{number}w + cleaner, {faults} faults{_pauses(passing)}", actors)
     return replace(
         made,
         max_faults=faults,
         setup=aged(2),
         begins=STALLS[1],
         passing=(STALLS[1],),
-        max_passing=1,
+        max_passing=passing,
         cleans=True,
         eager=never_eager,
         final_cleanup=janitor,
     )
+
+
+def _pauses(passing: int) -> str:
+    return f", {passing} pauses" if passing else ""
 
 
 def stalled(subject: Subject) -> Configuration:
@@ -179,18 +187,28 @@ SHORT = (
 """For every change."""
 
 FULL = (
-    CONTROL,
-    *(writers(subject, 2, 1, 2) for subject in (*subjects.DIRECT, subjects.LEASE)),
-    *(writers(subject, 2, 2, 1) for subject in subjects.DIRECT),
-    *(writers(subject, 3, 1, 1) for subject in subjects.DIRECT),
-    writers(subjects.EXTERNAL, 2, 1, 1),
-    bounded(writers(subjects.EXTERNAL, 2, 1, 2), 4),
-    bounded(writers(subjects.EXTERNAL, 2, 2, 1), 4),
+    # The largest first, so that two processes end at about the same time.
+    writers(subjects.EXTERNAL, 2, 1, 2),
+    writers(subjects.LEASE, 2, 1, 2),
     bounded(writers(subjects.EXTERNAL, 3, 1, 1), 4),
-    writers(subjects.LEASE, 3, 1, 0),
-    *(succession(subject) for subject in subjects.SAFE),
-    *(recommits(subject) for subject in subjects.SAFE),
+    with_cleaner(subjects.PUT_IF_ABSENT, 3, 0, 0),
+    with_cleaner(subjects.PUT_IF_ABSENT, 2),
+    with_cleaner(subjects.PUT_IF_ABSENT, 1, 1),
+    bounded(with_cleaner(subjects.EXTERNAL, 1), 4),
+    reader_and_cleaner(subjects.PUT_IF_ABSENT),
+    bounded(stalled(subjects.PUT_IF_ABSENT), 2),
+    bounded(stalled(subjects.EXTERNAL), 1),
+    *(writers(subject, 3, 1, 2) for subject in subjects.DIRECT),
+    *(writers(subject, 2, 2, 2) for subject in subjects.DIRECT),
+    bounded(writers(subjects.PUT_IF_ABSENT, 3, 1, 3), 2),
+    bounded(writers(subjects.EXTERNAL, 2, 2, 1), 3),
+    bounded(writers(subjects.LEASE, 2, 2, 1), 2),
+    bounded(writers(subjects.LEASE, 3, 1, 1), 2),
     *(readers(subject) for subject in subjects.SAFE),
+    *(succession(subject) for subject in subjects.SAFE),
+    *(recommits(subject) for subject in subjects.DIRECT),
+    bounded(recommits(subjects.EXTERNAL), 2),
+    *(writers(subject, 2, 1, 3) for subject in subjects.DIRECT),
     operations(
         subjects.RENAME,
         "overwrite and restore + 1w",
@@ -203,14 +221,8 @@ FULL = (
         writer(reserving, rewriting),
         writer(appending, appending),
     ),
-    *(with_cleaner(subject, 2) for subject in subjects.DIRECT),
-    with_cleaner(subjects.PUT_IF_ABSENT, 1, 1),
-    with_cleaner(subjects.EXTERNAL, 1),
-    bounded(with_cleaner(subjects.PUT_IF_ABSENT, 3), 4),
-    reader_and_cleaner(subjects.PUT_IF_ABSENT),
-    bounded(stalled(subjects.PUT_IF_ABSENT), 4),
-    bounded(stalled(subjects.EXTERNAL), 3),
     *(recreation(subject) for subject in (subjects.PUT_IF_ABSENT, subjects.EXTERNAL)),
     recreation(subjects.PUT_IF_ABSENT, 1),
+    CONTROL,
 )
 """Before a release."""

@@ -88,6 +88,11 @@ class Machine:
         self._eager: dict[int, Eagerness] = {}
         self._dues: dict[int, float] = {}
         self._fates = configuration.faults
+        self._prompt_fates = (
+            *(fate for fate in self._fates if fate is not Fate.LATE),
+            Fate.REQUEST_LOST,
+            Fate.RESPONSE_LOST,
+        )
         self._bounded = configuration.preemptions is not None
 
     def initial(self) -> State:
@@ -156,9 +161,13 @@ class Machine:
             found += [(Pass(seconds), self._passed(state, seconds)) for seconds in passing]
         return found
 
+    def _is_timeless(self, state: State) -> bool:
+        """Whether time does not pass any more."""
+        return not (state.passing and self.configuration.passing)
+
     def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:
         """Let only that actor go on whose call commutes with everything else, if there is one."""
-        if state.passing and self.configuration.passing:
+        if not self._is_timeless(state):
             return False
         for actor, entry in enumerate(state.actors):
             if entry >= 0 and self._is_eager(self.nodes[entry].call, state.world):
@@ -219,52 +228,72 @@ class Machine:
     def _steps(
         self, state: State, actor: int, node: Node, found: list[tuple[Decision, State]]
     ) -> None:
-        world, actors, faults, now, passing, late, last, left = state
+        """Everything that can become of the pending call of one actor."""
         if self._bounded:
-            could_go_on = actors[last] >= 0 and self._due(self.nodes[actors[last]].call) <= now
-            if last != actor and could_go_on:
-                if not left:
-                    return
-                left -= 1
-            last = actor
-        call = node.call
-        effect = self.worlds.effect(world, call, Fate.ANSWERED, now)
-        if effect is not None:
-            child = node.after(effect.answer, now)
-            entry = child.number if child.call >= 0 else self._done(child)
-            entries = (*actors[:actor], entry, *actors[actor + 1 :])
-            after = State(effect.world, entries, faults, now, passing, late, last, left)
-            found.append((Step(actor, Fate.ANSWERED), after))
-        if not faults or not self.players[actor].actor.may_fail:
+            left = self._preempted(state, actor)
+            if left < 0:
+                return
+            state = state._replace(last=actor, preemptions=left)
+        self._fate(state, actor, node, Fate.ANSWERED, found)
+        if not state.faults or not self.players[actor].actor.may_fail:
             return
-        for fate in self._fates:
+        state = state._replace(faults=state.faults - 1)
+        for fate in self._fates_of(state, node.call):
             if fate is Fate.CRASH:
-                if self.worlds.is_write(call):
-                    found.append((Step(actor, fate), self._crashed(state, actor, last, left)))
-                continue
-            effect = self.worlds.effect(world, call, fate, now)
-            if effect is None:
-                continue
-            child = node.after(effect.answer, now)
-            entry = child.number if child.call >= 0 else self._done(child)
-            entries = (*actors[:actor], entry, *actors[actor + 1 :])
-            flying = late
-            if fate is Fate.LATE:
-                until = now + self.configuration.late_for
-                flying = tuple(sorted((*late, Late(call, until))))
-            after = State(effect.world, entries, faults - 1, now, passing, flying, last, left)
-            found.append((Step(actor, fate), after))
+                if self.worlds.is_write(node.call):
+                    found.append((Step(actor, fate), self._crashed(state, actor)))
+            else:
+                self._fate(state, actor, node, fate, found)
 
-    def _crashed(self, state: State, actor: int, last: int, left: int) -> State:
+    def _preempted(self, state: State, actor: int) -> int:
+        """How many pre-emptions are left once ``actor`` goes on; negative if it may not."""
+        last = state.actors[state.last]
+        if state.last == actor or last < 0 or self._due(self.nodes[last].call) > state.now:
+            return state.preemptions
+        return state.preemptions - 1
+
+    def _fates_of(self, state: State, call: int) -> tuple[Fate, ...]:
+        """What can go wrong with a call.
+
+        A late write that nobody else can tell from one that landed at once, or from none, is one
+        of these two.
+        """
+        if Fate.LATE in self._fates and self._is_timeless(state):
+            self._is_eager(call, state.world)
+            if self._eager[call] is Eagerness.ALWAYS:
+                return self._prompt_fates
+        return self._fates
+
+    def _fate(
+        self,
+        state: State,
+        actor: int,
+        node: Node,
+        fate: Fate,
+        found: list[tuple[Decision, State]],
+    ) -> None:
+        """An answer to the pending call, if ``fate`` makes a difference to it."""
+        world, actors, faults, now, passing, late, last, left = state
+        effect = self.worlds.effect(world, node.call, fate, now)
+        if effect is None:
+            return
+        child = node.after(effect.answer, now)
+        entry = child.number if child.call >= 0 else self._done(child)
+        entries = (*actors[:actor], entry, *actors[actor + 1 :])
+        if fate is Fate.LATE:
+            until = now + self.configuration.late_for
+            late = tuple(sorted((*late, Late(node.call, until))))
+        after = State(effect.world, entries, faults, now, passing, late, last, left)
+        found.append((Step(actor, fate), after))
+
+    def _crashed(self, state: State, actor: int) -> State:
         entries = list(state.actors)
         entries[actor] = self._done(self.nodes[entries[actor]])
         name = self.players[actor].actor.name
         for number, player in enumerate(self.players):
             if player.actor.follows == name:
                 entries[number] = self._entry(player.start(state.now))
-        return state._replace(
-            actors=tuple(entries), faults=state.faults - 1, last=last, preemptions=left
-        )
+        return state._replace(actors=tuple(entries))
 
     def _with(self, state: State, actor: int, node: Node) -> State:
         entries = (*state.actors[:actor], self._entry(node), *state.actors[actor + 1 :])

@@ -8,7 +8,7 @@ there and says what becomes different. Whoever explores a protocol with services
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from lance_core.testing.explorer.calls import Call, exists, not_found
@@ -59,14 +59,18 @@ class Listed(NamedTuple):
 class Objects(Space):
     """The objects of one store: all methods of `lance_core.store.base.ObjectStore`, atomic.
 
-    ``page``: how many objects one request of a listing returns, None for all.
+    ``page``: how many objects one request of a listing returns, None for all. ``is_hidden``: paths
+    that listings leave out, because everybody passes over them.
     """
 
     name = "store"
     writes = frozenset({"put", "create", "delete", "copy", "copy_create", "rename"})
 
-    def __init__(self, page: int | None = None) -> None:
+    def __init__(
+        self, page: int | None = None, is_hidden: Callable[[str], bool] = lambda path: False
+    ) -> None:
         self.page = page
+        self._is_hidden = is_hidden
 
     def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
         path = call.key
@@ -119,7 +123,9 @@ class Objects(Space):
         found = sorted(
             path
             for path in items
-            if path.startswith(prefix) and (start is None or path > str(start))
+            if path.startswith(prefix)
+            and (start is None or path > str(start))
+            and not self._is_hidden(path)
         )
         listed = (Listed(path, _as_stored(items[path])) for path in found[: self.page])
         return tuple(listed)

@@ -65,7 +65,7 @@ LEASE = Subject(
     "lease",
     _leased,
     _DUMB,
-    shortest_sleep=3.0,
+    shortest_sleep=7.0,
     late_for=TERMS.request_lifetime,
     is_lasting=False,
 )
