@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -53,7 +54,7 @@ class WritePlan:
     mode: str
     read_version: int = 0
     files: Mapping[str, int | str] = field(default_factory=dict)
-    commit: Mapping[str, bool] = field(default_factory=dict)
+    commit: Mapping[str, Any] = field(default_factory=dict)
     message: str | None = None
     is_skipped: bool = False
     transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
