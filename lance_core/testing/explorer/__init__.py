@@ -48,6 +48,8 @@ from lance_core.testing.explorer.configurations import (
     SHORT,
     bounded,
     configuration,
+    forgetful,
+    paged,
     writers,
 )
 from lance_core.testing.explorer.invariants import ALL, Facts, Invariant, Scope
@@ -106,11 +108,13 @@ __all__ = [
     "creating",
     "explore",
     "explore_all",
+    "forgetful",
     "janitor",
     "lasting_manifests",
     "never_eager",
     "opening_writer",
     "overwriting",
+    "paged",
     "private_files",
     "reader",
     "recommitter",

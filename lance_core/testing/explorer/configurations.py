@@ -129,15 +129,25 @@ def stalled(subject: Subject) -> Configuration:
     return replace(made, passing=(STALLS[1],), max_passing=1, cleans=True, eager=never_eager)
 
 
-def reader_and_cleaner(subject: Subject) -> Configuration:
-    """Two writers, a reader and a cleanup."""
+def paged(configuration: Configuration, page: int) -> Configuration:
+    """Listings take several requests, between which others go on."""
+    return replace(configuration, name=f"{configuration.name}, pages of {page}", page=page)
+
+
+def forgetful(configuration: Configuration) -> Configuration:
+    """Nothing goes wrong but that a read or a listing may not show what is new."""
+    name = f"{configuration.name}: stale reads"
+    return replace(configuration, name=name, faults=(Fate.STALE,))
+
+
+def reader_and_cleaner(subject: Subject, number: int = 2) -> Configuration:
+    """Writers, a reader and a cleanup."""
     actors = (
-        _writer("w1"),
-        _writer("w2"),
+        *(_writer(f"w{i + 1}") for i in range(number)),
         Actor("reader", reader(1), commits=0),
         Actor("cleaner", cleaner(), commits=0),
     )
-    made = configuration(subject, "2w + reader + cleaner", actors)
+    made = configuration(subject, f"{number}w + reader + cleaner", actors)
     return replace(
         made,
         setup=aged(2),
@@ -182,7 +192,8 @@ SHORT = (
     recreation(subjects.PUT_IF_ABSENT),
     with_cleaner(subjects.PUT_IF_ABSENT, 1),
     bounded(stalled(subjects.PUT_IF_ABSENT), 2),
-    reader_and_cleaner(subjects.PUT_IF_ABSENT),
+    reader_and_cleaner(subjects.PUT_IF_ABSENT, 1),
+    forgetful(writers(subjects.PUT_IF_ABSENT, 2, 1, 1)),
 )
 """For every change."""
 
@@ -223,6 +234,10 @@ FULL = (
     ),
     *(recreation(subject) for subject in (subjects.PUT_IF_ABSENT, subjects.EXTERNAL)),
     recreation(subjects.PUT_IF_ABSENT, 1),
+    paged(writers(subjects.PUT_IF_ABSENT, 2, 2, 1), 1),
+    paged(reader_and_cleaner(subjects.UNORDERED, 1), 2),
+    forgetful(writers(subjects.PUT_IF_ABSENT, 2, 2, 1)),
+    forgetful(writers(subjects.UNORDERED, 2, 2, 1)),
     CONTROL,
 )
 """Before a release."""
