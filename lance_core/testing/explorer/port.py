@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from lance_core.commits.surroundings import Surroundings
@@ -28,6 +29,11 @@ REST = "rest"
 
 _DECIDING = frozenset({"create", "rename", "put_if_absent"})
 """Methods that make a version."""
+
+
+@lru_cache(maxsize=1 << 12)
+def _identity(actor: str, number: int) -> uuid.UUID:
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"{actor}/{number}")
 
 
 class Pending(BaseException):
@@ -78,8 +84,7 @@ class Port(ABC):
     def new_uuid(self) -> uuid.UUID:
         """The next identity of this actor: the same one whenever it is run again."""
         self._identities += 1
-        name = f"{self.actor}/{self._identities}"
-        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+        return _identity(self.actor, self._identities)
 
     def surroundings(self) -> Surroundings:
         """Time that the schedule moves, and no chance."""

@@ -36,6 +36,7 @@ EVERYTHING = StoreCapabilities(
 )
 """What the simulated store can do; a configuration may declare less."""
 
+_checked = lru_cache(maxsize=1 << 16)(check_path)
 _EPOCH = datetime.fromtimestamp(EPOCH_NS // 10**9, UTC)
 
 
@@ -55,18 +56,18 @@ class SimulatedStore(ObjectStore):
         return slice_ranges(self.get(path), ranges, path)
 
     def get(self, path: str) -> pa.Buffer:
-        return pa.py_buffer(self._port.ask("store", "get", check_path(path)))
+        return pa.py_buffer(self._port.ask("store", "get", _checked(path)))
 
     def head(self, path: str) -> ObjectMeta:
-        return _meta(path, self._port.ask("store", "head", check_path(path)))
+        return _meta(path, self._port.ask("store", "head", _checked(path)))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         content = self._port.worlds.content(joined(data).to_pybytes())
         method = "create" if mode is PutMode.create else "put"
-        self._port.ask("store", method, check_path(path), content)
+        self._port.ask("store", method, _checked(path), content)
 
     def open_writer(self, path: str) -> ObjectWriter:
-        return _Writer(self, check_path(path))
+        return _Writer(self, _checked(path))
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         folder = check_folder(prefix)
@@ -80,14 +81,14 @@ class SimulatedStore(ObjectStore):
             start_after = page[-1].path
 
     def delete(self, path: str) -> None:
-        self._port.ask("store", "delete", check_path(path))
+        self._port.ask("store", "delete", _checked(path))
 
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         method = "copy_create" if mode is PutMode.create else "copy"
-        self._port.ask("store", method, check_path(source), check_path(target))
+        self._port.ask("store", method, _checked(source), _checked(target))
 
     def rename_if_absent(self, source: str, target: str) -> None:
-        self._port.ask("store", "rename", check_path(source), check_path(target))
+        self._port.ask("store", "rename", _checked(source), _checked(target))
 
 
 class _Writer(ObjectWriter):
