@@ -16,6 +16,7 @@ from lance_core.table.operations.create_index import CreateIndex
 from lance_core.table.operations.data_replacement import DataReplacement
 from lance_core.table.operations.delete import Delete
 from lance_core.table.operations.key_filter import BloomKeys, ExactKeys, KeyExistenceFilter
+from lance_core.table.operations.project import Project
 from lance_core.table.operations.rewrite import Rewrite
 from lance_core.table.operations.update import Update
 from lance_core.table.operations.update_bases import UpdateBases
@@ -104,6 +105,13 @@ def same_fields(ours: Operation, committed: Operation) -> bool:
 def same_cells(ours: Operation, committed: Operation) -> bool:
     """Both give the same field of the same fragment new values."""
     return not _replaced_cells(ours).isdisjoint(_replaced_cells(committed))
+
+
+def described_fields(ours: Operation, committed: Operation) -> bool:
+    """The committed one changed the metadata of a field that ours holds as it was before."""
+    if not isinstance(ours, Project) or not isinstance(committed, UpdateConfig):
+        return False
+    return not committed.field_metadata.keys().isdisjoint(ours.schema.field_ids)
 
 
 def removed_fragments(ours: Operation, committed: Operation) -> bool:

@@ -42,6 +42,8 @@ class Verdict(enum.Enum):
     """Retryable if both give the same field new values."""
     RETRYABLE_IF_SAME_CELLS = "g"
     """Retryable if both give the same field of the same fragment new values."""
+    RETRYABLE_IF_DESCRIBED = "e"
+    """Retryable if the other changed the metadata of a field that ours keeps as it was before."""
     INCOMPATIBLE_IF_REMOVED = "d"
     """Incompatible if the other removed a fragment that ours touches."""
     INCOMPATIBLE_IF_SAME_KEY = "k"
@@ -92,8 +94,8 @@ _ROWS = {
     Kind.REWRITE: ". s s s X c s R R . . X . . s . . X . s X",
     Kind.MERGE: "R R R R X . R R R X X X . R R . X X . R X",
     Kind.MERGE_SAFE: "R R R R X . R R R X X X . R R . X X . R X",
-    Kind.PROJECT: "R . R R X . . R R R R X . . R . X X . R X",
-    Kind.PROJECT_SAFE: ". . . . X . . R R R R X . . . . X X . R X",
+    Kind.PROJECT: "R . R R X . . R R R R X . e R . X X . R X",
+    Kind.PROJECT_SAFE: ". . . . X . . R R R R X . e . . X X . R X",
     Kind.RESTORE: ". . . . . . . . . . . . . X . . X X . . X",
     Kind.UPDATE_CONFIG: ". . . . . . . . . . . . k . . . . X . . X",
     Kind.UPDATE_METADATA: ". . . . X . . R R . . X . m . . X X . . X",
@@ -103,9 +105,9 @@ _ROWS = {
 }
 """One row for each kind of transaction that is committed to an existing table.
 
-A clone can only be the first transaction of a table. In one place this is stricter than what was
+A clone can only be the first transaction of a table. In two places this is stricter than what was
 measured: an index that was computed before its field got new values in place would cover the old
-ones.
+ones; and a projection, which holds the fields with their metadata, would undo changes of that.
 """
 
 MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
@@ -129,6 +131,7 @@ _CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verd
     Verdict.RETRYABLE_IF_INDEXED: (conditions.indexed_fields, Verdict.RETRYABLE),
     Verdict.RETRYABLE_IF_SAME_FIELD: (conditions.same_fields, Verdict.RETRYABLE),
     Verdict.RETRYABLE_IF_SAME_CELLS: (conditions.same_cells, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_DESCRIBED: (conditions.described_fields, Verdict.RETRYABLE),
     Verdict.INCOMPATIBLE_IF_REMOVED: (conditions.removed_fragments, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_KEY: (conditions.same_config_key, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata, Verdict.INCOMPATIBLE),

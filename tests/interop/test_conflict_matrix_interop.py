@@ -172,8 +172,15 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-STRICTER = {("create index", "update columns", SAME): Verdict.RETRYABLE}
-"""Committing, committed: where an index would list values that are there no more."""
+STRICTER = {
+    ("create index", "update columns", SAME): Verdict.RETRYABLE,
+    ("project", "field metadata", SAME): Verdict.RETRYABLE,
+    ("project", "field metadata", OTHER): Verdict.RETRYABLE,
+    ("project, safe", "field metadata", SAME): Verdict.RETRYABLE,
+    ("project, safe", "field metadata", OTHER): Verdict.RETRYABLE,
+}
+"""Committing, committed: where an index would list values that are there no more, and where a
+projection would bring back the metadata that its fields had before."""
 
 
 @dataclasses.dataclass(frozen=True)

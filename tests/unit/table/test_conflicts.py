@@ -5,6 +5,7 @@ import uuid as uuids
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
@@ -166,6 +167,17 @@ def test_a_conflict_says_who_meets_whom(
     assert isinstance(caught.value, RetryableCommitConflictError) is (expected is Verdict.RETRYABLE)
     for text in ("version 3", "version 4", ours.value, theirs.value):
         assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("safe", [False, True])
+def test_a_projection_does_not_undo_what_was_said_of_the_fields_that_it_keeps(safe: bool) -> None:
+    schema = Schema.from_arrow(pa.schema({"a": pa.int64(), "b": pa.int64()}))
+    described = UpdateConfig(field_metadata={1: UpdateMap({"k": "v"})})
+    assert verdict(Project(schema, safe), described) is Verdict.RETRYABLE
+    dropped = dataclasses.replace(schema, fields=schema.fields[:1])
+    assert verdict(Project(dropped, safe), described) is Verdict.COMPATIBLE
+    of_schema = UpdateConfig(schema_metadata=UpdateMap({"k": "v"}))
+    assert verdict(Project(schema, safe), of_schema) is Verdict.COMPATIBLE
 
 
 @pytest.mark.parametrize("kind", [KIND.DELETE, KIND.UPDATE_ROWS])
