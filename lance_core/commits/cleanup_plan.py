@@ -57,7 +57,7 @@ class DoomedFile:
 class CleanupPlan:
     """What to remove, oldest versions first; the dry run of a cleanup.
 
-    ``grace``: how long versions stay after they were superseded.
+    ``grace``: how long versions stay after they were superseded, at most.
     ``seen``: paths of all manifests that were taken into account, those of other branches counted
     from the tree's root; what else there is when the plan is executed has to be looked at then.
     """

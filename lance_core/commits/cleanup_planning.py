@@ -99,7 +99,7 @@ def _survey(
     if not locations:
         raise DatasetNotFoundError("there is no table to clean up")
     head = read_version(store, locations[-1]).file
-    grace = timedelta(seconds=min(2 * deadline_of(head.manifest.config), LONGEST_GRACE))
+    grace = _grace(head)
     named = named_versions(store, scope, time, grace)
     return _Survey(time, listing, locations, head, grace, named)
 
@@ -114,6 +114,8 @@ class _Planning:
         self._policy = policy
         self._scope = scope
         self._survey = survey
+        self._grace = survey.grace
+        """The longest that a version stays for."""
         self._needed = Reachable()
         self._verified = Reachable()
         """What versions that go name; some of it may be needed as well."""
@@ -135,7 +137,7 @@ class _Planning:
             read_version=survey.locations[-1].version,
             policy=self._policy,
             time=survey.time,
-            grace=survey.grace,
+            grace=self._grace,
             versions=tuple(self._doomed),
             files=tuple(self._files()),
             kept=tuple(self._kept),
@@ -149,13 +151,17 @@ class _Planning:
         numbers = self._policy.numbers([location.version for location in survey.locations])
         older = survey.locations[:-1]
         found = self._scope.each(self._read, older)
+        own = survey.grace
         for version, successor in zip(found, survey.locations[1:], strict=True):
             if version is None:
                 continue  # removed meanwhile, by another cleanup
+            before, own = own, _grace(version.file)
             number = version.location.version
             made = version.file.manifest.timestamp
             goes = number in numbers and self._policy.is_old(made, survey.time.now)
-            reason = self._reason(version.location, successor) if goes else None
+            # Who builds on a version goes by the deadline in its config, whatever later ones say.
+            grace = max(survey.grace, before, own)
+            reason = self._reason(version.location, successor, grace) if goes else None
             if reason is not None:
                 self._kept.append(KeptVersion(number, reason))
             if goes and reason is None:
@@ -164,7 +170,9 @@ class _Planning:
             else:
                 self._needed.add(version.file)
 
-    def _reason(self, location: ManifestLocation, successor: ManifestLocation) -> KeptReason | None:
+    def _reason(
+        self, location: ManifestLocation, successor: ManifestLocation, grace: timedelta
+    ) -> KeptReason | None:
         """Why a version stays that the policy would remove; None if it goes."""
         named = self._survey.named
         if location.version in named.tags.values():
@@ -177,8 +185,10 @@ class _Planning:
             return None
         # What landed late is younger than its successor: it counts from when it was there.
         ages = [self._age(location.path), self._age(successor.path)]
-        is_old = all(age is not None and age >= self._survey.grace for age in ages)
-        return None if is_old else KeptReason.RECENT
+        if all(age is not None and age >= grace for age in ages):
+            return None
+        self._grace = max(self._grace, grace)
+        return KeptReason.RECENT
 
     def _age(self, path: str) -> timedelta | None:
         meta = self._survey.listing.get(path)
@@ -249,6 +259,11 @@ class _Planning:
     def _is_long_ago(self, meta: ObjectMeta) -> bool:
         age = self._survey.time.age(meta)
         return age is not None and age >= UNVERIFIED_AGE
+
+
+def _grace(file: ManifestFile) -> timedelta:
+    """How long writers may hold on to a version: twice what they may take to build on it."""
+    return timedelta(seconds=min(2 * deadline_of(file.manifest.config), LONGEST_GRACE))
 
 
 def is_detached(path: str) -> bool:

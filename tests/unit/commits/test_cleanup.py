@@ -245,13 +245,29 @@ def test_versions_superseded_within_two_commit_deadlines_stay() -> None:
     assert "superseded less than 1200 s ago" in report.warnings[0]
 
 
+def say_deadline(table: Table, version: int, text: str) -> None:
+    found = read_version(table.store, table.handler.locate(version))
+    manifest = replace(found.file.manifest, config={"lance_core.commit_deadline": text})
+    put_manifest(table, found.location.path, replace(found.file, manifest=manifest))
+
+
 def test_the_tables_own_deadline_counts() -> None:
     table = overwritten(4, MINUTE)
-    head = read_version(table.store, table.handler.locate(4))
-    manifest = replace(head.file.manifest, config={"lance_core.commit_deadline": "30"})
-    put_manifest(table, head.location.path, replace(head.file, manifest=manifest))
+    for version in (1, 2, 3):
+        say_deadline(table, version, "30")
+    table.wait(MINUTE)
+    say_deadline(table, 4, "30")
     cleaned(table)
     assert table.versions == [3, 4]  # its successor was written just now
+
+
+def test_a_deadline_that_was_lowered_counts_for_those_who_did_not_see_that() -> None:
+    table = overwritten(4)
+    say_deadline(table, 2, str(3 * DAY.total_seconds()))
+    table.wait(DAY)
+    cleaned(table)
+    # Whoever saw version 2 as the newest may still make a version 3, if there is none.
+    assert table.versions == [2, 3, 4]
 
 
 @pytest.mark.parametrize(
