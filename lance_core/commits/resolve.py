@@ -15,6 +15,7 @@ from lance_core.errors import (
     DatasetNotFoundError,
 )
 from lance_core.store.base import ObjectStore
+from lance_core.table.paths import DETACHED
 from lance_core.table.transaction import Transaction
 
 
@@ -29,8 +30,9 @@ def resolve(
     """
     newest = handler.latest()
     last = unknown.version if newest is None else max(newest.version, unknown.version)
-    is_open = False
-    for number in range(unknown.version, last + 1):
+    there = _versions_from(handler, unknown.version)
+    is_open = len(there) <= last - unknown.version  # one of them is not there, or not any more
+    for number in there:
         version = _version(handler, store, number)
         committed = None if version is None else _transaction(store, version)
         if version is None or committed is None:
@@ -42,6 +44,13 @@ def resolve(
     if is_open:
         raise unknown
     return None
+
+
+def _versions_from(handler: CommitHandler, number: int) -> list[int]:
+    """``number``, if it may be there, and all later versions that are."""
+    if number & DETACHED:
+        return [number]
+    return [found.version for found in handler.list_versions() if found.version >= number]
 
 
 def _is_in_history(handler: CommitHandler, store: ObjectStore, version: Version) -> bool:

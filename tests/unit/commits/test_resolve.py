@@ -12,6 +12,7 @@ from lance_core.commits.resolve import resolve
 from lance_core.errors import CommitUnknownError
 from lance_core.store.faulty import FaultRule, FaultyStore, LandsLate, Refused, ResponseLost
 from lance_core.store.memory import MemoryStore
+from lance_core.store.tracing import TracingStore
 from lance_core.table.paths import manifest_path
 from lance_core.testing.sample_transactions import IMPATIENT, append, creation
 
@@ -92,3 +93,13 @@ def test_a_version_that_cannot_be_read_any_more_stays_unknown(store, damage: str
         store.put(manifest_path(2), b"garbage")
     with pytest.raises(CommitUnknownError):
         resolve(PutIfAbsentCommitHandler(store), store, unknown)
+
+
+def test_versions_that_are_not_there_are_not_looked_for_one_by_one(store: MemoryStore) -> None:
+    """The newest version of a hostile table can have any number."""
+    unknown, _ = unknown_commit(store, append(1), LandsLate())
+    store.put(manifest_path(1 << 62), bytes(store.get(manifest_path(1))))
+    tracing = TracingStore(store)
+    with pytest.raises(CommitUnknownError):
+        resolve(PutIfAbsentCommitHandler(tracing), tracing, unknown)
+    assert tracing.trace.round_trips < 20
