@@ -64,7 +64,7 @@ class RefMembers:
             raise self.wrong(name)
         try:
             moment = datetime.fromisoformat(match[1].upper() + match[3].upper())
-            since = moment - _EPOCH
+            since = moment.astimezone(UTC) - _EPOCH
         except (ValueError, OverflowError):
             raise self.wrong(name) from None
         return since // timedelta(seconds=1) * 10**9 + int((match[2] or "").ljust(9, "0")[:9])

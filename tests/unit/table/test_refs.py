@@ -175,6 +175,7 @@ GARBAGE: list[bytes] = [
     b'{"version": 1, "branch": 5}', b'{"version": 1, "metadata": []}',
     b'{"version": 1, "metadata": {"a": 1}}', b'{"version": 1, "createdAt": "yesterday"}',
     b'{"version": 1, "createdAt": 5}', b'{"version": 1, "createdAt": "2026-13-41T00:00:00Z"}',
+    b'{"version": 1, "createdAt": "0001-01-01T00:00:00+23:59"}',
     b'{"version": 1, "manifestSize": -1}', b'{"version": 1, "later": NaN}',
 ]  # fmt: skip
 
