@@ -22,6 +22,7 @@ from lance_core.errors import (
     LanceError,
     RefConflictError,
 )
+from lance_core.plugins.handlers import MARKER
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Branch, branch_path, check_branch_name
 
@@ -49,9 +50,12 @@ class Branches:
         where there is no such branch. Raises `RefNotFoundError`, and `RefConflictError` if a tag
         or another branch refers to the branch. Nobody may be writing to it.
         """
-        refs.delete_branch(self._store, branch, force=force)
-        table = opening.table_of(self._dataset.snapshot.root)
-        opening.branch_root(table, branch).handler.forget()
+        snapshot = self._dataset.snapshot
+        table = opening.table_of(snapshot.root)
+        inherited = snapshot.manifest.config.get(MARKER)
+        root = opening.asked(opening.branch_root(table, check_branch_name(branch)), inherited)
+        refs.delete_branch(table.store, branch, force=force)
+        root.handler.forget()
 
     def replace_metadata(self, branch: str, metadata: Mapping[str, str]) -> None:
         """Give a branch this metadata instead of what it has; `RefNotFoundError` if none is so."""

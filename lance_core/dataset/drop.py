@@ -17,7 +17,7 @@ def drop(
     ignore_not_found: bool = False,
 ) -> None:
     """Remove the table at ``uri``: see `LanceDataset.drop`."""
-    root = opening.open_root(uri, storage_options)
+    root = opening.asked(opening.open_root(uri, storage_options))
     try:
         dropping.drop(root.store, root.handler)
     except DatasetNotFoundError as error:

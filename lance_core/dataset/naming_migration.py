@@ -22,7 +22,7 @@ def migrate_manifest_paths_v2(
     `CorruptFileError` if a version has two different manifests, and `UnsupportedFeatureError` if an
     external store keeps their names.
     """
-    migrate(opening.root_of(uri, storage_options))
+    migrate(opening.asked(opening.root_of(uri, storage_options)))
 
 
 def migrate(root: TableRoot) -> None:

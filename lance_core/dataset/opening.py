@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
     InvalidInputError,
+    NotFoundError,
     ObjectNotFoundError,
     UnsupportedFeatureError,
 )
@@ -101,6 +103,20 @@ def marked(root: TableRoot, marker: str) -> TableRoot:
         root.store, parse_uri(config.place), config.options, config.commit_handler, marker
     )
     return replace(root, handler=locked(root.commit_lock, root.store, handler))
+
+
+def asked(root: TableRoot, otherwise: str | None = None) -> TableRoot:
+    """The same place with the commit handler that the newest version there asks for.
+
+    ``otherwise`` is the handler where there is no version that can be read, None for that of
+    ``root``. Raises `PluginNotFoundError` if the handler is not installed.
+    """
+    marker = otherwise
+    with contextlib.suppress(CorruptFileError, NotFoundError, UnsupportedFeatureError):
+        newest = root.handler.latest()
+        if newest is not None:
+            marker = load(root, newest).manifest.config.get(MARKER)
+    return root if marker is None else marked(root, marker)
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:

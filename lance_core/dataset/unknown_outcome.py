@@ -26,7 +26,7 @@ def resolve(
     be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
     write may still land. Nothing is written.
     """
-    root = opening.root_of(target, storage_options)
+    root = opening.asked(opening.root_of(target, storage_options))
     version = resolving.resolve(root.handler, root.store, unknown)
     if version is None:
         return None

@@ -15,7 +15,9 @@ import pytest
 
 import lance_core
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.errors import NoSafeCommitHandlerError
+from lance_core.dataset.naming_migration import migrate_manifest_paths_v2
+from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
+from lance_core.plugins.handlers import MARKER
 from lance_core_sql.store import SqlManifestStore
 
 PROCESSES = 2
@@ -167,6 +169,28 @@ def test_a_dropped_table_and_a_deleted_branch_can_be_made_again(
         assert not (tmp_path / "table.lance").exists() or not list(
             (tmp_path / "table.lance").rglob("*.manifest")
         )
+
+
+def test_a_table_that_asks_for_the_rows_by_its_config_is_dropped_with_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "table.lance")
+    for _ in range(2):
+        made = lance_core.write_dataset(table_of([(0, 0)]), f"file+sql://{path}")
+        made.update_config({MARKER: "sql"})
+        for _ in range(2):
+            branch = lance_core.dataset(path).create_branch("b")
+            lance_core.write_dataset(table_of([(1, 1)]), branch, mode="append")
+            lance_core.dataset(path).branches.delete("b")
+        lance_core.LanceDataset.drop(path)
+
+
+def test_a_table_that_asks_for_the_rows_by_its_config_keeps_its_names(tmp_path: Path) -> None:
+    path = str(tmp_path / "table.lance")
+    uri = f"file+sql://{path}"
+    made = lance_core.write_dataset(table_of([]), uri, enable_v2_manifest_paths=False)
+    made.update_config({MARKER: "sql"})
+    with pytest.raises(UnsupportedFeatureError):
+        migrate_manifest_paths_v2(path)
+    assert lance_core.dataset(path).version == 2
 
 
 def test_vouching_against_the_store_keeps_from_committing(tmp_path: Path) -> None:
