@@ -67,7 +67,15 @@ class Tags:
 
         Raises `RefNotFoundError` if there is no such tag.
         """
-        refs.update_tag(self._store, tag, target_of(self._dataset.snapshot, reference))
+        snapshot = self._dataset.snapshot
+        before = refs.get_tag(self._store, tag)
+        made = refs.update_tag(self._store, tag, target_of(snapshot, reference))
+        try:
+            target_of(snapshot, (made.branch, made.version))  # for the same reason
+        except DatasetNotFoundError:
+            former = refs.RefTarget(before.version, before.branch, before.manifest_size)
+            refs.update_tag(self._store, tag, former)
+            raise
 
     def replace_metadata(self, tag: str, metadata: Mapping[str, str]) -> None:
         """Give a tag this metadata instead of what it has; `RefNotFoundError` if there is none."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.commits import refs
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -17,6 +18,9 @@ from lance_core.errors import (
     RefConflictError,
     RefNotFoundError,
 )
+from lance_core.store.base import ObjectStore
+from lance_core.table.paths import manifest_path
+from lance_core.table.refs import Tag
 
 ROW = pa.table({"x": [1]})
 
@@ -164,3 +168,19 @@ def test_garbage_for_a_tag_is_refused(table: lance.LanceDataset, content: bytes)
     table.snapshot.root.store.put("_refs/tags/t.json", content)
     with pytest.raises((CorruptFileError, DatasetNotFoundError)):
         lance.dataset(table.uri, version="t")
+
+
+def test_a_tag_is_not_moved_to_a_version_that_is_cleaned_up_meanwhile(
+    table: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.tags.create("t", 1)
+    written = refs.update_tag
+
+    def late(store: ObjectStore, name: str, target: refs.RefTarget) -> Tag:
+        store.delete(manifest_path(2))
+        return written(store, name, target)
+
+    monkeypatch.setattr(refs, "update_tag", late)
+    with pytest.raises(DatasetNotFoundError):
+        table.tags.update("t", 2)
+    assert target(table, "t") == (None, 1)
