@@ -15,7 +15,7 @@ from lance_core.commits.ancestry import is_continued
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
 from lance_core.commits.history import Version, read_version
-from lance_core.commits.intent import with_intent
+from lance_core.commits.intent import IdentityTakenError, with_intent
 from lance_core.commits.outcome import publish
 from lance_core.commits.pins import pinned
 from lance_core.commits.rebase import discard_merged, rebased
@@ -93,12 +93,16 @@ class _Attempts:
         """The transaction file, once it is written."""
         self._was_sent = False
         self._source = settings.source
+        self._origins: set[int] = set()
+        """Old versions whose files the new version names, and which are pinned therefore."""
 
     def run(self) -> Version:
         if self._transaction.read_version & DETACHED:
             raise UnsupportedFeatureError("a detached version cannot be committed to")
         try:
             return self._commit()
+        except IdentityTakenError:
+            raise  # the transaction file is that of the other change
         except (CommitConflictError, DatasetExistsError):
             self._remove_file()
             raise
@@ -110,20 +114,21 @@ class _Attempts:
             raise
 
     def _commit(self) -> Version:
-        if isinstance(self._transaction.operation, Restore) and not self._settings.detached:
-            # What it brings back may be gone by now, although it was brought back before that.
-            made = self._caught_up.run()
-            if made is not None:
-                return made
-        with self._source_kept():
-            return self._publish_detached() if self._settings.detached else self._repeat()
+        if not self._settings.detached:
+            return self._repeat()
+        elapsed = self._surroundings.stopwatch()
+        with self._kept(self._transaction.read_version) as read, self._source_kept():
+            return self._publish_detached(read, elapsed)
 
     def _repeat(self) -> Version:
         elapsed = self._surroundings.stopwatch()
         attempts = 0
         while attempts <= self._settings.max_retries:
             attempt_elapsed = self._surroundings.stopwatch()
-            made = self._caught_up.run() or self._publish(attempt_elapsed)
+            made = self._caught_up.run()
+            if made is None:
+                with self._source_kept():
+                    made = self._publish(attempt_elapsed)
             if made is not None:
                 return made
             if attempts < self._settings.max_retries:
@@ -168,24 +173,20 @@ class _Attempts:
             discard_merged(self._store, transaction, self._transaction)
             return None
         made = Version(file, location)
-        late = elapsed() > deadline
-        if late and not is_continued(self._handler, self._store, made, before):
-            raise CommitUnknownError(
-                f"version {location.version} was written, but later than {deadline:.0f} s after "
-                "the newest version was looked for; the newest one now does not show that it "
-                "contains it",
-                self._transaction.uuid,
-                location.version,
-                stalled=True,
-            )
+        if elapsed() > deadline and not (
+            self._are_origins_there() and is_continued(self._handler, self._store, made, before)
+        ):
+            raise self._stalled(location.version, deadline)
         return made
 
-    def _publish_detached(self) -> Version:
-        """Send a version with a number of its own, beside the history."""
-        read = self._transaction.read_version
+    def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:
+        """Send a version with a number of its own, beside the history.
+
+        ``elapsed`` counts from before the version at ``read`` was pinned.
+        """
         base = self._caught_up.base
-        if base is None or base.location.version != read:
-            base = read_version(self._store, self._handler.locate(read))
+        if base is None or base.location.version != read.version:
+            base = read_version(self._store, read)
         _check_number(base)
         file = apply(base.file, self._transaction, self._facts())
         number = DETACHED | (self._surroundings.new_uuid().int & (DETACHED - 1))
@@ -196,7 +197,19 @@ class _Attempts:
         location = publish(self._handler, self._store, candidate, self._surroundings)
         if location is None:
             raise CommitError(f"the detached version {number} is somebody else's")
+        deadline = deadline_of(base.file.manifest.config, self._settings)
+        if elapsed() > deadline and not self._are_origins_there():
+            raise self._stalled(number, deadline)
         return Version(file, location)
+
+    def _stalled(self, version: int, deadline: float) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"version {version} was written, but later than {deadline:.0f} s after the version it "
+            "was made of was looked for; nothing shows that the table still has all of it",
+            self._transaction.uuid,
+            version,
+            stalled=True,
+        )
 
     def _rebased(self, base: ManifestFile) -> Transaction:
         """The transaction as it fits the rows that are left in ``base``."""
@@ -229,16 +242,33 @@ class _Attempts:
             transaction=transaction,
         )
 
+    def _kept(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
+        """Keep cleanups away from an old version that a new one is made of."""
+        self._origins.add(version)
+        return pinned(self._handler, self._store, version, self._surroundings)
+
     @contextlib.contextmanager
     def _source_kept(self) -> Iterator[None]:
-        """Read the version that a Restore brings back, and keep cleanups away from it meanwhile."""
+        """Read the version that a Restore brings back, and keep it for as long as one attempt."""
         operation = self._transaction.operation
         if not isinstance(operation, Restore):
             yield
             return
-        with pinned(self._handler, self._store, operation.version, self._surroundings) as location:
+        with self._kept(operation.version) as location:
             self._source = read_version(self._store, location).file
             yield
+
+    def _are_origins_there(self) -> bool:
+        """Whether no cleanup has removed an old version that the new one was made of.
+
+        A pin lapses; but a cleanup that removes such a version from now on sees the new one.
+        """
+        try:
+            for version in self._origins:
+                self._handler.locate(version)
+        except Exception:  # what cannot be looked at shows nothing
+            return False
+        return True
 
     @property
     def _file_path(self) -> str:

@@ -17,6 +17,10 @@ INTENT = "lance_core.intent"
 """Key of `Transaction.properties`: SHA-256, in hex, of the transaction before it was rebased."""
 
 
+class IdentityTakenError(CommitConflictError):
+    """Another change has the same transaction id, and so its transaction file the same name."""
+
+
 def with_intent(rebased: Transaction, original: Transaction) -> Transaction:
     """``rebased``, known again as ``original``."""
     return replace(rebased, properties={**rebased.properties, INTENT: _digest(original)})
@@ -25,7 +29,7 @@ def with_intent(rebased: Transaction, original: Transaction) -> Transaction:
 def is_same(committed: Transaction, ours: Transaction, version: int) -> bool:
     """Whether what led to ``version`` is ``ours``, perhaps rebased.
 
-    Raises `CommitConflictError` if it is another change that has the same uuid.
+    Raises `IdentityTakenError` if it is another change that has the same uuid.
     """
     if committed.uuid != ours.uuid:
         return False
@@ -33,7 +37,7 @@ def is_same(committed: Transaction, ours: Transaction, version: int) -> bool:
         return True
     if committed.properties.get(INTENT) in (_digest(ours), ours.properties.get(INTENT, "-")):
         return True
-    raise CommitConflictError(
+    raise IdentityTakenError(
         f"version {version} is another change with the same transaction id {committed.uuid}: "
         "give each change an id of its own"
     )

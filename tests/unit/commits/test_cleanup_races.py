@@ -5,9 +5,11 @@ One of the two runs as a whole between two store calls of the other; every place
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -18,10 +20,17 @@ from lance_core.commits.cleanup import clean
 from lance_core.commits.history import read_version
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.refs import RefTarget, create_tag, delete_tag
-from lance_core.errors import CommitConflictError, DatasetNotFoundError
+from lance_core.commits.settings import DEADLINE, CommitSettings
+from lance_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    DatasetNotFoundError,
+)
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrapper import StoreCall, StoreWrapper
-from lance_core.table.operations import Restore
+from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.operations import Restore, UpdateConfig, UpdateMap
+from lance_core.table.references import references
 from lance_core.table.transaction import Transaction
 from lance_core.testing.sample_transactions import append
 from tests.unit.commits.dated_table import ALL_BUT_ONE, Table, new_name, overwritten
@@ -44,6 +53,14 @@ class Interrupted(StoreWrapper):
         if self.left == -1:
             self._what()
         return run()
+
+
+def missing_beside(table: Table) -> list[str]:
+    """Files that detached versions name and that are not there."""
+    paths = [path for path in table.paths if path.startswith("_versions/d")]
+    files = [parse_manifest_file(table.store.get(path), path) for path in paths]
+    named = (reference for file in files for reference in references(file))
+    return [r.path for r in named if not r.is_folder and not table.has(r.path)]
 
 
 Act = Callable[[Table, ObjectStore], None]
@@ -76,6 +93,14 @@ def commit(table: Table, store: ObjectStore) -> None:
     commit_transaction(handler, store, made, surroundings=table.surroundings)
 
 
+def make_detached(table: Table, store: ObjectStore) -> None:
+    """A version beside the history, made of version 2; what it adds is nothing."""
+    made = Transaction(2, new_name(), UpdateConfig(config=UpdateMap({"key": "value"})))
+    handler = PutIfAbsentCommitHandler(store)
+    settings = CommitSettings(detached=True)
+    commit_transaction(handler, store, made, None, settings, table.surroundings)
+
+
 def clean_up(table: Table, store: ObjectStore) -> None:
     clean(store, PutIfAbsentCommitHandler(store), POLICY, table.surroundings)
 
@@ -92,8 +117,9 @@ def attempt(act: Act, table: Table, store: ObjectStore) -> bool:
 def check(table: Table, act: Act, succeeded: bool) -> None:
     """What there is is whole, and what was acknowledged is there."""
     assert table.missing() == []
+    assert missing_beside(table) == []
     head = table.handler.list_versions()[-1]
-    if act is not tag and act is not clean_up:
+    if act in (restore, commit):
         assert (head.version == 5) == succeeded
     if act is tag and succeeded:
         assert 2 in table.versions
@@ -103,7 +129,7 @@ def check(table: Table, act: Act, succeeded: bool) -> None:
     assert not any("lance-core-pin" in path for path in table.paths)
 
 
-@pytest.mark.parametrize("act", [restore, tag, commit, clean_up])
+@pytest.mark.parametrize("act", [restore, tag, commit, make_detached, clean_up])
 def test_nothing_is_lost_wherever_a_cleanup_is_interrupted(act: Act) -> None:
     original = overwritten(4)
     number = 0
@@ -126,7 +152,32 @@ def test_nothing_is_lost_wherever_a_cleanup_is_interrupted(act: Act) -> None:
     assert successes > 5
 
 
-@pytest.mark.parametrize("act", [restore, tag, commit])
+@pytest.mark.parametrize("act", [restore, commit, make_detached])
+def test_what_stood_still_until_its_pin_lapsed_is_not_acknowledged_with_files_missing(
+    act: Act,
+) -> None:
+    """A process that stands still before any call, while time passes and a cleanup runs."""
+    original = overwritten(4)
+    number = 0
+    outcomes = []
+    while True:
+        table = original.copy()
+
+        def meanwhile(table: Table = table) -> None:
+            table.wait(timedelta(seconds=2 * DEADLINE + 1))
+            clean_up(table, table.store)
+
+        store = Interrupted(table.store, number, meanwhile)
+        with contextlib.suppress(CommitUnknownError):
+            outcomes.append(attempt(act, table, store))
+            assert not outcomes[-1] or [*table.missing(), *missing_beside(table)] == []
+        if store.left >= 0:
+            break
+        number += 1
+    assert True in outcomes
+
+
+@pytest.mark.parametrize("act", [restore, tag, commit, make_detached])
 def test_nothing_is_lost_wherever_a_cleanup_comes_in_between(act: Act) -> None:
     original = overwritten(4)
     number = 0
