@@ -1,0 +1,179 @@
+"""Changes of rows, columns and config, and actors that make versions be needed.
+
+As everywhere in the explorer a data file holds its own name. Deletion files are real ones: what is
+deleted is what these seeds are about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from lance_core.commits import refs
+from lance_core.commits.history import Version, read_latest
+from lance_core.errors import DatasetNotFoundError, LanceError
+from lance_core.store.base import ObjectStore
+from lance_core.table.deletion import RowOffsets, decode_deletions, encode_deletions
+from lance_core.table.deletion_file import DeletionFile
+from lance_core.table.fragment import Fragment
+from lance_core.table.operations import Delete
+from lance_core.table.operations.data_replacement import DataReplacement, DataReplacementGroup
+from lance_core.table.operations.key_filter import ExactKeys, KeyExistenceFilter
+from lance_core.table.operations.update import Update
+from lance_core.table.operations.update_config import UpdateConfig
+from lance_core.table.operations.update_map import UpdateMap
+from lance_core.table.transaction import Transaction
+from lance_core.testing.explorer import Effects, aged, creating
+from lance_core.testing.explorer.actors import Change, commit, new_fragment, send
+from lance_core.testing.explorer.configuration import Body
+from lance_core.testing.explorer.notes import Ended
+
+SHARED_UUID = "00000000-0000-4000-8000-000000000001"
+
+
+def deleting(fragment: int, *rows: int, known: bool = True) -> Change:
+    """Deletes rows of a fragment. ``known``: the transaction says which, so it can be rebased."""
+
+    def change(effects: Effects, base: Version) -> Delete:
+        updated = _with_deletions(effects, base, fragment, rows)
+        offsets = np.array(rows, np.uint32)
+        return Delete((updated,), (), "x", affected_rows={fragment: offsets} if known else None)
+
+    return change
+
+
+def removing(fragment: int) -> Change:
+    """Deletes a fragment with all of its rows."""
+    return lambda effects, base: Delete((), (fragment,), "true")
+
+
+def updating(fragment: int, *rows: int) -> Change:
+    """Gives rows of a fragment new values: they move to a new fragment."""
+
+    def change(effects: Effects, base: Version) -> Update:
+        updated = _with_deletions(effects, base, fragment, rows)
+        moved = dataclasses.replace(new_fragment(effects), physical_rows=len(rows))
+        affected = {fragment: np.array(rows, np.uint32)}
+        return Update((), (updated,), (moved,), affected_rows=affected)
+
+    return change
+
+
+def upserting(key: int) -> Change:
+    """Inserts a row of a key that is not there yet, and says so."""
+
+    def change(effects: Effects, base: Version) -> Update:
+        added = dataclasses.replace(new_fragment(effects), physical_rows=1)
+        keys = KeyExistenceFilter((0,), ExactKeys((key,)))
+        return Update((), (), (added,), inserted_rows=keys, affected_rows={})
+
+    return change
+
+
+def replacing(fragment: int) -> Change:
+    """Gives a column of a fragment a new file."""
+
+    def change(effects: Effects, base: Version) -> DataReplacement:
+        (file,) = new_fragment(effects).files
+        return DataReplacement((DataReplacementGroup(fragment, file),))
+
+    return change
+
+
+def configuring(key: str) -> Change:
+    """Sets a key of the config."""
+    return lambda effects, base: UpdateConfig(UpdateMap({key: effects.port.actor}))
+
+
+def redelivering(change: Change) -> Body:
+    """Commits a change, and when it is committed does so again, as if it had forgotten."""
+
+    def body(effects: Effects) -> None:
+        base = effects.opened
+        assert base is not None
+        uuid = str(effects.surroundings.new_uuid())
+        transaction = Transaction(base.location.version, uuid, change(effects, base))
+        for known in (base, None):
+            send(effects, transaction, known)
+
+    return body
+
+
+def sharing_identity(change: Change) -> Body:
+    """Commits a change under an identity that others use for theirs."""
+
+    def body(effects: Effects) -> None:
+        base = effects.opened
+        assert base is not None
+        transaction = Transaction(base.location.version, SHARED_UUID, change(effects, base))
+        send(effects, transaction, base)
+
+    return body
+
+
+def prepared(*changes: Change, fragments: int = 1, stable_row_ids: bool = False) -> Body:
+    """For `Configuration.setup`: makes a table and changes it."""
+
+    def body(effects: Effects) -> None:
+        creating(fragments, stable_row_ids)(effects)
+        base = read_latest(effects.handler, effects.store)
+        for change in changes:
+            assert base is not None
+            base = commit(effects, change, base)
+        assert base is not None
+
+    return body
+
+
+def naming(version: int) -> Body:
+    """Gives a version a tag, as tags are made: then it looks whether the version is there."""
+
+    def body(effects: Effects) -> None:
+        target = refs.RefTarget(version)
+        try:
+            effects.handler.locate(version)
+            refs.create_tag(effects.store, "kept", target, effects.surroundings)
+            try:
+                effects.handler.locate(version)
+            except DatasetNotFoundError:
+                refs.delete_tag(effects.store, "kept")
+                raise
+        except LanceError as error:
+            effects.note(Ended("tag", type(error).__name__))
+
+    return body
+
+
+def branched(version: int) -> Body:
+    """For `Configuration.setup`: makes three versions, of one of which a branch begins."""
+
+    def body(effects: Effects) -> None:
+        aged(3)(effects)
+        refs.create_branch(effects.store, "dev", refs.RefTarget(version), effects.surroundings)
+
+    return body
+
+
+def deletions(store: ObjectStore, fragment: Fragment) -> RowOffsets:
+    """The deleted rows of a fragment."""
+    file = fragment.deletion_file
+    if file is None:
+        return np.empty(0, np.uint32)
+    data = store.get(file.store_path(fragment.id))
+    return decode_deletions(file.file_type, data, fragment.physical_rows or 0)
+
+
+def _with_deletions(
+    effects: Effects, base: Version, fragment: int, rows: Sequence[int]
+) -> Fragment:
+    """A fragment with more rows deleted; the file is written."""
+    current = base.file.manifest.fragments.by_id(fragment)
+    assert current is not None
+    merged = np.union1d(deletions(effects.store, current), np.array(rows, np.uint32))
+    file_type, data = encode_deletions(merged.astype(np.uint32))
+    number = effects.surroundings.new_uuid().int & 0xFFFF
+    file = DeletionFile(file_type, base.location.version, number, len(merged))
+    effects.store.put(file.store_path(fragment), data)
+    return dataclasses.replace(current, deletion_file=file)

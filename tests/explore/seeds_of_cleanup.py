@@ -1,0 +1,121 @@
+"""Defects of cleanup: what is removed too early, and who is not asked before."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+from lance_core.commits import attempt, cleanup, cleanup_planning, cleanup_scope, reachability
+from lance_core.commits.cleanup import _Execution
+from lance_core.table import references
+from tests.explore import places
+from tests.explore.seed import Failure, Seed, put_in
+
+_named_versions = cleanup_scope.named_versions
+_remove_versions = _Execution._remove_versions
+_remove_files = _Execution._remove_files
+_fragment_references = references.fragment_references
+
+
+def _names_of_the_plan(self: Any) -> frozenset[int]:
+    names: frozenset[int] = self._plan.named.versions
+    return names
+
+
+def _without_pins(store: Any, *rest: Any) -> Any:
+    return dataclasses.replace(_named_versions(store, *rest), pinned=frozenset())
+
+
+def _files_first(self: Any, batch: Any) -> None:
+    _remove_files(self)
+    _remove_versions(self, batch)
+
+
+def _without_deletions(manifest: Any, fragment: Any) -> Any:
+    return _fragment_references(manifest, dataclasses.replace(fragment, deletion_file=None))
+
+
+@contextlib.contextmanager
+def _pins_overlooked() -> Iterator[None]:
+    with (
+        mock.patch.object(cleanup, "named_versions", _without_pins),
+        mock.patch.object(cleanup_planning, "named_versions", _without_pins),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _deletion_files_unknown() -> Iterator[None]:
+    with (
+        mock.patch.object(references, "fragment_references", _without_deletions),
+        mock.patch.object(reachability, "fragment_references", _without_deletions),
+    ):
+        yield
+
+
+SEEDS = (
+    Seed(
+        "no-time-to-finish",
+        Failure.CLEANUP,
+        "A version goes as soon as there is a newer one, while writers still build on it"
+        " (lance#3718, ducklake#1472).",
+        put_in(cleanup_planning, "deadline_of", lambda *_: 0.0),
+        places.CLEANED_YOUNG,
+    ),
+    Seed(
+        "stalled-writer-believes-itself",
+        Failure.CLEANUP,
+        "A writer that was stopped for long does not look whether the history went on without it"
+        " (lance#3718).",
+        put_in(attempt, "deadline_of", lambda *_: math.inf),
+        places.STALLED,
+    ),
+    Seed(
+        "names-looked-at-once",
+        Failure.CLEANUP,
+        "A tag that is made while a cleanup runs does not keep its version.",
+        put_in(_Execution, "_named", _names_of_the_plan),
+        places.CLEANED_TAG,
+    ),
+    Seed(
+        "branches-not-seen",
+        Failure.CLEANUP,
+        "What a branch begins with is not kept (lance#7514).",
+        put_in(cleanup_scope, "list_branches", lambda store: {}),
+        places.CLEANED_BRANCH,
+    ),
+    Seed(
+        "pins-not-seen",
+        Failure.CLEANUP,
+        "A version goes while it is being restored.",
+        _pins_overlooked,
+        places.CLEANED_RESTORE,
+    ),
+    Seed(
+        "files-before-manifests",
+        Failure.CLEANUP,
+        "A cleaner that dies leaves versions whose files are gone.",
+        put_in(_Execution, "_remove_versions", _files_first),
+        places.CLEANER_DIES,
+    ),
+    Seed(
+        "deletions-not-referenced",
+        Failure.CLEANUP,
+        "The list of what a version needs leaves out a kind of file (lance#8956, trino#19965).",
+        _deletion_files_unknown,
+        places.CLEANED_DELETIONS,
+    ),
+    Seed(
+        "young-files-removed",
+        Failure.CLEANUP,
+        "Files that no version names yet are removed under their writer"
+        " (delta-rs#3645, hudi#11600, paimon#9269).",
+        put_in(cleanup_planning, "UNVERIFIED_AGE", timedelta(0)),
+        places.CLEANED,
+    ),
+)
