@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -63,6 +65,69 @@ def test_appends_of_both_libraries_all_land(tmp_path: Path, v2_names: bool) -> N
         dataset = library.dataset(path)
         assert dataset.version == 1 + 4 * APPENDS
         assert sorted(dataset.to_table()["x"].to_pylist()) == expected
+
+
+SECONDS = 2.0
+WRITERS = {1: "lance", 2: "lance", 3: "lance_core", 4: "lance_core"}
+
+
+def work_together(path: Path, branch: str) -> dict[int, dict[str, Any]]:
+    """What each of the processes says it has done."""
+    script = str(Path(__file__).with_name("concurrent_writer.py"))
+    started = {
+        writer: subprocess.Popen(
+            [sys.executable, script, library, str(path), branch, str(writer), str(SECONDS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for writer, library in WRITERS.items()
+    }
+    for process in started.values():
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started.values():
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outputs = {writer: process.communicate()[0] for writer, process in started.items()}
+    assert [process.returncode for process in started.values()] == [0] * len(started)
+    return {writer: json.loads(output) for writer, output in outputs.items()}
+
+
+@pytest.mark.parametrize("kind", ["second names", "first names", "branch"])
+def test_processes_of_both_lose_nothing_and_do_nothing_twice(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "table"
+    first_names = kind == "first names"
+    dataset = lance.write_dataset(
+        rows(0, 0), path, data_storage_version="2.0", enable_v2_manifest_paths=not first_names
+    )
+    branch = "main"
+    if kind == "branch":
+        branch = "work"
+        dataset.create_branch(branch)
+    reports = work_together(path, branch)
+
+    expected = sorted([*range(ROWS), *(x for said in reports.values() for x in said["rows"])])
+    changes = sum(said["changes"] for said in reports.values())
+    assert all(said["changes"] >= 2 for said in reports.values())
+    seen = []
+    for library in (lance, lance_core):
+        opened: Any = library.dataset(str(path))
+        if kind == "branch":
+            assert opened.to_table() == rows(0, 0)
+            opened = opened.checkout_version((branch, None))
+        assert sorted(opened.to_table()["x"].to_pylist()) == expected
+        counted = {f"writer {writer}": str(said["counted"]) for writer, said in reports.items()}
+        assert opened.config() == counted
+        first = opened.versions()[0]["version"]
+        assert [v["version"] for v in opened.versions()] == [*range(first, opened.version + 1)]
+        assert opened.version == first + changes
+        opened.validate()
+        made = opened.get_transactions(changes)
+        assert len({transaction.uuid for transaction in made}) == changes
+        seen.append(opened.to_table(with_row_id=True))
+    assert seen[0] == seen[1]
 
 
 def test_pylance_follows_our_commits_and_we_follow_its(tmp_path: Path) -> None:

@@ -126,11 +126,10 @@ def seen(library: ModuleType, root: Path) -> dict[str, Any]:
     """Everything that a library says of the newest version."""
     dataset: Any = library.dataset(str(root))
     schema = dataset.schema
-    config = dataset.config
     return {
         "rows": sorted(dataset.to_table().to_pylist(), key=lambda row: row["i"]),
         "columns": tuple(schema.names),
-        "config": config() if callable(config) else config,
+        "config": dataset.config(),
         "metadata": dict(dataset.metadata),
         "schema metadata": _as_text(schema.metadata),
         "field metadata": _as_text(schema.field("a").metadata),
