@@ -6,19 +6,27 @@ deleted is what these seeds are about.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from lance_core.commits import refs
 from lance_core.commits.history import Version, read_latest
-from lance_core.errors import DatasetNotFoundError, LanceError
-from lance_core.store.base import ObjectStore
+from lance_core.commits.lock import CommitLock
+from lance_core.errors import (
+    DatasetNotFoundError,
+    ExistsError,
+    LanceError,
+    RetryableCommitConflictError,
+)
+from lance_core.store.base import ObjectStore, PutMode
 from lance_core.table.deletion import RowOffsets, decode_deletions, encode_deletions
 from lance_core.table.deletion_file import DeletionFile
 from lance_core.table.fragment import Fragment
-from lance_core.table.operations import Delete
+from lance_core.table.manifest_parts import BasePath
+from lance_core.table.operations import Append, Delete, UpdateBases
 from lance_core.table.operations.data_replacement import DataReplacement, DataReplacementGroup
 from lance_core.table.operations.key_filter import ExactKeys, KeyExistenceFilter
 from lance_core.table.operations.update import Update
@@ -99,6 +107,35 @@ def redelivering(change: Change) -> Body:
             send(effects, transaction, known)
 
     return body
+
+
+def through_a_base(effects: Effects, base: Version) -> Append:
+    """A `Change` that adds a fragment whose file is named by way of base path 1."""
+    added = new_fragment(effects)
+    files = tuple(dataclasses.replace(file, base_id=1) for file in added.files)
+    return Append((dataclasses.replace(added, files=files),))
+
+
+def basing(effects: Effects, base: Version) -> UpdateBases:
+    """A `Change` that lists a base path: this very table, by another of its names."""
+    return UpdateBases((BasePath(1, "alias:///table", is_dataset_root=True),))
+
+
+def locking(effects: Effects) -> CommitLock:
+    """A commit lock: an object that only one can make, and that goes when it is left."""
+
+    @contextlib.contextmanager
+    def lock(version: int) -> Iterator[None]:
+        try:
+            effects.store.put("lock", b"", PutMode.create)
+        except ExistsError as error:
+            raise RetryableCommitConflictError("somebody else has the lock") from error
+        try:
+            yield
+        finally:
+            effects.store.delete("lock")
+
+    return lock
 
 
 def sharing_identity(change: Change) -> Body:

@@ -13,9 +13,16 @@ from unittest import mock
 
 from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate
+from lance_core.commits.cleanup import clean
+from lance_core.commits.cleanup_policy import CleanupPolicy
 from lance_core.commits.latest import newest_manifest
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.errors import CorruptFileError, NoSafeCommitHandlerError
+from lance_core.commits.surroundings import REAL
+from lance_core.errors import (
+    CorruptFileError,
+    NoSafeCommitHandlerError,
+    UnsupportedFeatureError,
+)
 from lance_core.plugins import handlers
 from lance_core.plugins.manager import get_manager
 from lance_core.store import probe
@@ -38,6 +45,18 @@ def mixed_names_are_refused() -> None:
     store.put(manifest_path(2, NamingScheme.V2), b"")
     with contextlib.suppress(CorruptFileError):
         raise AssertionError(f"{newest_manifest(store)} is taken for the newest version")
+
+
+def unknown_names_stop_a_cleanup() -> None:
+    """Where versions are named in a way that is not known, nothing is removed."""
+    store = MemoryStore()
+    handler = PutIfAbsentCommitHandler(store)
+    made = commit_transaction(handler, store, creation())
+    commit_transaction(handler, store, append(1), made)
+    store.put("_refs/views/of-some-release-to-come.json", b"{}")
+    policy = CleanupPolicy(retain_versions=1, delete_unverified=True)
+    with contextlib.suppress(UnsupportedFeatureError):
+        raise AssertionError(f"removed {clean(store, handler, policy, REAL).versions}")
 
 
 class Dumb(MemoryStore):

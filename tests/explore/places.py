@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.lease import LeaseCommitHandler
+from lance_core.commits.lock import LockCommitHandler
 from lance_core.commits.store_leases import StoreLeases
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore
@@ -34,6 +35,8 @@ from lance_core.testing.explorer import (
     never_eager,
     overwriting,
     private_files,
+    reader,
+    reserving,
     restoring,
     rewriting,
     writer,
@@ -45,19 +48,22 @@ from lance_core.testing.explorer.configurations import STALLS, recreation, stall
 from lance_core.testing.explorer.store import EVERYTHING
 from lance_core.testing.explorer.subjects import TERMS
 from tests.explore.changes import (
+    basing,
     branched,
     configuring,
     deleting,
+    locking,
     naming,
     prepared,
     redelivering,
     removing,
     replacing,
     sharing_identity,
+    through_a_base,
     updating,
     upserting,
 )
-from tests.explore.row_rules import RULES
+from tests.explore.row_rules import RULES, SERVED
 
 T = TypeVar("T")
 
@@ -135,6 +141,26 @@ SLOW_WRITE = slow_lease("put", 10.0, is_conditional=True)
 """One writes the manifest for longer than its lease lasts; no other manifest can be replaced."""
 
 
+LOCKED = replace(
+    writers(LEASE, 2, 1, 0),
+    name="lock/2w",
+    handler=lambda effects: LockCommitHandler(effects.store, locking(effects)),
+    spaces=(),
+    shortest_sleep=0.0,
+    eager=never_eager,
+)
+"""Two writers under a commit lock that the caller brings along."""
+
+SERVED_READERS = replace(
+    configuration(
+        EXTERNAL,
+        "1w + reader, nothing goes wrong",
+        [Actor("w1", writer(appending)), Actor("reader", reader(1), commits=0)],
+    ),
+    invariants=SERVED,
+)
+
+
 def doing(
     name: str,
     *bodies: Body,
@@ -163,6 +189,10 @@ RESTORED = changing(
     [appending, restoring(1)],
     setup=prepared(stable_row_ids=True),
 )
+STAMPED = changing(
+    "2 appends of stable rows", [appending], [appending], setup=prepared(stable_row_ids=True)
+)
+RESERVED = changing("2 reservations", [reserving], [reserving])
 REMOVED = changing("remove and append", [removing(1), appending], setup=prepared(fragments=2))
 BLIND_DELETES = changing(
     "2 deletes that cannot be rebased",
@@ -197,6 +227,9 @@ CLEANER_DIES = replace(
 )
 CLEANED_DELETIONS = tidied(
     "delete + cleaner", setup=prepared(deleting(0, 1), appending), age=8 * 86400.0
+)
+CLEANED_BASES = tidied(
+    "base path + cleaner", setup=prepared(basing, through_a_base), age=8 * 86400.0
 )
 CLEANED_TAG = tidied("tag + cleaner", Actor("w1", naming(1), commits=0), setup=aged(2))
 CLEANED_BRANCH = tidied("branch + cleaner", setup=branched(2))

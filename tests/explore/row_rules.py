@@ -18,11 +18,14 @@ from lance_core.table.operations import Append, Delete, Overwrite
 from lance_core.table.operations.base import Operation
 from lance_core.table.operations.data_replacement import DataReplacement
 from lance_core.table.operations.key_filter import ExactKeys
+from lance_core.table.operations.reserve_fragments import ReserveFragments
 from lance_core.table.operations.restore import Restore
 from lance_core.table.operations.rewrite import Rewrite
 from lance_core.table.operations.update import Update
 from lance_core.table.operations.update_config import UpdateConfig
+from lance_core.table.row_versions import RowVersions
 from lance_core.testing.explorer import ALL, Facts, Invariant, Scope, Seen, View
+from lance_core.testing.explorer.notes import Ended
 
 _OVERTAKEN: dict[type[Operation], tuple[type[Operation], ...]] = {
     Append: (Overwrite, Restore),
@@ -168,6 +171,53 @@ def deletions_can_be_read(facts: Facts) -> str:
     return ""
 
 
+def files_are_where_they_were_put(facts: Facts) -> str:
+    """R8: data files are there, also those that are named by way of base paths.
+
+    Here all base paths are this very table.
+    """
+    for seen in facts.view.versions:
+        for path in seen.data_files:
+            if f"data/{path}" not in facts.view.objects:
+                return f"version {seen.version} has lost {path}"
+    return ""
+
+
+def reserved_ids_are_taken(facts: Facts) -> str:
+    """R9: who reserves ids has them for itself."""
+    for before, after in _pairs(facts):
+        operation = _operation(after)
+        if isinstance(operation, ReserveFragments):
+            first, last = (seen.file.manifest.max_fragment_id for seen in (before, after))
+            if (last or 0) - (first or 0) != operation.num_fragments:
+                return f"version {after.version} reserves no ids: {first}, then {last}"
+    return ""
+
+
+def rows_are_new_where_they_came(facts: Facts) -> str:
+    """R10: appended rows say that they were made in the version that has them first."""
+    for before, after in _pairs(facts):
+        known = {part.id for part in before.file.manifest.fragments}
+        for part in after.file.manifest.fragments:
+            said = part.created_at_versions
+            if part.id in known or not isinstance(said, bytes):
+                continue
+            rows = np.arange(part.physical_rows or 0)
+            made = RowVersions.from_bytes(said, len(rows)).take(rows)
+            if isinstance(_operation(after), Append) and set(made.tolist()) != {after.version}:
+                return f"rows of version {after.version} say that they are of {set(made.tolist())}"
+    return ""
+
+
+def readers_are_served(facts: Facts) -> str:
+    """R11: where nothing goes wrong, whoever opens a table that is there succeeds."""
+    ends = [end for end in facts.each(Ended) if isinstance(end, Ended)]
+    return next((f"a reader met {end.kind}" for end in ends if end.what == "read"), "")
+
+
+SERVED = (*ALL, Invariant("R11", Scope.STATE, readers_are_served))
+"""I1 to I14, and that reading succeeds."""
+
 RULES = (
     *ALL,
     Invariant("R7", Scope.WORLD, deletions_can_be_read),
@@ -177,5 +227,8 @@ RULES = (
     Invariant("R4", Scope.WORLD, ids_are_used_once),
     Invariant("R5", Scope.WORLD, settings_stay),
     Invariant("R6", Scope.END, named_versions_stay),
+    Invariant("R8", Scope.WORLD, files_are_where_they_were_put),
+    Invariant("R9", Scope.WORLD, reserved_ids_are_taken),
+    Invariant("R10", Scope.WORLD, rows_are_new_where_they_came),
 )
 """I1 to I14, and these."""

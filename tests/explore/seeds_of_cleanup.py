@@ -12,8 +12,9 @@ from unittest import mock
 
 from lance_core.commits import attempt, cleanup, cleanup_planning, cleanup_scope, reachability
 from lance_core.commits.cleanup import _Execution
+from lance_core.commits.reachability import Reachable
 from lance_core.table import references
-from tests.explore import places
+from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 
 _named_versions = cleanup_scope.named_versions
@@ -34,6 +35,10 @@ def _without_pins(store: Any, *rest: Any) -> Any:
 def _files_first(self: Any, batch: Any) -> None:
     _remove_files(self)
     _remove_versions(self, batch)
+
+
+def _contains_by_one_name(self: Reachable, path: str) -> bool:
+    return path in self._files or not self._folders.isdisjoint(reachability._parents(path))
 
 
 def _without_deletions(manifest: Any, fragment: Any) -> Any:
@@ -109,6 +114,21 @@ SEEDS = (
         "The list of what a version needs leaves out a kind of file (lance#8956, trino#19965).",
         _deletion_files_unknown,
         places.CLEANED_DELETIONS,
+    ),
+    Seed(
+        "base-paths-not-this-table",
+        Failure.CLEANUP,
+        "A file of the table that is named by another name of the table looks orphaned"
+        " (iceberg#1471, iceberg#2890).",
+        put_in(Reachable, "__contains__", _contains_by_one_name),
+        places.CLEANED_BASES,
+    ),
+    Seed(
+        "unknown-names-passed-over",
+        Failure.CLEANUP,
+        "What protects versions in a way that is not known is taken for nothing (lance#8956).",
+        put_in(cleanup_scope, "_check_kinds", lambda paths: None),
+        checks.unknown_names_stop_a_cleanup,
     ),
     Seed(
         "young-files-removed",

@@ -11,13 +11,17 @@ from lance_core.commits.catch_up import CatchUp
 from lance_core.commits.exclusive import ExclusiveWriter
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.external_manifest_row import entry_of, row_of, staging_path
+from lance_core.commits.lock import LockCommitHandler
 from lance_core.commits.rename import RenameCommitHandler
 from lance_core.commits.rename import staging_path as renamed_from
 from lance_core.errors import (
     CommitConflictError,
     CommitLockError,
+    DatasetNotFoundError,
+    LanceError,
     ObjectExistsError,
     OutcomeUnknownError,
+    StoreError,
 )
 from lance_core.store.shortcuts import exists
 from tests.explore import checks, places
@@ -82,6 +86,22 @@ def _staged_file_goes_first(
     return candidate.location
 
 
+def _insisting(self: ExternalManifestCommitHandler, row: Any) -> ManifestLocation:
+    with contextlib.suppress(DatasetNotFoundError):
+        return latest.locate_manifest(self.store, row.version)
+    try:
+        self._copy(row.path, row.final)
+    except LanceError as error:
+        raise StoreError(f"version {row.version} cannot be completed: {error}") from error
+    return latest.locate_manifest(self.store, row.version)
+
+
+def _leaving_early(self: LockCommitHandler, candidate: Candidate) -> ManifestLocation:
+    with self._lock(candidate.version):
+        pass
+    return self._writer.write(candidate, lambda: None)
+
+
 def _newest_by_hint(store: Any) -> ManifestLocation | None:
     listed = latest.list_manifests(store)
     if not listed:
@@ -140,6 +160,14 @@ SEEDS = (
         "A row that may have been added names a staged manifest that is removed.",
         put_in(ExternalManifestCommitHandler, "commit", _staged_file_goes_first),
         places.EXTERNAL_ONE,
+    ),
+    Seed(
+        "completed-by-another",
+        Failure.EXTERNAL_STORE,
+        "A staged manifest that another reader has just completed and removed is an error"
+        " (lance#5515).",
+        put_in(ExternalManifestCommitHandler, "_in_place", _insisting),
+        places.SERVED_READERS,
     ),
     Seed(
         "rows-outlive-the-table",
@@ -204,6 +232,13 @@ SEEDS = (
         "The lease is given back while a write that was not answered may still land.",
         put_in(exclusive.ExclusiveWriter, "_settle", _settling_at_once),
         places.LEASES_1,
+    ),
+    Seed(
+        "lock-left-early",
+        Failure.LEASE,
+        "The commit lock is left before the manifest is written.",
+        put_in(LockCommitHandler, "commit", _leaving_early),
+        places.LOCKED,
     ),
     Seed(
         "unsafe-by-default",

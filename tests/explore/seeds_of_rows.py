@@ -18,6 +18,7 @@ from lance_core.table.draft import Draft
 from lance_core.table.operations import rewrite
 from lance_core.table.operations.base import OperationKind as Kind
 from lance_core.table.operations.overwrite import Overwrite
+from lance_core.table.operations.reserve_fragments import ReserveFragments
 from lance_core.table.operations.restore import Restore
 from tests.explore import places
 from tests.explore.seed import Failure, Patch, Seed, put_in
@@ -26,6 +27,7 @@ _run = CatchUp.run
 _check_until = CatchUp._check_until
 _restore = Restore.apply
 _overwrite = Overwrite.apply
+_with_new_fragments = Draft.with_new_fragments
 _following: Any = Draft.following.__func__  # type: ignore[attr-defined]
 
 
@@ -97,6 +99,12 @@ def _starting_over(self: Overwrite, draft: Draft) -> Draft:
 
 def _highest_that_is_left(self: Draft) -> int:
     return max(self.fragments.counts.ids, default=-1) + 1
+
+
+def _stamped_when_prepared(self: Draft, *rest: Any, **options: Any) -> Draft:
+    prepared = dataclasses.replace(self, version=self.read_version + 1)
+    made = _with_new_fragments(prepared, *rest, **options)
+    return dataclasses.replace(made, version=self.version)
 
 
 def _without_config(base: Any, index_section: Any) -> Draft:
@@ -207,6 +215,21 @@ SEEDS = (
         " (lance#8075).",
         put_in(Overwrite, "apply", _starting_over),
         places.OVERTAKEN,
+    ),
+    Seed(
+        "reservation-takes-nothing",
+        Failure.IDENTITY,
+        "Two who reserve fragment ids are given the same ones (lance#1865, lance#6072).",
+        put_in(ReserveFragments, "apply", lambda self, draft: draft),
+        places.RESERVED,
+    ),
+    Seed(
+        "stamped-when-prepared",
+        Failure.IDENTITY,
+        "Rows say that they were made in the version that was meant, not in the one they became"
+        " (lance#8423).",
+        put_in(Draft, "with_new_fragments", _stamped_when_prepared),
+        places.STAMPED,
     ),
     Seed(
         "removed-ids-used-again",

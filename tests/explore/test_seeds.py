@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +53,10 @@ def test_a_defect_that_no_schedule_shows_fails_its_check(seed: Seed) -> None:
 def test_there_are_seeds_of_every_kind_and_of_different_names() -> None:
     assert {seed.failure for seed in SEEDS} == set(Failure)
     assert len({seed.name for seed in SEEDS}) == len(SEEDS) >= 25
+
+
+def test_the_page_on_commits_lists_them() -> None:
+    page = Path(__file__).parents[2] / "docs" / "format" / "commits.md"
+    section = page.read_text("utf-8").partition("## Defects that must be found")[2]
+    assert [seed.name for seed in SEEDS if f"`{seed.name}`" not in section] == []
+    assert section.count("`") // 2 == len(SEEDS) + 2
