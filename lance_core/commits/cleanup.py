@@ -8,12 +8,13 @@ gone, or is found here. See the page on commits, section Cleanup.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.base import CommitHandler
 from lance_core.commits.cleanup_files import FileKind
 from lance_core.commits.cleanup_plan import CleanupPlan, DoomedVersion, KeptReason, KeptVersion
 from lance_core.commits.cleanup_planning import is_detached, plan, read_beside
@@ -33,6 +34,12 @@ from lance_core.table.paths import VERSIONS
 
 BATCH = 64
 """Manifests that are held in memory, to put them back should they turn out to be needed."""
+
+PUTTING_BACK = 5
+"""How often it is tried to put one back."""
+
+FIRST_PAUSE = 0.1
+"""Seconds before the second try; doubled for each further one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,13 @@ class _Execution:
         gone = {doomed for doomed, is_gone in ends if is_gone}
         self._gone.update(doomed.location.path for doomed in gone)
         self._failures += len(going) - len(gone)
-        named = self._named()
+        try:
+            named = self._named()
+        except Exception:  # which of them have a name by now cannot be told
+            self._put_back({d.location.path: contents[d] for d in batch if d in gone})
+            raise
+        back = [d for d in batch if d in gone and d.location.version in named]
+        self._put_back({doomed.location.path: contents[doomed] for doomed in back})
         for doomed in batch:
             content = contents[doomed]
             number = doomed.location.version
@@ -150,8 +163,6 @@ class _Execution:
                 self._needed.add(parse_manifest_file(content, doomed.location.path))
                 if number in named:
                     self._kept.append(KeptVersion(number, KeptReason.PINNED))
-                if doomed in gone:
-                    self._put_back(doomed.location, content)
 
     def _named(self) -> frozenset[int]:
         plan = self._plan
@@ -163,14 +174,29 @@ class _Execution:
         except ObjectNotFoundError:
             return None
 
-    def _put_back(self, location: ManifestLocation, content: bytes) -> None:
-        """A version got its name between the look at the names and the removal: undo that."""
+    def _put_back(self, contents: Mapping[str, bytes | None]) -> None:
+        """Versions got their names between the look at the names and the removal: undo that.
+
+        Raises the last `StoreError` if that fails, after all of them were tried.
+        """
+        failure: StoreError | None = None
+        for path, content in contents.items():
+            for attempt in range(PUTTING_BACK):
+                try:
+                    if content is not None:
+                        self._write(path, content)
+                    break
+                except StoreError as error:
+                    failure = error if attempt == PUTTING_BACK - 1 else failure
+                    self._surroundings.sleep(FIRST_PAUSE * 2**attempt)
+        if failure is not None:
+            raise failure
+
+    def _write(self, path: str, content: bytes) -> None:
         conditional = self._store.capabilities.put_if_absent is Guarantee.YES
         mode = PutMode.create if conditional else PutMode.overwrite
-        try:
-            self._store.put(location.path, content, mode)
-        except ObjectExistsError:
-            return  # another writer has put it there: what there is now is a version
+        with contextlib.suppress(ObjectExistsError):  # another writer's, or ours of an earlier try
+            self._store.put(path, content, mode)
 
     def _look_at_newcomers(self) -> None:
         """Take in what versions and branches need that are not in the plan.

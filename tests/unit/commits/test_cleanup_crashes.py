@@ -71,7 +71,11 @@ def check_whole(table: Table) -> None:
 
 
 def check_finished(table: Table) -> None:
-    """The next cleanup, and for files whose version is forgotten one a week later, ends it."""
+    """The next cleanup, and for files whose version is forgotten one a week later, ends it.
+
+    It comes a day later: versions that were put back are as if they had just been superseded.
+    """
+    table.wait(DAY)
     clean(table.store, table.handler, POLICY, table.surroundings)
     assert table.versions == [2, 4]
     check_whole(table)

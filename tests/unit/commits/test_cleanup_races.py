@@ -25,11 +25,13 @@ from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,
     DatasetNotFoundError,
+    StoreError,
 )
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrapper import StoreCall, StoreWrapper
 from lance_core.table.manifest_file import parse_manifest_file
 from lance_core.table.operations import Restore, UpdateConfig, UpdateMap
+from lance_core.table.paths import manifest_path
 from lance_core.table.references import references
 from lance_core.table.transaction import Transaction
 from lance_core.testing.sample_transactions import append
@@ -190,3 +192,41 @@ def test_nothing_is_lost_wherever_a_cleanup_comes_in_between(act: Act) -> None:
             break
         number += 1
     assert number >= 3
+
+
+class Failing(StoreWrapper):
+    """Version 2 gets a tag before it is removed; of the calls ``of`` after that, one fails."""
+
+    def __init__(self, inner: ObjectStore, of: Callable[[StoreCall], bool]) -> None:
+        super().__init__(inner)
+        self._is_to_fail = of
+        self.state = "before"
+
+    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
+        if self.state == "before" and call.method == "delete" and call.path == manifest_path(2):
+            self.state = "tagged"
+            create_tag(self.inner, "kept", RefTarget(2))
+        elif self.state == "tagged" and self._is_to_fail(call):
+            self.state = "failed"
+            raise StoreError("once")
+        return run()
+
+
+@pytest.mark.parametrize(
+    ("is_to_fail", "left"),
+    [
+        (lambda call: call.method == "list" and call.path == "_refs", [1, 2, 3, 4]),
+        (lambda call: call.method == "get" and call.path.startswith("_refs/"), [1, 2, 3, 4]),
+        (lambda call: call.method == "put", [2, 4]),
+    ],
+)
+def test_one_failing_request_loses_no_tagged_version(
+    is_to_fail: Callable[[StoreCall], bool], left: list[int]
+) -> None:
+    table = overwritten(4)
+    store = Failing(table.store, is_to_fail)
+    with contextlib.suppress(StoreError):
+        clean_up(table, store)
+    assert store.state == "failed"
+    assert table.versions == left
+    assert table.missing() == []
