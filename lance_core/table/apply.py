@@ -63,6 +63,8 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
     """
     if transaction.has_blob_operation:
         raise UnsupportedFeatureError("a transaction with a second table of blobs is not supported")
+    if facts.source is not None:
+        check_writable(facts.source.manifest.flags)  # they become those of the new version
     draft = transaction.operation.apply(_draft(base, transaction, facts))
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(

@@ -33,7 +33,14 @@ from lance_core.table.manifest_file import (
     serialize_manifest_file,
 )
 from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
-from lance_core.table.operations import Append, Delete, Operation, Overwrite, PreservedOperation
+from lance_core.table.operations import (
+    Append,
+    Delete,
+    Operation,
+    Overwrite,
+    PreservedOperation,
+    Restore,
+)
 from lance_core.table.paths import manifest_path
 from lance_core.table.row_ids import RowIdSequence
 from lance_core.table.transaction import Transaction
@@ -302,6 +309,9 @@ def test_an_overwrite_may_change_the_file_version_and_an_append_may_not() -> Non
 def test_a_table_that_must_not_be_written_is_not_written() -> None:
     with pytest.raises(UnsupportedFeatureError, match="unsupported writer feature flags"):
         commit(table(flags=FeatureFlags(0, 1 << 15)), Append((NEW,)))
+    restored = dataclasses.replace(FACTS, source=table(flags=FeatureFlags(0, 1 << 15)))
+    with pytest.raises(UnsupportedFeatureError, match="unsupported writer feature flags"):
+        commit(table(), Restore(1), restored)
     with pytest.raises(UnsupportedFeatureError, match=r"2\.3"):
         commit(table(data_format=DataFormat("2.3")), Append(()))
     with pytest.raises(InvalidInputError, match="detached"):
