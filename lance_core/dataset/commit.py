@@ -20,7 +20,7 @@ from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
-from lance_core.table.paths import NamingScheme
+from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transaction import Transaction as StoredTransaction
 
 _NEEDS_NO_BASE = (LanceOperation.Overwrite, LanceOperation.Restore)
@@ -134,6 +134,8 @@ def commit_operation(
     opened: Snapshot | None = None,
 ) -> Snapshot:
     """Commit what `LanceDataset.commit` was given; ``opened`` is a version that it has open."""
+    if opened is not None and opened.version & DETACHED:
+        opened = None  # its number says nothing about the table's history
     root = with_lock(root, commit_lock)
     if isinstance(operation, Transaction):
         if options.properties:

@@ -313,6 +313,15 @@ def test_options_of_a_commit_are_honoured(uri: str, some_rows: Rows) -> None:
     assert transaction.transaction_properties == {"__lance_commit_message": "first"}
 
 
+def test_a_detached_version_that_is_open_is_not_what_others_are_checked_against(
+    uri: str, some_rows: Rows
+) -> None:
+    made = lance.write_dataset(some_rows(2), uri)
+    append = lance.LanceOperation.Append([])
+    beside = lance.LanceDataset.commit(made, append, read_version=1, detached=True)
+    assert lance.LanceDataset.commit(beside, append, read_version=1).version == 2
+
+
 def test_a_commit_takes_operations_only(uri: str, some_rows: Rows) -> None:
     dataset = lance.write_dataset(some_rows(2), uri)
     with pytest.raises(TypeError, match="operation"):
