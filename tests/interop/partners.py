@@ -87,9 +87,15 @@ BEFORE = State(as_rows(numbered(0, 15)))
 START = State(as_rows(numbered(0, 20)))
 
 
-def create(root: Path) -> None:
+def create(root: Path, stable_row_ids: bool) -> None:
     """Versions 1 and 2, a tag for the latter."""
-    lance.write_dataset(numbered(0, 15), root, max_rows_per_file=5, data_storage_version="2.0")
+    lance.write_dataset(
+        numbered(0, 15),
+        root,
+        max_rows_per_file=5,
+        data_storage_version="2.0",
+        enable_stable_row_ids=stable_row_ids,
+    )
     lance.write_dataset(numbered(15, 5), root, mode="append").tags.create("start", 2)
 
 
@@ -130,9 +136,10 @@ def _replace_data(dataset: Any, n: int) -> None:
 
 def _update_in_place(dataset: Any, n: int) -> None:
     """A new value of ``a`` in row 7 or 8, in a further file of the second fragment."""
-    row = pa.array([(1 << 32) + 2 + n], pa.uint64())
-    values = pa.table({"_rowid": row, "a": pa.array([800 + n], pa.int64())})
-    fragment, fields = dataset.get_fragment(1).update_columns(values)
+    second = dataset.get_fragment(1)
+    row = second.to_table(columns=[], with_row_id=True).slice(2 + n, 1)
+    values = row.append_column("a", pa.array([800 + n], pa.int64()))
+    fragment, fields = second.update_columns(values)
     change = lance.LanceOperation.Update(
         updated_fragments=[fragment], fields_modified=fields, update_mode="rewrite_columns"
     )

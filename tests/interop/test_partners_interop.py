@@ -8,7 +8,7 @@ refuses the same change in the same way after a commit of its own.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -72,9 +72,9 @@ class Side:
 class Race:
     """Runs pairs of changes in copies of a table."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stable_row_ids: bool) -> None:
         self.base, self.root = folder / "base", folder / "table"
-        create(self.base)
+        create(self.base, stable_row_ids)
         self.prepared: dict[tuple[str, int], Prepared] = prepare(self.base, folder)
         self.known: dict[tuple[Side, Side], str] = {}
 
@@ -100,10 +100,13 @@ class Race:
 
 
 @pytest.fixture(scope="module")
-def race(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Race]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LANCE_CORE_DURABILITY", "fast")
-        yield Race(tmp_path_factory.mktemp("partners"))
+def race(tmp_path_factory: pytest.TempPathFactory) -> Race:
+    return Race(tmp_path_factory.mktemp("partners"), stable_row_ids=False)
+
+
+@pytest.fixture(scope="module")
+def stable_race(tmp_path_factory: pytest.TempPathFactory) -> Race:
+    return Race(tmp_path_factory.mktemp("stable"), stable_row_ids=True)
 
 
 def ending(work: Callable[[], None]) -> str:
@@ -126,8 +129,12 @@ def seen(library: ModuleType, root: Path) -> dict[str, Any]:
     """Everything that a library says of the newest version."""
     dataset: Any = library.dataset(str(root))
     schema = dataset.schema
+    rows = dataset.to_table(with_row_id=True).sort_by("i")
+    ids = rows["_rowid"].to_pylist()
+    assert len(set(ids)) == len(ids)
     return {
-        "rows": sorted(dataset.to_table().to_pylist(), key=lambda row: row["i"]),
+        "rows": rows.drop_columns("_rowid").to_pylist(),
+        "ids": ids,
         "columns": tuple(schema.names),
         "config": dataset.config(),
         "metadata": dict(dataset.metadata),
@@ -161,6 +168,7 @@ def check(race: Race, late: Side, early: Side) -> None:
     verdict = race.run(late, early)
     found = seen(lance, race.root)
     assert seen(lance_core, race.root) == found
+    assert found["tags"]["start"] == 2
     ids = [entry[0] for entry in found["fragments"]]
     assert len(set(ids)) == len(ids)
     orders = [early.apply(START)]
@@ -187,6 +195,16 @@ def test_our_change_follows_any_of_pylance_that_overtook_it(race: Race, name: st
 def test_a_change_of_pylance_follows_any_of_ours_that_overtook_it(race: Race, name: str) -> None:
     for other in CHANGES:
         check(race, Side.of(name, 0, lance), Side.of(other, 1, lance_core))
+
+
+@pytest.mark.parametrize("library", [lance_core, lance], ids=["ours", "pylance"])
+@pytest.mark.parametrize("name", ["append", "delete rows", "update", "compact"])
+def test_a_change_follows_others_where_rows_keep_their_ids(
+    stable_race: Race, name: str, library: ModuleType
+) -> None:
+    other = lance if library is lance_core else lance_core
+    for early in ("append", "delete rows", "delete by value", "update", "merge insert", "compact"):
+        check(stable_race, Side.of(name, 0, library), Side.of(early, 1, other))
 
 
 def test_a_version_that_both_have_built_upon_stays_as_it_was(race: Race) -> None:
