@@ -6,6 +6,8 @@ they change overlaps. Operations of other kinds than a condition is about do not
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import numpy as np
 
 from lance_core.table.index_coverage import covers_any
@@ -80,12 +82,16 @@ def same_index_name(ours: Operation, committed: Operation) -> bool:
 
 
 def indexed_fragments(ours: Operation, committed: Operation) -> bool:
-    """The one stores rows elsewhere that the other makes an index of.
+    """The one stores rows elsewhere that the other indexes, or exchanges an index it removes.
 
-    An index that does not say what it covers may cover everything.
+    An index that does not say what it covers may cover everything. One that was rewritten is known
+    by another uuid, so whoever removes it by the old one would remove nothing.
     """
     indices = (*_new_indices(ours), *_new_indices(committed))
     rewrites = [operation for operation in (ours, committed) if isinstance(operation, Rewrite)]
+    rewritten = {index.old_id for rewrite in rewrites for index in rewrite.rewritten_indices}
+    if any(uuid in rewritten for uuid in (*_removed_uuids(ours), *_removed_uuids(committed))):
+        return True
     moved = fragment_bitmap(id_ for rewrite in rewrites for id_ in rewrite.touched_fragments)
     return any(index.fragments is None or covers_any(index, moved) for index in indices)
 
@@ -160,6 +166,12 @@ def _alike(one: BasePath, other: BasePath) -> bool:
 
 def _new_indices(operation: Operation) -> tuple[IndexMetadata, ...]:
     return operation.new_indices if isinstance(operation, CreateIndex) else ()
+
+
+def _removed_uuids(operation: Operation) -> tuple[UUID, ...]:
+    if not isinstance(operation, CreateIndex):
+        return ()
+    return tuple(index.uuid for index in operation.removed_indices)
 
 
 def _index_names(operation: Operation) -> frozenset[str]:

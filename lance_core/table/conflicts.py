@@ -35,7 +35,10 @@ class Verdict(enum.Enum):
     RETRYABLE_IF_SAME_NAME = "n"
     """Retryable if both make or remove an index of the same name."""
     RETRYABLE_IF_COVERED = "c"
-    """Retryable if the one stores rows elsewhere that the other indexes."""
+    """Retryable if the one stores rows elsewhere that the other indexes.
+
+    Or if the one exchanges an index, as it has to after that, which the other removes.
+    """
     RETRYABLE_IF_INDEXED = "i"
     """Retryable if the one gives new values to a field that the other indexes."""
     RETRYABLE_IF_SAME_FIELD = "f"
@@ -105,9 +108,10 @@ _ROWS = {
 }
 """One row for each kind of transaction that is committed to an existing table.
 
-A clone can only be the first transaction of a table. In two places this is stricter than what was
+A clone can only be the first transaction of a table. In three places this is stricter than what was
 measured: an index that was computed before its field got new values in place would cover the old
-ones; and a projection, which holds the fields with their metadata, would undo changes of that.
+ones; a projection, which holds the fields with their metadata, would undo changes of that; and who
+removes an index that a rewrite has exchanged would remove nothing.
 """
 
 MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {

@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lance_core._pb import table_pb2, transaction_pb2
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    RetryableCommitConflictError,
+)
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
@@ -135,7 +139,11 @@ class Rewrite(Operation):
         return frozenset(id_ for group in self.groups for id_ in fragment_ids(group.old_fragments))
 
     def apply(self, draft: Draft) -> Draft:
-        """Fragments stay in the order of their ids, which is not that of the groups."""
+        """Fragments stay in the order of their ids, which is not that of the groups.
+
+        Raises `RetryableCommitConflictError` if a rewritten index went after the rewrite was
+        computed.
+        """
         removed: set[int] = set()
         for group in self.groups:
             _check_group(draft, group, removed)
@@ -159,11 +167,17 @@ class Rewrite(Operation):
     def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
         """With stable row ids all indices stay right, else only those that were rewritten.
 
-        The others go on covering fragments that are gone, which is nothing.
+        The others go on covering fragments that are gone, which is nothing. An index that was there
+        when the rewrite was computed may have gone since, or have been rewritten by another.
         """
         rewritten = {index.old_id: index for index in self.rewritten_indices}
         indices = draft.indices
         missing = rewritten.keys() - {index.uuid for index in indices}
+        if missing and draft.version > draft.read_version + 1:
+            raise RetryableCommitConflictError(
+                f"commit conflict: index {min(missing)}, which was rewritten, is gone in version "
+                f"{draft.version - 1}; retry on the newest version"
+            )
         if missing or len(rewritten) < len(self.rewritten_indices):
             raise InvalidInputError("a rewritten index is not in the table or is named twice")
         if draft.stable_row_ids:

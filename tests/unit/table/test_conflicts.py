@@ -39,6 +39,7 @@ from lance_core.table.operations import (
     Restore,
     Rewrite,
     RewriteGroup,
+    RewrittenIndex,
     UnknownOperation,
     Update,
     UpdateBases,
@@ -178,6 +179,16 @@ def test_a_projection_does_not_undo_what_was_said_of_the_fields_that_it_keeps(sa
     assert verdict(Project(dropped, safe), described) is Verdict.COMPATIBLE
     of_schema = UpdateConfig(schema_metadata=UpdateMap({"k": "v"}))
     assert verdict(Project(schema, safe), of_schema) is Verdict.COMPATIBLE
+
+
+def test_removing_an_index_and_exchanging_it_do_not_go_together() -> None:
+    old, other = index(SAME), index(SAME)
+    group = RewriteGroup((Fragment(OTHER),), ())
+    rewrite = Rewrite((group,), (RewrittenIndex(old.uuid, uuids.uuid4()),))
+    drop = CreateIndex((), (old,))
+    assert verdict(drop, rewrite) is verdict(rewrite, drop) is Verdict.RETRYABLE
+    assert verdict(CreateIndex((), (other,)), rewrite) is Verdict.COMPATIBLE
+    assert verdict(drop, Rewrite((group,))) is Verdict.COMPATIBLE
 
 
 @pytest.mark.parametrize("kind", [KIND.DELETE, KIND.UPDATE_ROWS])

@@ -10,7 +10,12 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    RetryableCommitConflictError,
+    UnsupportedFeatureError,
+)
 from lance_core.schema.tree import Schema
 from lance_core.table.apply import CommitFacts, apply
 from lance_core.table.data_file import DataFile
@@ -208,6 +213,22 @@ def test_rewritten_fragments_take_reserved_ids_and_their_place() -> None:
     found = {i.name: i for i in parse_index_section(after.index_section)}
     assert found["by 0"] == old
     assert (found["by 1"].uuid, found["by 1"].index_version) == (renewed, 2)
+
+
+def test_a_rewrite_whose_index_went_meanwhile_can_be_tried_again() -> None:
+    before = table()
+    removed = index(1, 0, 1)
+    after = commit(before, CreateIndex((), (removed,)))
+    new = dataclasses.replace(NEW, physical_rows=20)
+    operation = Rewrite(
+        (RewriteGroup((Fragment(0), Fragment(1)), (new,)),),
+        (RewrittenIndex(removed.uuid, uuids.UUID(int=77)),),
+    )
+    late = Transaction(before.manifest.version, "u", operation)
+    with pytest.raises(RetryableCommitConflictError, match="gone in version 3"):
+        apply(after, late, FACTS)
+    with pytest.raises(InvalidInputError, match="not in the table"):
+        commit(after, operation)
 
 
 def test_with_stable_row_ids_indices_follow_rewritten_rows() -> None:
