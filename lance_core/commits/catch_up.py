@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
+from lance_core.commits.ancestry import names_files_of
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.history import LOOKS, Version, read_version, transaction_of
 from lance_core.commits.intent import is_same
@@ -76,9 +77,9 @@ class CatchUp:
             self.base = None
             return None
         if isinstance(operation, Clone):
-            return self._found_table(operation.ref_version)
+            return self._found_table(operation.ref_version, newest)
         if read_version == 0 and isinstance(operation, Overwrite):
-            return self._found_table(1)
+            return self._found_table(1, newest)
         if newest.version < read_version:
             raise CommitConflictError(
                 f"the transaction was computed from version {read_version}, the newest is "
@@ -91,7 +92,7 @@ class CatchUp:
             )
         return self._check_until(newest)
 
-    def _found_table(self, number: int) -> Version | None:
+    def _found_table(self, number: int, newest: ManifestLocation) -> Version | None:
         """A table is where one was to be created: by this transaction, or by another.
 
         ``number`` is that of the version that this transaction would have made.
@@ -102,7 +103,7 @@ class CatchUp:
             first = None
         if first is not None and self._is_ours(self._transaction_of(first), number):
             return first
-        if first is None and not self.is_first_sending and self._has_file():
+        if first is None and self._may_be_sent(newest):
             raise self._unknown(number)
         raise DatasetExistsError("a table is there already, by another writer")
 
@@ -112,7 +113,7 @@ class CatchUp:
         Returns the version that is this very transaction, if one is.
         """
         for number in range(self._checked + 1, newest.version):
-            found = self._check(number, self._located(number))
+            found = self._check(number, self._located(number), newest)
             if found is not None:
                 return found
         if self.base is None or self.base.location.version != newest.version:
@@ -121,7 +122,7 @@ class CatchUp:
             except DatasetNotFoundError as error:
                 raise _Vanished from error
         if newest.version > self._checked:
-            found = self._check(newest.version, self.base)
+            found = self._check(newest.version, self.base, newest)
             if found is not None:
                 return found
         self._checked = newest.version
@@ -133,13 +134,14 @@ class CatchUp:
         except (DatasetNotFoundError, CorruptFileError):
             return None
 
-    def _check(self, number: int, version: Version | None) -> Version | None:
+    def _check(
+        self, number: int, version: Version | None, newest: ManifestLocation
+    ) -> Version | None:
         """Raise if the transaction cannot follow a version; return it if it is the transaction."""
         committed = None if version is None else self._transaction_of(version)
         if self._is_ours(committed, number):
             return version
-        if committed is None and not self.is_first_sending and self._has_file():
-            # The transaction was sent before; what cannot be read may be what became of it.
+        if committed is None and self._may_be_sent(newest):
             raise self._unknown(number)
         conflicts.check(self._transaction, committed, number)
         return None
@@ -151,8 +153,21 @@ class CatchUp:
             number,
         )
 
-    def _has_file(self) -> bool:
-        return exists(self._store, transaction_path(self._transaction.file_name))
+    def _may_be_sent(self, newest: ManifestLocation) -> bool:
+        """Whether what cannot be read may be what became of this transaction, sent before.
+
+        It has left a transaction file or, if that is cleaned up as well, the data files that it
+        brought in.
+        """
+        if self.is_first_sending:
+            return False
+        if exists(self._store, transaction_path(self._transaction.file_name)):
+            return True
+        try:
+            found = read_version(self._store, newest)
+        except DatasetNotFoundError as error:
+            raise _Vanished from error
+        return names_files_of(found.file, self._transaction.operation)
 
     def _transaction_of(self, version: Version) -> Transaction | None:
         try:

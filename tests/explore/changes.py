@@ -138,6 +138,21 @@ def locking(effects: Effects) -> CommitLock:
     return lock
 
 
+def forgetting(change: Change) -> Body:
+    """Commits a change and does so again, from scratch. What counts is the last answer."""
+
+    def body(effects: Effects) -> None:
+        base = effects.opened
+        assert base is not None
+        uuid = str(effects.surroundings.new_uuid())
+        transaction = Transaction(base.location.version, uuid, change(effects, base))
+        send(effects, transaction, base)
+        effects.port.notes.clear()
+        send(effects, transaction, None)
+
+    return body
+
+
 def sharing_identity(change: Change) -> Body:
     """Commits a change under an identity that others use for theirs."""
 

@@ -52,6 +52,7 @@ from tests.explore.changes import (
     branched,
     configuring,
     deleting,
+    forgetting,
     locking,
     naming,
     prepared,
@@ -236,6 +237,28 @@ CLEANED_BRANCH = tidied("branch + cleaner", setup=branched(2))
 CLEANED_RESTORE = tidied(
     "restore + cleaner", Actor("w1", writer(restoring(1))), setup=prepared(overwriting)
 )
+
+
+FORGOTTEN = bounded(
+    replace(
+        configuration(
+            PUT_IF_ABSENT,
+            "redelivery + 1w + cleaner, late",
+            [
+                Actor("w1", forgetting(appending), commits=2),
+                Actor("w2", writer(appending)),
+                Actor("cleaner", cleaner(), commits=0, starts_late=True),
+            ],
+        ),
+        passing=(STALLS[1],),
+        max_passing=1,
+        cleans=True,
+        eager=never_eager,
+        invariants=RULES,
+    ),
+    1,
+)
+"""A change is sent again when the version that it became has been cleaned up."""
 
 
 def _hinted(effects: Effects) -> None:

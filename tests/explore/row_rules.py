@@ -25,7 +25,7 @@ from lance_core.table.operations.update import Update
 from lance_core.table.operations.update_config import UpdateConfig
 from lance_core.table.row_versions import RowVersions
 from lance_core.testing.explorer import ALL, Facts, Invariant, Scope, Seen, View
-from lance_core.testing.explorer.notes import Ended
+from lance_core.testing.explorer.notes import Ended, NotCommitted
 
 _OVERTAKEN: dict[type[Operation], tuple[type[Operation], ...]] = {
     Append: (Overwrite, Restore),
@@ -209,6 +209,20 @@ def rows_are_new_where_they_came(facts: Facts) -> str:
     return ""
 
 
+def failed_is_nowhere(facts: Facts) -> str:
+    """R12: nothing of a change that was reported as failed is in any version.
+
+    I3 knows a change by its identity, which goes with its version.
+    """
+    settled = {path for note in facts.committed for path in note.added}
+    for note in facts.each(NotCommitted):
+        left = note.added - settled if isinstance(note, NotCommitted) else frozenset()
+        for seen in facts.view.versions:
+            if not left.isdisjoint(seen.data_files):
+                return f"it was reported as failed, and is in version {seen.version}"
+    return ""
+
+
 def readers_are_served(facts: Facts) -> str:
     """R11: where nothing goes wrong, whoever opens a table that is there succeeds."""
     ends = [end for end in facts.each(Ended) if isinstance(end, Ended)]
@@ -230,5 +244,6 @@ RULES = (
     Invariant("R8", Scope.WORLD, files_are_where_they_were_put),
     Invariant("R9", Scope.WORLD, reserved_ids_are_taken),
     Invariant("R10", Scope.WORLD, rows_are_new_where_they_came),
+    Invariant("R12", Scope.STATE, failed_is_nowhere),
 )
 """I1 to I14, and these."""

@@ -102,6 +102,14 @@ SEEDS = (
         places.CLEANED_RESTORE,
     ),
     Seed(
+        "newcomers-not-looked-at",
+        Failure.CLEANUP,
+        "Versions that were made since the plan lose the files that the plan found unneeded"
+        " (hudi#7826).",
+        put_in(_Execution, "_look_at_newcomers", lambda self: None),
+        places.CLEANED_RESTORE,
+    ),
+    Seed(
         "files-before-manifests",
         Failure.CLEANUP,
         "A cleaner that dies leaves versions whose files are gone.",

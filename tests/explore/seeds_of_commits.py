@@ -178,6 +178,13 @@ SEEDS = (
         places.REDELIVERED,
     ),
     Seed(
+        "replay-after-cleanup",
+        Failure.REPETITION,
+        "A change whose version has been cleaned up is reported as failed when it is sent again.",
+        put_in(CatchUp, "_may_be_sent", lambda *_: False),
+        places.FORGOTTEN,
+    ),
+    Seed(
         "retry-without-refresh",
         Failure.CONFLICT,
         "Who lost tries again with what it knew before (lance#3760, delta-rs#3066).",
