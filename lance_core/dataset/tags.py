@@ -10,7 +10,13 @@ from lance_core.commits import refs
 from lance_core.commits.pins import is_pin
 from lance_core.dataset import opening
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot
-from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
+from lance_core.errors import (
+    CorruptFileError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    StoreError,
+)
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Tag
 
@@ -50,14 +56,14 @@ class Tags:
         ``reference``: a number on the branch that is open, the name of another tag, or a branch
         (None or "main" for the main one) with a number (None for the newest); without it, the
         version that is open. Raises `RefConflictError` if there is such a tag, `InvalidRefError`
-        for what cannot be the name of one, and `DatasetNotFoundError` if there is no such version.
+        for what cannot be the name of one, `DatasetNotFoundError` if there is no such version, and
+        `OutcomeUnknownError` if the tag is there or may be, and its version cannot be looked at.
         """
         snapshot = self._dataset.snapshot
         target = target_of(snapshot, reference)
         made = refs.create_tag(self._store, tag, target)
         try:
-            # A cleanup that did not see the tag may just have removed the version.
-            target_of(snapshot, (made.branch, made.version))
+            _confirm(snapshot, tag, made)
         except DatasetNotFoundError:
             refs.delete_tag(self._store, tag)
             raise
@@ -71,7 +77,7 @@ class Tags:
         before = refs.get_tag(self._store, tag)
         made = refs.update_tag(self._store, tag, target_of(snapshot, reference))
         try:
-            target_of(snapshot, (made.branch, made.version))  # for the same reason
+            _confirm(snapshot, tag, made)
         except DatasetNotFoundError:
             former = refs.RefTarget(before.version, before.branch, before.manifest_size)
             refs.update_tag(self._store, tag, former)
@@ -92,6 +98,20 @@ class Tags:
     @property
     def _store(self) -> ObjectStore:
         return opening.table_of(self._dataset.snapshot.root).store
+
+
+def _confirm(snapshot: Snapshot, name: str, tag: Tag) -> None:
+    """Raise `DatasetNotFoundError` if a cleanup that did not see the tag has removed its version.
+
+    Raises `OutcomeUnknownError` if that cannot be told.
+    """
+    try:
+        target_of(snapshot, (tag.branch, tag.version))
+    except StoreError as error:
+        raise OutcomeUnknownError(
+            f"tag {name} was written; whether version {tag.version} is still there cannot be "
+            f"told: {error}"
+        ) from error
 
 
 def by_number(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,15 +11,18 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits import refs
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
     InvalidInputError,
     InvalidRefError,
+    OutcomeUnknownError,
     RefConflictError,
     RefNotFoundError,
 )
 from lance_core.store.base import ObjectStore
+from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.table.paths import manifest_path
 from lance_core.table.refs import Tag
 
@@ -184,3 +188,23 @@ def test_a_tag_is_not_moved_to_a_version_that_is_cleaned_up_meanwhile(
     with pytest.raises(DatasetNotFoundError):
         table.tags.update("t", 2)
     assert target(table, "t") == (None, 1)
+
+
+def test_a_tag_whose_version_cannot_be_looked_at_is_not_said_to_be_absent(
+    table: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = [FaultRule(Refused(), "head"), FaultRule(Refused(), "get")]
+    faulty = FaultyStore(table.snapshot.root.store)
+    handler = PutIfAbsentCommitHandler(faulty)
+    root = dataclasses.replace(table.snapshot.root, store=faulty, handler=handler)
+    written = refs.create_tag
+
+    def failing_afterwards(store: ObjectStore, name: str, target: refs.RefTarget) -> Tag:
+        made = written(store, name, target)
+        faulty.set_rules(rules)
+        return made
+
+    monkeypatch.setattr(refs, "create_tag", failing_afterwards)
+    with pytest.raises(OutcomeUnknownError, match="tag t was written"):
+        lance.LanceDataset.of(dataclasses.replace(table.snapshot, root=root)).tags.create("t")
+    assert target(table, "t") == (None, 3)
