@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from lance_core.dataset.snapshot import TableRoot
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, LanceError
+from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema
 from lance_core.schema.align import align_batch
 from lance_core.table.data_file import DataFile
@@ -76,10 +77,8 @@ def discard(root: TableRoot, fragments: list[Fragment]) -> None:
     """Remove the data files of fragments that no version names and none ever will."""
     for fragment in fragments:
         for file in fragment.files:
-            try:
+            with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
                 root.store.delete(data_file_path(file.path))
-            except (LanceError, OSError):
-                continue  # What stays is unreferenced; cleanup collects it.
 
 
 class _FragmentWriter:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +34,13 @@ from lance_core.errors import (
 )
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrapper import StoreCall, StoreWrapper
 from lance_core.table.operations import Delete
 from tests.table_surgery import delete_rows, edit_manifest
 
 Rows = Callable[..., pa.Table]
+
+T = TypeVar("T")
 
 
 def numbers(dataset: lance.LanceDataset) -> list[int]:
@@ -354,6 +358,26 @@ def test_a_deletion_file_that_cannot_be_written_takes_the_others_along(
         delete(snapshot, "i % 10 = 0", Retries(0, 1.0))
     assert not deletion_files(uri)
     assert dataset.latest_version == 1
+
+
+class FailingToTidy(StoreWrapper):
+    """Deletes of deletion files fail as no store should."""
+
+    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
+        if call.method == "delete" and call.path.startswith("_deletions/"):
+            raise ZeroDivisionError
+        return run()
+
+
+def test_a_committed_delete_succeeds_however_tidying_up_fails(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    lance.dataset(uri).delete("i = 2")
+    store = FailingToTidy(dataset.snapshot.root.store)
+    root = dataclasses.replace(dataset.snapshot.root, store=store)
+    snapshot = Snapshot(root, dataset.snapshot.file, dataset.snapshot.location)
+    made, _ = delete(snapshot, "i = 1", Retries(0, 1.0))
+    assert made.version == lance.dataset(uri).version == 3
 
 
 @pytest.fixture
