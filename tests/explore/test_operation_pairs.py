@@ -17,7 +17,7 @@ from lance_core.table.draft import Draft
 from lance_core.table.operations import Update, data_replacement, rewrite, update
 from lance_core.table.operations import delete as delete_module
 from tests.explore.pairs.base import base_of
-from tests.explore.pairs.cases import Case, Summary, run, run_all, triples, usual_pairs
+from tests.explore.pairs.cases import Case, Outcome, Summary, run, run_all, triples, usual_pairs
 from tests.explore.pairs.catalogue import BY_NAME, KINDS, Place
 from tests.explore.pairs.exploring import MOST_CONTESTED, configuration, explore_pairs, unordered
 from tests.explore.pairs.kinds import Kind
@@ -76,6 +76,13 @@ def test_changes_of_different_rows_of_a_fragment_are_merged(
     for same in (False, True):
         assert run(_case(*pair, Place.SAME_FRAGMENT, stable, same)).ends == (".", ".")
         assert run(_case(*pair, Place.SAME_ROWS, stable, same)).ends == (".", "R")
+
+
+@pytest.mark.parametrize("pair", [("delete", "delete most rows"), ("update most rows", "delete")])
+def test_a_fragment_whose_rows_go_by_halves_goes(pair: tuple[str, str]) -> None:
+    for stable in (False, True):
+        for kinds in (pair, pair[::-1]):
+            assert run(_case(*kinds, Place.SAME_FRAGMENT, stable)) == Outcome((".", "."), "")
 
 
 @pytest.mark.parametrize("place", Place)

@@ -229,6 +229,17 @@ class Summary:
             self.careful[" | ".join(kind.name for kind in case.kinds)] += 1
 
 
+def joined(summaries: Iterable[Summary]) -> Summary:
+    """One summary of several."""
+    whole = Summary()
+    for part in summaries:
+        whole.cases += part.cases
+        whole.ends += part.ends
+        whole.careful += part.careful
+        whole.violations += part.violations
+    return whole
+
+
 def run_all(cases: Iterable[Case]) -> Summary:
     """Run cases and count what came of them."""
     summary = Summary()

@@ -143,6 +143,8 @@ class _Rows:
         addresses = self._addresses[fragment.id] = []
         deleted = self._deleted(fragment)
         ids = self._ids(fragment)
+        if len(deleted) == count:
+            self.problem = f"fragment {fragment.id} has no rows left"
         for offset in range(count):
             if offset in deleted:
                 continue

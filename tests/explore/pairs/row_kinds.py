@@ -107,6 +107,43 @@ def delete(site: Site) -> Parts:
     return Parts(operation, lambda m: m.without_rows(rows), _row_footprint(site, rows))
 
 
+def _most(site: Site) -> list[int]:
+    """All rows of the fragment but those that another writer aims at, so that nothing is left."""
+    others = {4, 5} if site.target.offsets[0] == 1 else {1, 2}
+    return [offset for offset in site.base.live(site.target.fragment) if offset not in others]
+
+
+def delete_most(site: Site) -> Parts:
+    """All rows of a fragment but two go."""
+    made, rows = _deleting(site, _most(site))
+    operation = Delete((made,), (), "", affected_rows=_offsets(site, _most(site)))
+    return Parts(operation, lambda m: m.without_rows(rows), _row_footprint(site, rows))
+
+
+def delete_in_two(site: Site) -> Parts:
+    """Two rows of a fragment go, and all rows of another."""
+    parts = delete(site)
+    partner = site.target.partner
+    live = site.base.live(partner)
+    others = site.base.identities(partner, live)
+    operation = parts.operation
+    assert isinstance(operation, Delete)
+    offsets = {**(operation.affected_rows or {}), partner: np.array(live, dtype=np.uint32)}
+    both = parts.footprint.rows | frozenset(others)
+    footprint = replace(
+        parts.footprint,
+        fragments=parts.footprint.fragments | {partner},
+        dropped=frozenset({partner}),
+        rows=both,
+        deletes=both,
+    )
+    return Parts(
+        replace(operation, deleted_fragment_ids=(partner,), affected_rows=offsets),
+        lambda model: parts.effect(model).without_rows(others),
+        footprint,
+    )
+
+
 def delete_unknown(site: Site) -> Parts:
     """Two rows go, and the committer is not told which."""
     made, rows = _deleting(site, site.target.offsets)
@@ -181,6 +218,11 @@ def upsert(site: Site) -> Parts:
         lambda model: parts.effect(model).with_rows(rows),
         replace(parts.footprint, keys=keys, writes=writes),
     )
+
+
+def update_most(site: Site) -> Parts:
+    """All rows of a fragment but two get new values and move."""
+    return _update(site, _most(site))
 
 
 def update_unknown(site: Site) -> Parts:

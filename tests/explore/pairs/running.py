@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tests.explore.pairs.cases import Case, Summary, pairs, run_all, triples
+from tests.explore.pairs.cases import Case, Summary, joined, pairs, run_all, triples
 from tests.explore.pairs.exploring import (
     MOST_CONTESTED,
     Explored,
@@ -76,29 +78,37 @@ def interleavings(title: str, explored: Explored) -> str:
 def run_pairs(processes: int = 1) -> PairsSummary:
     """Everything there is; minutes of work."""
     started = time.monotonic()
-    quiet, contested = list(unordered()), list(unordered(MOST_CONTESTED))
-    return PairsSummary(
-        run_all(pairs()),
-        run_all(triples(MOST_CONTESTED)),
-        _explored(quiet, 0, processes),
-        _explored(contested, 1, processes),
-        time.monotonic() - started,
-    )
+    with _tasks(processes) as each:
+        return PairsSummary(
+            joined(each(run_all, _parts(list(pairs()), 10 * _PART))),
+            joined(each(run_all, _parts(list(triples(MOST_CONTESTED)), 10 * _PART))),
+            _sum(each(_explore, [(p, 0) for p in _parts(list(unordered()), _PART)])),
+            _sum(each(_explore, [(p, 1) for p in _parts(list(unordered(MOST_CONTESTED)), 8)])),
+            time.monotonic() - started,
+        )
 
 
-def _explored(cases: Sequence[Case], faults: int, processes: int) -> Explored:
-    tasks = [(cases[start : start + _PART], faults) for start in range(0, len(cases), _PART)]
-    found: list[Explored]
+@contextlib.contextmanager
+def _tasks(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A function that maps, here or in several processes."""
     if processes == 1:
-        found = [_explore(task) for task in tasks]
-    else:
-        with multiprocessing.get_context("fork").Pool(processes) as pool:
-            found = pool.map(_explore, tasks, chunksize=1)
+        yield map
+        return
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        yield pool.imap
+
+
+def _parts(cases: Sequence[Case], size: int) -> list[Sequence[Case]]:
+    return [cases[start : start + size] for start in range(0, len(cases), size)]
+
+
+def _sum(found: Iterable[Explored]) -> Explored:
+    parts = list(found)
     return Explored(
-        sum(one.pairs for one in found),
-        sum(one.states for one in found),
-        sum(one.ends for one in found),
-        tuple(violation for one in found for violation in one.violations),
+        sum(one.pairs for one in parts),
+        sum(one.states for one in parts),
+        sum(one.ends for one in parts),
+        tuple(violation for one in parts for violation in one.violations),
     )
 
 
