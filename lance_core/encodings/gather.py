@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 MAX_OFFSET = (1 << 31) - 1
@@ -132,3 +133,21 @@ def span_take(
     kind = pa.binary() if small else pa.large_binary()
     parts = [part if part.type == kind else part.cast(kind) for part in parts]
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def gather_variable(
+    data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.gather_variable`."""
+    if len(starts) != len(stops):
+        raise CorruptFileError(f"{len(starts)} spans start and {len(stops)} stop")
+    if not len(starts):
+        return pa.py_buffer(b""), np.zeros(1, np.int64)
+    if starts[0] < 0 or stops[-1] > len(data):
+        raise CorruptFileError(f"a span is not within {len(data)} bytes")
+    if (stops < starts).any() or (starts[1:] < stops[:-1]).any():
+        raise CorruptFileError("spans descend or overlap")
+    cuts = Cuts([0, len(starts)], [0])
+    packed = span_take([pa.py_buffer(data)], cuts, starts, stops, large=True)
+    offsets = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
+    return packed.buffers()[2].slice(0, int(offsets[-1])), offsets

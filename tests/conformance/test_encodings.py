@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, BitpackedForNonNeg, Buffer
 from lance_core.encodings import v2_0
-from lance_core.encodings.compression.bitpacking import CHUNK, pack
+from lance_core.encodings.compression.bitpacking import CHUNK
+from lance_core.encodings.kernels import pack_fastlanes
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.testing import EncodingTests
 from lance_core.testing.stored_array import StoredArray
@@ -172,5 +173,5 @@ class TestBitpackedForNonNeg(EncodingTests):
             buffer=Buffer(buffer_index=0),
         )
         encoding = ArrayEncoding(bitpacked_for_non_neg=message)
-        buffer = pack(padded, packed_bits).tobytes()
+        buffer = pack_fastlanes(padded, packed_bits).tobytes()
         return StoredArray.of([buffer], encoding, array.type, len(array))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.errors import CorruptFileError, InvalidInputError
+
 CHUNK = 1024
 """Values that are packed together."""
 
@@ -24,41 +26,54 @@ def packed_bytes(packed_bits: int) -> int:
     return CHUNK * packed_bits // 8
 
 
-def unpack(
-    data: npt.NDArray[np.uint8], packed_bits: int, bits: int
+def unpack_fastlanes(
+    data: npt.NDArray[np.uint8], width: int, bits: int, chunks: int
 ) -> npt.NDArray[np.unsignedinteger]:
-    """The values of whole chunks, which follow each other in ``data``.
-
-    ``packed_bits`` is at most ``bits``, one of `WIDTHS`. All chunks are unpacked together.
-    """
+    """See `lance_core.encodings.kernels.unpack_fastlanes`."""
+    _check_width(width, bits)
+    if chunks < 0 or len(data) != chunks * packed_bytes(width):
+        raise CorruptFileError(f"{chunks} chunks packed to {width} bits in {len(data)} bytes")
+    kind = np.dtype(f"<u{bits // 8}").type
+    if width == 0:
+        return np.zeros(chunks * CHUNK, kind)
     lanes = CHUNK // bits
-    words = data.view(f"<u{bits // 8}").reshape(-1, packed_bits, lanes)
-    kind = words.dtype.type
-    mask = kind((1 << packed_bits) - 1)
-    values = np.empty((len(words), CHUNK), words.dtype)
+    words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
+    mask = kind((1 << width) - 1)
+    values = np.empty((chunks, CHUNK), kind)
     for row, first in enumerate(_places(bits)):
-        word, shift = divmod(row * packed_bits, bits)
+        word, shift = divmod(row * width, bits)
         value = words[:, word] >> kind(shift)
-        if shift + packed_bits > bits:
+        if shift + width > bits:
             value |= words[:, word + 1] << kind(bits - shift)
         values[:, first : first + lanes] = value & mask
     return values.ravel()
 
 
-def pack(values: npt.NDArray[np.unsignedinteger], packed_bits: int) -> npt.NDArray[np.uint8]:
-    """Whole chunks of values below ``1 << packed_bits``, as `unpack` takes them."""
+def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.NDArray[np.uint8]:
+    """See `lance_core.encodings.kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
+    _check_width(width, bits)
+    if len(values) % CHUNK:
+        raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
+    if len(values) and int(values.max()) >> width:
+        raise InvalidInputError(f"a value does not fit into {width} bits")
     lanes = CHUNK // bits
     chunks = values.reshape(-1, CHUNK)
     kind = values.dtype.type
-    words = np.zeros((len(chunks), packed_bits, lanes), values.dtype)
-    for row, first in enumerate(_places(bits)):
-        word, shift = divmod(row * packed_bits, bits)
-        value = chunks[:, first : first + lanes]
-        words[:, word] |= value << kind(shift)
-        if shift + packed_bits > bits:
-            words[:, word + 1] |= value >> kind(bits - shift)
-    return words.view(np.uint8).ravel()
+    words = np.zeros((len(chunks), width, lanes), values.dtype)
+    if width:
+        for row, first in enumerate(_places(bits)):
+            word, shift = divmod(row * width, bits)
+            value = chunks[:, first : first + lanes]
+            words[:, word] |= value << kind(shift)
+            if shift + width > bits:
+                words[:, word + 1] |= value >> kind(bits - shift)
+    return words.reshape(-1).view(np.uint8)
+
+
+def _check_width(width: int, bits: int) -> None:
+    if bits not in WIDTHS or not 0 <= width <= bits:
+        raise CorruptFileError(f"values of {bits} bits packed to {width}")
 
 
 def _places(bits: int) -> list[int]:

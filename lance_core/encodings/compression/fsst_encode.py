@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.compression.fsst import ESCAPE
+from lance_core.encodings.compression.fsst_decode import ESCAPE, check_symbols
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import Cuts, span_take
+from lance_core.errors import InvalidInputError
 
 _SEGMENT = 256
 _SLOTS = 1 << 12
@@ -37,24 +38,38 @@ class _Matcher(NamedTuple):
     single: npt.NDArray[np.int16]
 
 
-def compress(
-    symbols: tuple[bytes, ...], data: pa.Buffer, starts: Int64Array, stops: Int64Array
+def fsst_encode(
+    data: npt.NDArray[np.uint8],
+    starts: Int64Array,
+    stops: Int64Array,
+    symbols: bytes,
+    lengths: bytes,
 ) -> tuple[pa.Buffer, Int64Array]:
-    """Codes of the strings at ``starts[i]`` to ``stops[i]`` of ``data``, and where each ends."""
-    matcher = _prepare(symbols)
+    """See `lance_core.encodings.kernels.fsst_encode`."""
+    check_symbols(symbols, lengths)
+    _check_strings(len(data), starts, stops)
+    matcher = _prepare(symbols, lengths)
     first, owners = _segments(starts, stops)
+    if not len(first):
+        return pa.py_buffer(b""), np.zeros(len(starts) + 1, np.int64)
     last = np.minimum(first + _SEGMENT, stops[owners])
-    octets = np.concatenate([np.frombuffer(data, np.uint8), np.zeros(8, np.uint8)])
+    octets = np.concatenate([data, np.zeros(8, np.uint8)])
     room = np.concatenate([[0], np.cumsum(2 * (last - first))])
     codes = np.empty(int(room[-1]), np.uint8)
     filled = _encode(matcher, octets, (first, last), codes, room[:-1])
-    if not len(first):
-        return pa.py_buffer(b""), np.zeros(len(starts), np.int64)
     buffer = pa.py_buffer(codes)
     packed = span_take([buffer], Cuts([0, len(first)], [0]), room[:-1], filled, large=True)
     edges = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
     per_string = np.searchsorted(owners, np.arange(len(starts)), side="right")
-    return packed.buffers()[2].slice(0, int(edges[-1])), edges[per_string]
+    offsets = np.concatenate([np.zeros(1, np.int64), edges[per_string]])
+    return packed.buffers()[2].slice(0, int(edges[-1])), offsets
+
+
+def _check_strings(size: int, starts: Int64Array, stops: Int64Array) -> None:
+    if len(starts) != len(stops):
+        raise InvalidInputError(f"{len(starts)} strings start and {len(stops)} stop")
+    if len(starts) and (starts.min() < 0 or stops.max() > size or (starts > stops).any()):
+        raise InvalidInputError(f"a string is not within the {size} bytes of all")
 
 
 def _segments(starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -110,20 +125,19 @@ def _hash(word: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     return (((word & 0xFFFFFF) * _FACTOR) >> np.uint64(52)).astype(np.intp)
 
 
-def _prepare(symbols: tuple[bytes, ...]) -> _Matcher:
-    lengths = np.array([*map(len, symbols), 1], np.int64)
-    padded = b"".join(symbol.ljust(8, b"\0") for symbol in symbols) + bytes(8)
-    words = np.frombuffer(padded, np.uint64)
-    masks = np.array([(1 << 8 * int(n)) - 1 for n in lengths], np.uint64)
+def _prepare(symbols: bytes, lengths: bytes) -> _Matcher:
+    sizes = np.array([*lengths, 1], np.int64)
+    masks = np.array([(1 << 8 * int(n)) - 1 for n in sizes], np.uint64)
+    words = np.frombuffer(symbols + bytes(8), "<u8") & masks
     slot = np.full(_SLOTS, -1, np.int16)
     single = np.full(256, -1, np.int16)
-    for code in reversed(range(len(symbols))):  # the better symbol of two in a slot stays
-        if lengths[code] >= 3:
+    for code in reversed(range(len(lengths))):  # the better symbol of two in a slot stays
+        if sizes[code] >= 3:
             slot[_hash(words[code : code + 1])] = code
-        elif lengths[code] == 1:
-            single[symbols[code][0]] = code
+        elif sizes[code] == 1:
+            single[int(words[code])] = code
     pair = single[np.arange(1 << 16) & 0xFF]
-    for code in range(len(symbols)):
-        if lengths[code] == 2:
+    for code in reversed(range(len(lengths))):
+        if sizes[code] == 2:
             pair[int(words[code])] = code
-    return _Matcher(words, masks, lengths, slot, pair, single)
+    return _Matcher(words, masks, sizes, slot, pair, single)

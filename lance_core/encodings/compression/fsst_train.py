@@ -7,6 +7,7 @@ pairs of neighbours, joined, become the candidates for the next round.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,23 +22,19 @@ _SAMPLE_BYTES = 16 << 10
 _PIECE = 512
 
 
-def train(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> tuple[bytes, ...]:
-    """Symbols for the strings at ``starts[i]`` to ``stops[i]`` of ``data``, best first.
-
-    No two symbols of three bytes or more begin with the same three bytes, so that an encoder needs
-    to try only one of them at each place. The same strings always give the same symbols.
-    """
-    sample = _sample(data, starts, stops)
-    symbols: set[bytes] = set()
+def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
+    """See `lance_core.encodings.kernels.fsst_train`."""
+    symbols: list[bytes] = []
     for _ in range(_ROUNDS):
         gains: Counter[bytes] = Counter()
+        known = set(symbols)
         for text in sample:
-            _count(text, symbols, gains)
-        symbols = set(_best(gains))
-    return tuple(_best(gains)) if sample else ()
+            _count(text, known, gains)
+        symbols = _best(gains)
+    return tuple(symbols)
 
 
-def _sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
+def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
     """Pieces of evenly spread strings, about 16 KiB in total."""
     full = np.flatnonzero(stops > starts)
     if not len(full):

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import BitpackedForNonNeg
+from lance_core.encodings import kernels
 from lance_core.encodings.array import ArrayPlan, PlanScope
-from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes, unpack
+from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.gather import fixed_ranges, fixed_take
 from lance_core.encodings.v2_0.flat import bit_width
@@ -50,7 +51,8 @@ class BitpackedPlan(ArrayPlan):
         return [pa.Array.from_buffers(self.type, len(rows), [None, buffer], 0)]
 
     def _unpack(self, packed: np.ndarray) -> np.ndarray:
-        return unpack(packed, self.packed_bits, self.type.bit_width)
+        chunks = len(packed) // packed_bytes(self.packed_bits)
+        return kernels.unpack_fastlanes(packed, self.packed_bits, self.type.bit_width, chunks)
 
 
 def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope) -> ArrayPlan:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Fsst
+from lance_core.encodings import kernels
 from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.compression import fsst
-from lance_core.encodings.compression.fsst_encode import compress
-from lance_core.encodings.compression.fsst_train import train
+from lance_core.encodings.compression.fsst_train import fsst_sample
 from lance_core.encodings.variable import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -25,12 +25,11 @@ _LEAST_BYTES = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class FsstPlan(ArrayPlan):
-    """``codes`` decodes the codes as large_binary; ``table`` is what they are looked up in."""
+    """``codes`` decodes the codes as large_binary; ``table`` has their symbols."""
 
     type: pa.DataType
     codes: ArrayPlan
-    table: pa.Array
-    num_symbols: int
+    table: fsst.SymbolTable
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
@@ -40,11 +39,10 @@ class FsstPlan(ArrayPlan):
     def _plain(self, array: pa.Array, validate_utf8: bool) -> list[pa.Array]:
         _, offsets, data = array.buffers()
         edges = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
-        begin = int(edges[0])
-        codes = np.frombuffer(data, np.uint8, int(edges[-1]) - begin, begin)
-        text, ends = fsst.decompress(self.table, self.num_symbols, codes, edges[1:] - begin)
+        codes = np.frombuffer(data, np.uint8)
+        text, offsets = kernels.fsst_decode(codes, edges, *self.table.packed)
         valid = np.asarray(array.is_valid()) if array.null_count else None
-        return variable_arrays(self.type, Spans(0, ends, valid), text, validate_utf8)
+        return variable_arrays(self.type, Spans(0, offsets[1:], valid), text, validate_utf8)
 
 
 def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
@@ -55,7 +53,7 @@ def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
     if not table.active:
         return plan_array(encoding.binary, scope)
     codes = plan_array(encoding.binary, scope.inner(pa.large_binary()))
-    return FsstPlan(scope.type, codes, fsst.lookup_table(table.symbols), len(table.symbols))
+    return FsstPlan(scope.type, codes, table)
 
 
 def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
@@ -70,11 +68,15 @@ def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
         place = array.offset * dtype.itemsize
         edges = np.frombuffer(offset_buffer, dtype, len(array) + 1, place).astype(np.int64)
         if edges[-1] - edges[0] >= _LEAST_BYTES:
-            symbols = train(data, edges[:-1], edges[1:])
-            codes, ends = compress(symbols, data, edges[:-1], edges[1:])
+            sample = fsst_sample(data, edges[:-1], edges[1:])
+            found = fsst.SymbolTable(kernels.fsst_train(sample))
+            texts = np.frombuffer(data, np.uint8)
+            codes, ends = kernels.fsst_encode(texts, edges[:-1], edges[1:], *found.packed)
             if codes.size < edges[-1] - edges[0]:
-                table = fsst.SymbolTable(symbols)
+                table = found
                 valid = np.asarray(array.is_valid()) if array.null_count else None
-                (array,) = variable_arrays(pa.large_binary(), Spans(0, ends, valid), codes, False)
+                (array,) = variable_arrays(
+                    pa.large_binary(), Spans(0, ends[1:], valid), codes, False
+                )
     binary = inner.encode("binary", array)
     return ArrayEncoding(fsst=Fsst(binary=binary, symbol_table=table.to_bytes()))

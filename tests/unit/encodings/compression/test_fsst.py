@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,30 +11,29 @@ import pytest
 from lance_core.encodings.compression.fsst import (
     TABLE_BYTES,
     SymbolTable,
-    decompress,
-    escaped_places,
-    lookup_table,
     parse_table,
 )
-from lance_core.encodings.compression.fsst_encode import compress
-from lance_core.encodings.compression.fsst_train import train
+from lance_core.encodings.compression.fsst_decode import escaped_places
+from lance_core.encodings.compression.fsst_train import fsst_sample
+from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
 
 SYMBOLS = (b"hello", b"world", b"lo", b"h", b"12345678")
 
 
 def decoded(symbols: tuple[bytes, ...], codes: bytes, ends: list[int]) -> list[bytes]:
-    data, edges = decompress(
-        lookup_table(symbols), len(symbols), np.frombuffer(codes, np.uint8), np.array(ends)
+    data, edges = NUMPY.fsst_decode(
+        np.frombuffer(codes, np.uint8), np.array([0, *ends]), *SymbolTable(symbols).packed
     )
-    starts = [0, *edges[:-1].tolist()]
-    return [bytes(data)[a:b] for a, b in zip(starts, edges.tolist(), strict=True)]
+    return [bytes(data)[a:b] for a, b in pairwise(edges.tolist())]
 
 
 def encoded(symbols: tuple[bytes, ...], texts: list[bytes]) -> tuple[bytes, list[int]]:
     edges = np.cumsum([0, *(len(text) for text in texts)])
-    codes, ends = compress(symbols, pa.py_buffer(b"".join(texts)), edges[:-1], edges[1:])
-    return bytes(codes), ends.tolist()
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    packed = SymbolTable(symbols).packed
+    codes, offsets = NUMPY.fsst_encode(data, edges[:-1], edges[1:], *packed)
+    return bytes(codes), offsets[1:].tolist()
 
 
 def test_a_table_has_its_bytes() -> None:
@@ -128,8 +129,9 @@ def test_symbols_that_are_found_shorten_the_text() -> None:
     texts = ["".join(words[i] for i in chance.integers(0, 5, 9)).encode() for _ in range(3000)]
     edges = np.cumsum([0, *(len(text) for text in texts)])
     data = pa.py_buffer(b"".join(texts))
-    symbols = train(data, edges[:-1], edges[1:])
-    assert symbols == train(data, edges[:-1], edges[1:])
+    sample = fsst_sample(data, edges[:-1], edges[1:])
+    symbols = NUMPY.fsst_train(sample)
+    assert symbols == NUMPY.fsst_train(sample)
     assert len(symbols) == len(set(symbols)) <= 255
     assert all(1 <= len(symbol) <= 8 for symbol in symbols)
     long = [symbol[:3] for symbol in symbols if len(symbol) >= 3]
@@ -141,4 +143,5 @@ def test_symbols_that_are_found_shorten_the_text() -> None:
 
 def test_nothing_has_no_symbols() -> None:
     nowhere = np.zeros(3, np.int64)
-    assert train(pa.py_buffer(b""), nowhere, nowhere) == ()
+    assert fsst_sample(pa.py_buffer(b""), nowhere, nowhere) == []
+    assert NUMPY.fsst_train([]) == ()
