@@ -1,8 +1,9 @@
 """Keeping an old version from being cleaned up while something is made of it.
 
-A pin is a tag of a reserved name: every cleanup, of whatever library, spares tagged versions. It is
-put down first and the version looked for afterwards; a cleanup removes the version first and looks
-for tags afterwards, before it removes files. Whichever comes second notices the other.
+A pin is a tag of a reserved name: every cleanup, of whatever library, spares tagged versions. (That
+of a branch is in the branch's own folder, where only this library looks for it.) It is put down
+first and the version looked for afterwards; a cleanup removes the version first and looks for tags
+afterwards, before it removes files. Whichever comes second notices the other.
 
 A process that dies leaves its pin behind. Pins that are older than any commit may take are no pins
 any more, and cleanup collects them.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lance_core.dataset import opening
 from lance_core.dataset.commit import CommitOptions, commit
 from lance_core.dataset.snapshot import Snapshot
+from lance_core.errors import CommitConflictError
 from lance_core.table.operations import Operation, Restore
 from lance_core.table.transaction import Transaction
 
@@ -24,6 +25,17 @@ def commit_change(
 
 
 def restore(snapshot: Snapshot) -> Snapshot:
-    """Make the content of ``snapshot`` the newest version's; what came after it stays readable."""
+    """Make the content of ``snapshot`` the newest version's; what came after it stays readable.
+
+    Raises `CommitConflictError` if another version has its number by now.
+    """
+    ours = snapshot.file
+    there = opening.load(snapshot.root, opening.locate(snapshot.root, snapshot.version)).file
+    # A transaction has an identity; versions without one are compared as a whole.
+    if there.transaction != ours.transaction or (ours.transaction is None and there != ours):
+        raise CommitConflictError(
+            f"version {snapshot.version} is not the one that is open: the table was made anew; "
+            "open it again"
+        )
     newest = opening.open_version(snapshot.root)
     return commit_change(newest, Restore(snapshot.version))

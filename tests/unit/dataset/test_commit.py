@@ -322,6 +322,17 @@ def test_a_detached_version_that_is_open_is_not_what_others_are_checked_against(
     assert lance.LanceDataset.commit(beside, append, read_version=1).version == 2
 
 
+def test_what_was_open_when_the_table_was_made_anew_is_not_restored(
+    uri: str, some_rows: Rows
+) -> None:
+    before = lance.write_dataset(some_rows(2), uri)
+    lance.LanceDataset.drop(uri)
+    lance.write_dataset(some_rows(3), uri)
+    with pytest.raises(CommitConflictError, match="open it again"):
+        before.restore()
+    assert lance.dataset(uri).version == 1
+
+
 def test_a_commit_takes_operations_only(uri: str, some_rows: Rows) -> None:
     dataset = lance.write_dataset(some_rows(2), uri)
     with pytest.raises(TypeError, match="operation"):
