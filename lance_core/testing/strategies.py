@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from random import Random
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -85,3 +86,58 @@ def _values(type_: pa.DataType) -> st.SearchStrategy[object]:
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return st.none() | st.lists(_values(type_.value_type), max_size=3)
     return st.none() | VALUES[type_]
+
+
+def nullable_types() -> st.SearchStrategy[pa.DataType]:
+    """Types that a column of a 2.2 file may have: also maps, around leaves of a few kinds."""
+    leaves = st.sampled_from([pa.int32(), pa.bool_(), pa.string(), pa.list_(pa.int8(), 2)])
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.builds(pa.list_, inner)
+            | st.builds(pa.large_list, inner)
+            | st.builds(pa.map_, st.sampled_from([pa.string(), pa.int64()]), inner)
+            | st.lists(inner, min_size=1, max_size=3).map(
+                lambda members: pa.struct({f"m{i}": one for i, one in enumerate(members)})
+            )
+        ),
+        max_leaves=5,
+    )
+
+
+def nullable_arrays(type_: pa.DataType, max_size: int = 12) -> st.SearchStrategy[pa.Array]:
+    """Arrays of ``type_``, perhaps slices, in which everything but keys of maps may be null.
+
+    What a null hides may be anything, too.
+    """
+    rows = st.lists(_nullable_values(type_), max_size=max_size)
+    whole = st.builds(_hidden, rows.map(lambda values: pa.array(values, type_)), st.randoms())
+    return st.builds(lambda array, start: array.slice(start), whole, st.integers(0, 2))
+
+
+def _nullable_values(type_: pa.DataType) -> st.SearchStrategy[object]:
+    if pa.types.is_map(type_):
+        keys, items = VALUES[type_.key_type], _nullable_values(type_.item_type)
+        return st.none() | st.lists(st.tuples(keys, items), max_size=3)
+    if pa.types.is_struct(type_):
+        members = {field.name: _nullable_values(field.type) for field in type_}
+        return st.none() | st.fixed_dictionaries(members)
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return st.none() | st.lists(_nullable_values(type_.value_type), max_size=3)
+    return _values(type_)
+
+
+def _hidden(array: pa.Array, random: Random) -> pa.Array:
+    """``array`` with some more nulls at the top, which hide what was there."""
+    if not pa.types.is_nested(array.type) or array.type.num_fields != 1 or array.offset:
+        return array
+    keep = [value.is_valid and random.random() < 0.8 for value in array]
+    bitmap = pa.array(keep, pa.bool_()).buffers()[1]
+    size = len(array)
+    if pa.types.is_struct(array.type):
+        return pa.Array.from_buffers(array.type, size, [bitmap], -1, 0, [array.field(0)])
+    if pa.types.is_fixed_size_list(array.type):
+        return pa.Array.from_buffers(array.type, size, [bitmap], -1, 0, [array.values])
+    return pa.Array.from_buffers(
+        array.type, size, [bitmap, array.buffers()[1]], -1, 0, [array.values]
+    )

@@ -1,0 +1,91 @@
+"""What page layouts have in common: a plan per page that decodes the levels and values of rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.repdef import LayerKinds, Levels, layer_kinds
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafPart:
+    """Some rows of a leaf column: checked levels, and one value for each that is visible.
+
+    The values have no validity of their own; what they are where the levels say null is arbitrary.
+    """
+
+    levels: Levels
+    values: pa.Array
+
+
+class LayoutPlan(ABC):
+    """How the rows of one page are decoded. Immutable as far as callers can see."""
+
+    __slots__ = ()
+
+    kinds: LayerKinds
+
+    @abstractmethod
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """Decode ``rows``, at least one and all within the page, in order.
+
+        Raises `CorruptFileError` without a path; offset and field are filled in above.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PageScope:
+    """What a layout may know of its page.
+
+    ``type`` is the storage type of the leaf. Every buffer must lie within ``file_size`` bytes.
+    """
+
+    buffers: tuple[ByteRange, ...]
+    type: pa.DataType
+    num_rows: int
+    file_size: int
+
+    def __post_init__(self) -> None:
+        for buffer in self.buffers:
+            if not 0 <= buffer.start <= buffer.stop <= self.file_size:
+                raise CorruptFileError(
+                    f"a buffer ends at byte {buffer.stop} of a file of {self.file_size} bytes",
+                    offset=buffer.start,
+                )
+
+
+Where = slice | Int64Array
+"""Which of some values are meant: from start to stop, or those at ascending positions."""
+
+LayoutDecoder = Callable[[Any, PageScope], LayoutPlan]
+"""From the message of a layout to a plan; checks what can be checked without reading.
+
+Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
+"""
+
+
+def kinds_of(layers: Any, count: int) -> LayerKinds:
+    """The layers of a page, of which there are ``count`` values or levels to be held."""
+    if count > 1 << 48:
+        raise CorruptFileError(f"a page cannot have {count} values")
+    return layer_kinds(tuple(layers))
+
+
+def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """The numbers ``starts[i]`` to ``stops[i]`` of all spans, one after the other."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -1,0 +1,318 @@
+"""Repetition and definition levels (messages of ``encodings_v2_1.proto``) to and from layers.
+
+A leaf column of a 2.1 or 2.2 page is a stream of levels. Definition 0 is a value without nulls
+around it; higher numbers say which layer, counted from the innermost one outwards, is null or
+empty. Repetition 0 continues the innermost list, k starts a new list at the k-th list layer from
+inside; the number of list layers starts a new row. A layer here is what Arrow stores of one
+nesting step: which slots are valid and, for lists, offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    REPDEF_ALL_VALID_ITEM,
+    REPDEF_ALL_VALID_LIST,
+    REPDEF_EMPTYABLE_LIST,
+    REPDEF_NULL_AND_EMPTY_LIST,
+    REPDEF_NULLABLE_ITEM,
+    REPDEF_NULLABLE_LIST,
+)
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError
+
+LevelArray = npt.NDArray[np.uint16]
+BoolArray = npt.NDArray[np.bool_]
+
+_LIST_KINDS = frozenset(
+    {
+        REPDEF_ALL_VALID_LIST,
+        REPDEF_NULLABLE_LIST,
+        REPDEF_EMPTYABLE_LIST,
+        REPDEF_NULL_AND_EMPTY_LIST,
+    }
+)
+_DEFINITIONS: dict[int, int] = {
+    REPDEF_ALL_VALID_ITEM: 0,
+    REPDEF_ALL_VALID_LIST: 0,
+    REPDEF_NULLABLE_ITEM: 1,
+    REPDEF_NULLABLE_LIST: 1,
+    REPDEF_EMPTYABLE_LIST: 1,
+    REPDEF_NULL_AND_EMPTY_LIST: 2,
+}
+_MOST_LAYERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class LayerKinds:
+    """The kinds of the layers of a column, innermost first, and what follows from them.
+
+    ``bases[i]`` is the highest definition level of the layers inside of layer i. ``max_rep`` is the
+    number of list layers. A level is visible, so has a value, up to ``max_visible_def``.
+    """
+
+    kinds: tuple[int, ...]
+    bases: tuple[int, ...]
+    max_rep: int
+    max_def: int
+    max_visible_def: int
+
+    def is_list(self, layer: int) -> bool:
+        return self.kinds[layer] in _LIST_KINDS
+
+
+@lru_cache(maxsize=1024)
+def layer_kinds(kinds: tuple[int, ...]) -> LayerKinds:
+    """The kinds (``RepDefLayer``) of a page; raises `CorruptFileError` for what is not known."""
+    if not kinds or len(kinds) > _MOST_LAYERS:
+        raise CorruptFileError(f"a page of {len(kinds)} layers", field="layers")
+    bases, total, lists, visible = [], 0, 0, -1
+    for kind in kinds:
+        if kind not in _DEFINITIONS:
+            raise CorruptFileError(f"unknown kind of layer {kind}", field="layers")
+        if kind in _LIST_KINDS:
+            lists += 1
+            visible = total if visible < 0 else visible
+        bases.append(total)
+        total += _DEFINITIONS[kind]
+    return LayerKinds(kinds, tuple(bases), lists, total, total if visible < 0 else visible)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """A stretch of levels that starts with a row.
+
+    ``count`` levels; an absent array stands for zeros (``rep`` only where there are no lists).
+    """
+
+    kinds: LayerKinds
+    rep: LevelArray | None
+    definition: LevelArray | None
+    count: int
+
+    def visible(self) -> BoolArray | None:
+        """Which levels have a value; None: all of them."""
+        if self.definition is None or self.kinds.max_visible_def == self.kinds.max_def:
+            return None
+        return self.definition <= self.kinds.max_visible_def
+
+    def part(self, start: int, stop: int) -> Levels:
+        """The levels ``start`` to ``stop``."""
+        rep = None if self.rep is None else self.rep[start:stop]
+        definition = None if self.definition is None else self.definition[start:stop]
+        return Levels(self.kinds, rep, definition, stop - start)
+
+    def row_starts(self) -> Int64Array | None:
+        """Positions of the levels that start a row; None: every level does."""
+        if self.rep is None:
+            return None
+        return np.flatnonzero(self.rep == self.kinds.max_rep)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemLayer:
+    """Slots of a struct or of a value. ``valid`` is None where no slot is null.
+
+    A slot counts as null, too, where a layer outside of it is.
+    """
+
+    count: int
+    valid: BoolArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListLayer:
+    """Slots of a list; ``offsets``, one more than slots, start at 0. Null lists are empty."""
+
+    offsets: Int64Array
+    valid: BoolArray | None
+
+    @property
+    def count(self) -> int:
+        return len(self.offsets) - 1
+
+
+Layer = ItemLayer | ListLayer
+
+
+def check_levels(levels: Levels) -> None:
+    """Raise `CorruptFileError` unless the levels can be unravelled without loss."""
+    kinds, rep, definition = levels.kinds, levels.rep, levels.definition
+    if definition is not None and len(definition) and int(definition.max()) > kinds.max_def:
+        raise CorruptFileError(
+            f"definition level {int(definition.max())} where {kinds.max_def} is the highest"
+        )
+    if not kinds.max_rep:
+        return
+    if rep is None:
+        raise CorruptFileError("lists without repetition levels", field="rep_compression")
+    if not len(rep):
+        return
+    if int(rep.max()) > kinds.max_rep:
+        raise CorruptFileError(
+            f"repetition level {int(rep.max())} where {kinds.max_rep} is the highest"
+        )
+    if int(rep[0]) != kinds.max_rep:
+        raise CorruptFileError("the first level does not start a row")
+    if definition is None:
+        return
+    depth = 0
+    for layer, base in enumerate(kinds.bases):
+        if kinds.is_list(layer):
+            depth += 1
+            if base < kinds.max_def and ((definition > base) & (rep < depth)).any():
+                raise CorruptFileError("a list that is null or empty has items")
+
+
+def unravel(levels: Levels) -> list[Layer]:
+    """The layers of checked levels, outermost first; each has the slots that the one before has.
+
+    The slots of the layer inside of a list are the items of those lists that have any.
+    """
+    kinds, rep, definition = levels.kinds, levels.rep, levels.definition
+    depth, count = kinds.max_rep, levels.count
+    positions = levels.row_starts()
+    layers: list[Layer] = []
+    for layer in range(len(kinds.kinds) - 1, -1, -1):
+        base = kinds.bases[layer]
+        slots = count if positions is None else len(positions)
+        found = None
+        if definition is not None and base < kinds.max_def:
+            found = definition if positions is None else definition.take(positions)
+        valid = None if found is None else _valid(found, base, kinds.kinds[layer])
+        if not kinds.is_list(layer):
+            layers.append(ItemLayer(slots, valid))
+            continue
+        depth -= 1
+        assert rep is not None
+        starts = np.arange(count, dtype=np.int64) if positions is None else positions
+        positions, offsets = _items(starts, _members(rep, definition, depth, base, kinds), count)
+        layers.append(ListLayer(offsets, valid))
+    return layers
+
+
+def _members(
+    rep: LevelArray, definition: LevelArray | None, depth: int, base: int, kinds: LayerKinds
+) -> BoolArray | None:
+    """Which levels start an item of the lists outside of ``depth`` list layers; None: all."""
+    present = None
+    if definition is not None and base < kinds.max_def:
+        present = definition <= base
+    if depth == 0:
+        return present
+    starting: BoolArray = rep >= depth
+    return starting if present is None else starting & present
+
+
+def _items(
+    starts: Int64Array, members: BoolArray | None, count: int
+) -> tuple[Int64Array | None, Int64Array]:
+    """Positions of the items, None for all levels, and offsets of the lists at ``starts``."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    if members is None:
+        offsets[:-1] = starts
+        offsets[-1] = count
+        return None, offsets
+    before = np.zeros(count + 1, np.int64)
+    np.cumsum(members, out=before[1:])
+    before.take(starts, out=offsets[:-1])
+    offsets[-1] = before[-1]
+    return np.flatnonzero(members), offsets
+
+
+def _valid(found: LevelArray, base: int, kind: int) -> BoolArray | None:
+    """Which slots are valid by their definition levels; None: all."""
+    valid: BoolArray
+    if kind == REPDEF_NULL_AND_EMPTY_LIST:
+        valid = (found <= base) | (found == base + 2)
+    elif kind == REPDEF_EMPTYABLE_LIST:
+        valid = found <= base + 1
+    else:
+        valid = found <= base
+    return None if valid.all() else valid
+
+
+def ravel(layers: Sequence[Layer]) -> Levels:
+    """The levels of layers given as `unravel` returns them.
+
+    Which kind each layer is follows from what occurs in it.
+    """
+    kinds = layer_kinds(tuple(reversed(_kinds(layers))))
+    count, depth = layers[0].count, kinds.max_rep
+    rep = np.full(count, depth, np.uint16) if depth else None
+    definition = np.zeros(count, np.uint16) if kinds.max_def else None
+    live: Int64Array | None = None  # the levels that are slots of the layer; None: all
+    for number, layer in enumerate(layers):
+        base = kinds.bases[len(layers) - 1 - number]
+        if definition is not None and layer.valid is not None:
+            nulls = np.flatnonzero(~layer.valid)
+            _define(definition, nulls if live is None else live.take(nulls), base + 1)
+        if isinstance(layer, ItemLayer):
+            continue
+        assert rep is not None
+        depth -= 1
+        lengths = np.diff(layer.offsets)
+        if definition is not None:
+            empty = np.flatnonzero(lengths == 0)
+            kind = kinds.kinds[len(layers) - 1 - number]
+            level = base + 1 if kind == REPDEF_EMPTYABLE_LIST else base + 2
+            _define(definition, empty if live is None else live.take(empty), level)
+        rep, definition, live = _expand(rep, definition, live, lengths, depth)
+    return Levels(kinds, rep, definition, count if rep is None else len(rep))
+
+
+def _define(definition: LevelArray, levels: Int64Array, level: int) -> None:
+    """Set those ``levels`` that no layer further outside has set."""
+    definition[levels[definition.take(levels) == 0]] = level
+
+
+def _expand(
+    rep: LevelArray,
+    definition: LevelArray | None,
+    live: Int64Array | None,
+    lengths: Int64Array,
+    depth: int,
+) -> tuple[LevelArray, LevelArray | None, Int64Array]:
+    """Give every item of the lists a level of its own; the second to last of a list repeat it."""
+    times = np.ones(len(rep), np.int64)
+    has_items = np.zeros(len(rep), np.bool_)
+    where = np.arange(len(rep)) if live is None else live
+    times[where] = np.maximum(lengths, 1)
+    has_items[where] = lengths > 0
+    starts = np.cumsum(times) - times
+    expanded = np.full(int(times.sum()), depth, np.uint16)
+    expanded[starts] = rep
+    items = np.flatnonzero(np.repeat(has_items, times))
+    return expanded, None if definition is None else np.repeat(definition, times), items
+
+
+def _kinds(layers: Sequence[Layer]) -> list[int]:
+    """What kind each layer is, outermost first: only what is seen from outside counts."""
+    kinds = []
+    visible: BoolArray | None = None  # slots that no layer outside makes null
+    for layer in layers:
+        nulls = None if layer.valid is None else ~layer.valid
+        if nulls is not None and visible is not None:
+            nulls = nulls & visible
+        has_nulls = nulls is not None and bool(nulls.any())
+        valid = layer.valid
+        visible = valid if visible is None else visible if valid is None else visible & valid
+        if isinstance(layer, ItemLayer):
+            kinds.append(REPDEF_NULLABLE_ITEM if has_nulls else REPDEF_ALL_VALID_ITEM)
+            continue
+        empty = np.diff(layer.offsets) == 0
+        has_empty = bool((empty if visible is None else empty & visible).any())
+        visible = None
+        if has_nulls and has_empty:
+            kinds.append(REPDEF_NULL_AND_EMPTY_LIST)
+        elif has_nulls:
+            kinds.append(REPDEF_NULLABLE_LIST)
+        else:
+            kinds.append(REPDEF_EMPTYABLE_LIST if has_empty else REPDEF_ALL_VALID_LIST)
+    return [int(kind) for kind in kinds]
