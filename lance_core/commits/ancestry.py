@@ -8,15 +8,10 @@ there, and no later version contains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, read_latest
 from lance_core.store.base import ObjectStore
-from lance_core.table.data_file import DataFile
 from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import Append, DataReplacement, Overwrite, Rewrite, Update
-from lance_core.table.operations.base import Operation
 from lance_core.table.references import Reference, ReferenceKind, references
 
 
@@ -38,35 +33,6 @@ def is_continued(
         return not _brought(ours.file, base).isdisjoint(_content(newest.file))
     except Exception:  # whatever a plugin raises: the version was written all the same
         return False
-
-
-def names_files_of(file: ManifestFile, operation: Operation) -> bool:
-    """Whether a version names a data file that ``operation`` brings in: then it has been applied.
-
-    False does not prove the opposite, as above.
-    """
-    new = {(found.base_id, found.path) for found in _new_files(operation)}
-    if not new:
-        return False
-    files = (found for fragment in file.manifest.fragments for found in fragment.files)
-    return any((found.base_id, found.path) in new for found in files)
-
-
-def _new_files(operation: Operation) -> Iterator[DataFile]:
-    match operation:
-        case Append() | Overwrite():
-            fragments = list(operation.fragments)
-        case Update():
-            fragments = list(operation.new_fragments)
-        case Rewrite():
-            fragments = [part for group in operation.groups for part in group.new_fragments]
-        case DataReplacement():
-            yield from (group.new_file for group in operation.replacements)
-            return
-        case _:
-            return
-    for fragment in fragments:
-        yield from fragment.files
 
 
 def _brought(file: ManifestFile, base: ManifestFile | None) -> set[Reference]:

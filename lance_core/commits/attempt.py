@@ -19,7 +19,12 @@ from lance_core.commits.intent import IdentityTakenError, with_intent
 from lance_core.commits.outcome import publish
 from lance_core.commits.pins import pinned
 from lance_core.commits.rebase import discard_merged, rebased
-from lance_core.commits.settings import DEFAULT_SETTINGS, CommitSettings, deadline_of
+from lance_core.commits.settings import (
+    DEADLINE_KEY,
+    DEFAULT_SETTINGS,
+    CommitSettings,
+    deadline_of,
+)
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import (
     CommitConflictError,
@@ -28,6 +33,7 @@ from lance_core.errors import (
     CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
+    InvalidInputError,
     RetryableCommitConflictError,
     StoreError,
     UnsupportedFeatureError,
@@ -86,12 +92,14 @@ class _Attempts:
         self._handler = handler
         self._store = store
         self._transaction = transaction
-        self._caught_up = CatchUp(handler, store, transaction, base)
+        self._caught_up = CatchUp(handler, store, transaction, base, settings.may_be_repeated)
         self._settings = settings
         self._surroundings = surroundings
         self._written: bytes | None = None
         """The transaction file, once it is written."""
         self._was_sent = False
+        self._slowness = ""
+        """Why an attempt took too long, if one did."""
         self._source = settings.source
         self._origins: set[int] = set()
         """Old versions whose files the new version names, and which are pinned therefore."""
@@ -137,7 +145,8 @@ class _Attempts:
             if elapsed() > self._settings.timeout:
                 break
         raise RetryableCommitConflictError(
-            f"the commit was given up after {attempts} attempts: another writer was always faster"
+            f"the commit was given up after {attempts} attempts: "
+            + (self._slowness or "another writer was always faster")
         )
 
     def _pause(self, attempt: int, duration: float) -> None:
@@ -160,12 +169,16 @@ class _Attempts:
             _check_number(base)
             version, naming = base.location.version + 1, base.location.naming
             transaction = self._rebased(base.file)
-        file = apply(before, transaction, self._facts())
+        file = self._applied(before, transaction)
         if self._settings.source is not None:
             version = file.manifest.version
         candidate = self._candidate(file, ManifestLocation(version, "", naming), before)
         deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
         if elapsed() > deadline:
+            self._slowness = (
+                f"they took longer than {deadline:g} s, the commit deadline (that of a table is in "
+                f"its config, at {DEADLINE_KEY!r})"
+            )
             return None  # what was seen then may be long past: look again
         self._was_sent = True
         location = publish(self._handler, self._store, candidate, self._surroundings)
@@ -178,6 +191,18 @@ class _Attempts:
         ):
             raise self._stalled(location.version, deadline)
         return made
+
+    def _applied(self, before: ManifestFile | None, transaction: Transaction) -> ManifestFile:
+        try:
+            return apply(before, transaction, self._facts())
+        except InvalidInputError as error:
+            read = self._transaction.read_version
+            if before is None or before.manifest.version <= read:
+                raise
+            raise RetryableCommitConflictError(
+                f"commit conflict: what was computed from version {read} does not fit version "
+                f"{before.manifest.version}: {error}"
+            ) from error
 
     def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:
         """Send a version with a number of its own, beside the history.
@@ -282,7 +307,6 @@ class _Attempts:
         except StoreError as error:
             raise CommitError(f"not committed, the transaction file failed: {error}") from error
         self._written = transaction
-        self._caught_up.is_first_sending = True
 
     def _remove_file(self) -> None:
         """Take back the transaction file; only after a definite conflict."""

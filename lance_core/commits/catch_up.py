@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 
-from lance_core.commits.ancestry import names_files_of
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.history import LOOKS, Version, read_version, transaction_of
 from lance_core.commits.intent import is_same
@@ -22,11 +21,9 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.store.shortcuts import exists
 from lance_core.table import conflicts
 from lance_core.table.manifest_file import ManifestFile
 from lance_core.table.operations import Clone, Overwrite
-from lance_core.table.paths import transaction_path
 from lance_core.table.transaction import Transaction
 
 
@@ -47,6 +44,7 @@ class CatchUp:
         store: ObjectStore,
         transaction: Transaction,
         base: Version | None,
+        may_be_repeated: bool = False,
     ) -> None:
         self._handler = handler
         self._store = store
@@ -54,8 +52,7 @@ class CatchUp:
         self.base = base
         self._checked = transaction.read_version
         """The transaction is compatible with everything up to this version."""
-        self.is_first_sending = False
-        """Whether it is known that nobody has sent this transaction before."""
+        self._may_be_repeated = may_be_repeated
 
     def run(self) -> Version | None:
         """Go on to the newest version; the version that is this transaction already, if one is.
@@ -77,9 +74,9 @@ class CatchUp:
             self.base = None
             return None
         if isinstance(operation, Clone):
-            return self._found_table(operation.ref_version, newest)
+            return self._found_table(operation.ref_version)
         if read_version == 0 and isinstance(operation, Overwrite):
-            return self._found_table(1, newest)
+            return self._found_table(1)
         if newest.version < read_version:
             raise CommitConflictError(
                 f"the transaction was computed from version {read_version}, the newest is "
@@ -87,12 +84,12 @@ class CatchUp:
             )
         if self._is_replaced(newest):
             raise CommitConflictError(
-                f"version {newest.version} is not the one that the transaction was computed "
-                "from: the table was made anew"
+                "a version that the transaction was computed from is not there as it was: the "
+                "table was made anew, or its manifests were renamed; open it again"
             )
         return self._check_until(newest)
 
-    def _found_table(self, number: int, newest: ManifestLocation) -> Version | None:
+    def _found_table(self, number: int) -> Version | None:
         """A table is where one was to be created: by this transaction, or by another.
 
         ``number`` is that of the version that this transaction would have made.
@@ -103,7 +100,7 @@ class CatchUp:
             first = None
         if first is not None and self._is_ours(self._transaction_of(first), number):
             return first
-        if first is None and self._may_be_sent(newest):
+        if first is None and self._may_be_repeated:
             raise self._unknown(number)
         raise DatasetExistsError("a table is there already, by another writer")
 
@@ -113,7 +110,7 @@ class CatchUp:
         Returns the version that is this very transaction, if one is.
         """
         for number in range(self._checked + 1, newest.version):
-            found = self._check(number, self._located(number), newest)
+            found = self._check(number, self._located(number))
             if found is not None:
                 return found
         if self.base is None or self.base.location.version != newest.version:
@@ -122,7 +119,7 @@ class CatchUp:
             except DatasetNotFoundError as error:
                 raise _Vanished from error
         if newest.version > self._checked:
-            found = self._check(newest.version, self.base, newest)
+            found = self._check(newest.version, self.base)
             if found is not None:
                 return found
         self._checked = newest.version
@@ -134,14 +131,12 @@ class CatchUp:
         except (DatasetNotFoundError, CorruptFileError):
             return None
 
-    def _check(
-        self, number: int, version: Version | None, newest: ManifestLocation
-    ) -> Version | None:
+    def _check(self, number: int, version: Version | None) -> Version | None:
         """Raise if the transaction cannot follow a version; return it if it is the transaction."""
         committed = None if version is None else self._transaction_of(version)
         if self._is_ours(committed, number):
             return version
-        if committed is None and self._may_be_sent(newest):
+        if committed is None and self._may_be_repeated:
             raise self._unknown(number)
         conflicts.check(self._transaction, committed, number)
         return None
@@ -152,22 +147,6 @@ class CatchUp:
             self._transaction.uuid,
             number,
         )
-
-    def _may_be_sent(self, newest: ManifestLocation) -> bool:
-        """Whether what cannot be read may be what became of this transaction, sent before.
-
-        It has left a transaction file or, if that is cleaned up as well, the data files that it
-        brought in.
-        """
-        if self.is_first_sending:
-            return False
-        if exists(self._store, transaction_path(self._transaction.file_name)):
-            return True
-        try:
-            found = read_version(self._store, newest)
-        except DatasetNotFoundError as error:
-            raise _Vanished from error
-        return names_files_of(found.file, self._transaction.operation)
 
     def _transaction_of(self, version: Version) -> Transaction | None:
         try:

@@ -102,9 +102,15 @@ def with_lock(root: TableRoot, commit_lock: CommitLock | None) -> TableRoot:
 
 
 def commit(
-    root: TableRoot, base: Snapshot | None, transaction: StoredTransaction, options: CommitOptions
+    root: TableRoot,
+    base: Snapshot | None,
+    transaction: StoredTransaction,
+    options: CommitOptions,
+    may_be_repeated: bool = False,
 ) -> Snapshot:
     """Make a version of ``transaction``; outcomes as of `commit_transaction`.
+
+    ``may_be_repeated``: somebody may have sent this very transaction before.
 
     Older versions are cleaned up afterwards if the table's config says so.
     """
@@ -116,6 +122,7 @@ def commit(
         storage_version=None if storage_version is None else storage_version.value,
         stable_row_ids=options.stable_row_ids,
         detached=options.detached,
+        may_be_repeated=may_be_repeated,
     )
     read = None if base is None else Version(base.file, base.location)
     made = commit_transaction(root.handler, root.store, transaction, read, settings)
@@ -170,7 +177,8 @@ def commit_operation(
         )
     if options.detached:
         _check_can_detach(newest)
-    return commit(root, newest, given.to_stored(), options)
+    # Whoever brings a transaction along may have sent it before, and not heard what became of it.
+    return commit(root, newest, given.to_stored(), options, may_be_repeated=given is operation)
 
 
 def _check_can_detach(newest: Snapshot | None) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from lance_core.commits import refs
 from lance_core.commits.history import Version, read_latest
 from lance_core.commits.lock import CommitLock
+from lance_core.commits.settings import CommitSettings
 from lance_core.errors import (
     DatasetNotFoundError,
     ExistsError,
@@ -103,8 +104,8 @@ def redelivering(change: Change) -> Body:
         assert base is not None
         uuid = str(effects.surroundings.new_uuid())
         transaction = Transaction(base.location.version, uuid, change(effects, base))
-        for known in (base, None):
-            send(effects, transaction, known)
+        send(effects, transaction, base)
+        send(effects, transaction, None, CommitSettings(may_be_repeated=True))
 
     return body
 
@@ -148,7 +149,7 @@ def forgetting(change: Change) -> Body:
         transaction = Transaction(base.location.version, uuid, change(effects, base))
         send(effects, transaction, base)
         effects.port.notes.clear()
-        send(effects, transaction, None)
+        send(effects, transaction, None, CommitSettings(may_be_repeated=True))
 
     return body
 

@@ -10,6 +10,7 @@ from unittest import mock
 from lance_core.commits import attempt, catch_up, outcome
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
+from lance_core.commits.history import Version
 from lance_core.commits.outcome import Holder
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
@@ -29,6 +30,7 @@ _run = attempt._Attempts.run
 _init = attempt._Attempts.__init__
 _catch_up = CatchUp.run
 _check_until = CatchUp._check_until
+_check = CatchUp._check
 
 
 @contextlib.contextmanager
@@ -48,6 +50,11 @@ def _commit_taking_exists_for_conflict(
         return _commit(self, candidate)
     except ObjectExistsError as error:
         raise CommitConflictError("somebody else was faster") from error
+
+
+def _check_as_if_new(self: CatchUp, number: int, version: Version | None) -> Version | None:
+    self._may_be_repeated = False
+    return _check(self, number, version)
 
 
 def _commit_taking_silence_for_success(
@@ -181,7 +188,7 @@ SEEDS = (
         "replay-after-cleanup",
         Failure.REPETITION,
         "A change whose version has been cleaned up is reported as failed when it is sent again.",
-        put_in(CatchUp, "_may_be_sent", lambda *_: False),
+        put_in(CatchUp, "_check", _check_as_if_new),
         places.FORGOTTEN,
     ),
     Seed(

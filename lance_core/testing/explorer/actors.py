@@ -205,7 +205,8 @@ def recommitter(change: Change) -> Body:
                     effects.store,
                     transaction,
                     known,
-                    surroundings=effects.surroundings,
+                    CommitSettings(may_be_repeated=known is None),
+                    effects.surroundings,
                 )
             except CommitUnknownError:
                 continue

@@ -12,7 +12,6 @@ from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CommitConflictError,
-    InvalidInputError,
     LanceError,
     RetryableCommitConflictError,
 )
@@ -30,7 +29,6 @@ from tests.explore.pairs.base import (
 )
 from tests.explore.pairs.catalogue import KINDS, Place, first_target, second_target
 from tests.explore.pairs.checking import (
-    INVALID,
     Prepared,
     expected,
     would_commute,
@@ -178,8 +176,6 @@ def _end(commit: Callable[[], object]) -> str:
         return "R"
     except CommitConflictError:
         return "X"
-    except InvalidInputError:
-        return INVALID
     except LanceError as error:
         return f"{type(error).__name__}: {error}"
     return "."

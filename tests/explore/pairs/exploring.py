@@ -27,7 +27,7 @@ from lance_core.testing.explorer.notes import Committed, NotCommitted
 from tests.explore.pairs.base import base_of
 from tests.explore.pairs.cases import Case, Judge, prepare
 from tests.explore.pairs.catalogue import BY_NAME, KINDS, Place
-from tests.explore.pairs.checking import INVALID, Prepared, expected
+from tests.explore.pairs.checking import Prepared, expected
 from tests.explore.pairs.kinds import Kind
 
 MOST_CONTESTED = tuple(
@@ -39,7 +39,6 @@ MOST_CONTESTED = tuple(
 _CONFLICTS = {
     "RetryableCommitConflictError": "R",
     "CommitConflictError": "X",
-    "InvalidInputError": INVALID,
 }
 
 

@@ -62,8 +62,7 @@ def sequences(title: str, summary: Summary) -> str:
     ends = summary.ends
     return (
         f"{title}: {summary.cases:,} cases, {ends['R'] + ends['X']:,} refused "
-        f"({ends['R']:,} retryable), {ends['I']:,} not applicable any more, "
-        f"{ends['.']:,} merged, {len(summary.violations)} violations"
+        f"({ends['R']:,} retryable), {ends['.']:,} merged, {len(summary.violations)} violations"
     )
 
 

@@ -272,10 +272,12 @@ def test_a_transaction_that_may_be_a_version_that_is_gone_is_not_called_a_confli
     landed = commit(store, transaction, base)  # and the caller did not hear of it
     commit(store, append(2), landed)
     store.delete(landed.location.path)
+    store.delete(f"_transactions/{transaction.file_name}")
     with pytest.raises(CommitUnknownError) as unknown:
-        commit(store, transaction, base)
+        commit(store, transaction, base, CommitSettings(may_be_repeated=True))
     assert (unknown.value.transaction_uuid, unknown.value.version) == (transaction.uuid, 2)
-    assert f"_transactions/{transaction.file_name}" in list_paths(store)
+    with pytest.raises(CommitConflictError, match="not known"):
+        commit(store, append(1), base)  # of a new one it is known that it is no version
 
 
 # --- a table that is not the same any more ------------------------------------------------------

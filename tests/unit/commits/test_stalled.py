@@ -12,7 +12,7 @@ from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.resolve import resolve
 from lance_core.commits.settings import DEADLINE, DEADLINE_KEY, CommitSettings, deadline_of
-from lance_core.errors import CommitUnknownError
+from lance_core.errors import CommitUnknownError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.shortcuts import list_paths
@@ -150,9 +150,17 @@ def test_what_was_seen_too_long_ago_is_not_built_upon(store: ObjectStore) -> Non
 
 @pytest.mark.parametrize(
     ("said", "seconds"),
-    [("30", 30.0), ("0.5", 0.5), ("0", DEADLINE), ("-1", DEADLINE), ("nan", DEADLINE), ("x", 600)],
+    [("30", 30.0), ("0.5", 1.0), ("0", DEADLINE), ("-1", DEADLINE), ("nan", DEADLINE), ("x", 600)],
 )
 def test_the_table_says_how_long_an_attempt_may_take(said: str, seconds: float) -> None:
     assert deadline_of({DEADLINE_KEY: said}) == seconds
     assert deadline_of({DEADLINE_KEY: said}, CommitSettings(deadline=7.0)) == 7.0
     assert deadline_of({}) == DEADLINE
+
+
+def test_a_deadline_that_no_attempt_keeps_is_named(store: ObjectStore) -> None:
+    handler = PutIfAbsentCommitHandler(store)
+    settings = CommitSettings(deadline=1e-9, max_retries=1)
+    with pytest.raises(RetryableCommitConflictError, match=DEADLINE_KEY):
+        commit_transaction(handler, store, append(1), None, settings, IMPATIENT)
+    assert len(history(handler, store)) == 1
