@@ -129,7 +129,7 @@ class VariableWidth:
         dtype = offset_dtype(type_)
         if dtype is np.int32 and self.offsets[-1] > MAX_OFFSET:
             raise UnsupportedFeatureError(f"2 GiB or more of values do not fit into {type_}")
-        offsets: Offsets = self.offsets.astype(dtype, order="C", copy=False)
+        offsets: npt.NDArray[Any] = np.ascontiguousarray(self.offsets, dtype)
         if validate_utf8 and is_text(type_):
             check_utf8(offsets, self.data.slice(0, int(offsets[-1])))
         buffers = [validity, pa.py_buffer(offsets), self.data]
