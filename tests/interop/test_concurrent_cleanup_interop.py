@@ -21,7 +21,7 @@ import pytest
 import lance_core
 from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.settings import DEADLINE_KEY
+from lance_core.commits.settings import DEADLINE_KEY, SHORTEST_DEADLINE
 from lance_core.errors import CommitUnknownError
 from lance_core.fragment import write_fragments
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 DAY = 86400.0
 ROWS = 4
 RETAINED = 20
-DEADLINE = 0.05
+DEADLINE = SHORTEST_DEADLINE
 """Seconds."""
 
 
@@ -153,7 +153,7 @@ def others_go_on(path: Path, cleans_up: bool) -> None:
     """Pylance commits three versions, from 3 on, and perhaps removes all but the newest."""
     for first in (10, 20, 30):
         lance.write_dataset(rows(first, 1), path, mode="append")
-    time.sleep(2 * DEADLINE)
+    time.sleep(1.2 * DEADLINE)
     if cleans_up:
         lance.dataset(path).cleanup_old_versions(older_than=timedelta(0))
 

@@ -414,9 +414,6 @@ write(iter(TABLE.to_batches()))
     "not here yet, and refused": """
 ds.to_table(order_by=["i"])
 ds.to_table(include_deleted_rows=True, with_row_id=True)
-ds.checkout_version("tag")
-lance.dataset(ds.uri, version="x")
-[type(ds.read_transaction(n).operation).__name__ for n in (1, 2)]
 write(TABLE, data_storage_version="legacy")
 again(TABLE, "append", data_storage_version="2.1").data_storage_version
 """,
