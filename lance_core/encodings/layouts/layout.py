@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -89,3 +89,40 @@ def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def level_rows(levels: Levels, rows: Rows) -> Levels:
+    """The levels of ``rows`` among those of a whole page."""
+    starts = levels.row_starts()
+    where: Where
+    if isinstance(rows, RowRange):
+        if starts is None:
+            return levels.part(rows.start, rows.stop)
+        stop = levels.count if rows.stop >= len(starts) else int(starts[rows.stop])
+        return levels.part(int(starts[rows.start]), stop)
+    if starts is None:
+        where = rows.values
+    else:
+        ends = np.append(starts[1:], levels.count)
+        where = spans_index(starts[rows.values], ends[rows.values])
+    return picked_levels(levels, where)
+
+
+def picked_levels(levels: Levels, where: Int64Array) -> Levels:
+    """The levels at the positions ``where``."""
+    rep = None if levels.rep is None else levels.rep.take(where)
+    definition = None if levels.definition is None else levels.definition.take(where)
+    return Levels(levels.kinds, rep, definition, len(where))
+
+
+def cut_part(part: LeafPart, rows: RowRange) -> LeafPart:
+    """The ``rows`` of a part, counted from its first one."""
+    levels = level_rows(part.levels, rows)
+    visible = part.levels.visible()
+    starts = part.levels.row_starts()
+    first = rows.start if starts is None else int(starts[rows.start])
+    if visible is None:
+        return LeafPart(levels, part.values.slice(first, levels.count))
+    before = int(np.count_nonzero(visible[:first]))
+    count = int(np.count_nonzero(visible[first : first + levels.count]))
+    return LeafPart(levels, part.values.slice(before, count))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.gather import span_ranges, span_take
@@ -49,34 +50,47 @@ class BlobPlan(FieldPlan):
             raise CorruptFileError("where a blob lies is null", field=self.descriptions.path)
         positions, sizes = (member.to_numpy() for member in members)
         valid = ~((positions == 1) & (sizes == 0))
-        starts, stops, order = self._spans(positions, sizes, context.file_size)
-        ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
-        buffers = yield ranges
-        taken = span_take(buffers, cuts, starts, stops, large=True)
-        if order is not None:
-            taken = taken.take(pa.array(np.argsort(order)))
+        try:
+            taken = yield from payloads(positions, sizes, context)
+        except CorruptFileError as error:
+            raise error.at(field=self.descriptions.path) from error
         return taken_arrays(pa.large_binary(), taken, None if valid.all() else valid, False)
 
-    def _spans(
-        self, positions: np.ndarray, sizes: np.ndarray, file_size: int
-    ) -> tuple[Int64Array, Int64Array, Int64Array | None]:
-        """Start and end of each payload, ascending; the order they were sorted into, if any."""
-        full = sizes > 0
-        limit = np.uint64(file_size)
-        if (sizes > limit).any() or (positions[full] > limit - sizes[full]).any():
-            raise CorruptFileError("a blob ends past the file", field=self.descriptions.path)
-        starts = positions.astype(np.int64)
-        stops = starts + sizes.astype(np.int64)
-        # What has no bytes lies where the value before it ends, so that all ascend.
-        before = np.maximum.accumulate(np.where(full, stops, 0))
-        starts, stops = np.where(full, starts, before), np.where(full, stops, before)
-        order = None
+
+def payloads(
+    positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], context: DecodeContext
+) -> Decoding[pa.Array]:
+    """The ``sizes`` bytes at ``positions`` of the file, as large_binary without nulls.
+
+    Raises `CorruptFileError` for payloads that overlap or are not within the file.
+    """
+    starts, stops, order = _spans(positions, sizes, context.file_size)
+    ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
+    buffers = yield ranges
+    taken = span_take(buffers, cuts, starts, stops, large=True)
+    return taken if order is None else taken.take(pa.array(np.argsort(order)))
+
+
+def _spans(
+    positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], file_size: int
+) -> tuple[Int64Array, Int64Array, Int64Array | None]:
+    """Start and end of each payload, ascending; the order they were sorted into, if any."""
+    full = sizes > 0
+    limit = np.uint64(file_size)
+    if (sizes > limit).any() or (positions[full] > limit - sizes[full]).any():
+        raise CorruptFileError("a blob ends past the file")
+    starts = positions.astype(np.int64)
+    stops = starts + sizes.astype(np.int64)
+    # What has no bytes lies where the value before it ends, so that all ascend.
+    before = np.maximum.accumulate(np.where(full, stops, 0))
+    starts, stops = np.where(full, starts, before), np.where(full, stops, before)
+    order = None
+    if (starts[1:] < stops[:-1]).any():
+        order = np.argsort(starts, kind="stable")
+        starts, stops = starts[order], stops[order]
         if (starts[1:] < stops[:-1]).any():
-            order = np.argsort(starts, kind="stable")
-            starts, stops = starts[order], stops[order]
-            if (starts[1:] < stops[:-1]).any():
-                raise CorruptFileError("blobs overlap", field=self.descriptions.path)
-        return starts, stops, order
+            raise CorruptFileError("blobs overlap")
+    return starts, stops, order
 
 
 def encode_blobs(array: pa.Array, write_buffer: Callable[[pa.Buffer], int]) -> pa.StructArray:

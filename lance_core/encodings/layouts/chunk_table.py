@@ -1,0 +1,121 @@
+"""Where the chunks of a mini-block page lie and what they hold (message ``MiniBlockLayout``).
+
+A chunk word is ``(bytes / 8 - 1) << 4 | log2(values)``; the last chunk has the remaining values.
+For pages with lists there is the repetition index: for each chunk the rows that end in it, and
+how many levels after that belong to a row that goes on in the next chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
+from lance_core.encodings.repdef import BoolArray
+from lance_core.errors import CorruptFileError
+
+_MOST_VALUES = 1 << 15
+_MOST_ROWS = 1 << 48
+
+
+class RowTable(NamedTuple):
+    """Which rows the chunks of a page with lists hold.
+
+    ``ended[c]``: rows that end before chunk c, then the number of rows. ``continues[c]``: whether
+    chunk c begins inside of a row. ``first[c]``: the first row that starts in chunk c or later.
+    """
+
+    ended: Int64Array
+    continues: BoolArray
+    first: Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkTable:
+    """The chunks of a page. ``bytes`` and ``values``: where each starts, then the total."""
+
+    bytes: Int64Array
+    values: Int64Array
+    rows: RowTable | None
+
+    def chunks_of(self, rows: Rows) -> Int64Array:
+        """Numbers of the chunks that hold ``rows``, ascending."""
+        if isinstance(rows, RowRange):
+            first = self._first(np.array([rows.start]))[0]
+            return np.arange(first, self._last(np.array([rows.stop - 1]))[0] + 1)
+        firsts, lasts = self._first(rows.values), self._last(rows.values)
+        changes = np.zeros(len(self.values), np.int64)
+        np.add.at(changes, firsts, 1)
+        np.add.at(changes, lasts + 1, -1)
+        return np.flatnonzero(np.cumsum(changes) > 0)
+
+    def _first(self, rows: Int64Array) -> Int64Array:
+        """The chunk that each row starts in."""
+        if self.rows is None:
+            return np.searchsorted(self.values, rows, side="right") - 1
+        first: Int64Array = np.searchsorted(self.rows.first, rows, side="right") - 1
+        return first
+
+    def _last(self, rows: Int64Array) -> Int64Array:
+        """The chunk that each row ends in."""
+        if self.rows is None:
+            return self._first(rows)
+        return np.searchsorted(self.rows.ended[1:], rows, side="right")
+
+
+def chunk_table(
+    words: pa.Buffer, large: bool, num_values: int, num_bytes: int, rows: RowTable | None
+) -> ChunkTable:
+    """The table from the chunk words, for ``num_values`` in ``num_bytes``.
+
+    Raises `CorruptFileError` if chunks and totals do not agree.
+    """
+    unit = np.dtype("<u4" if large else "<u2")
+    if not words.size or words.size % unit.itemsize:
+        raise CorruptFileError(f"{words.size} bytes of chunk words", field="MiniBlockLayout")
+    word = np.frombuffer(words, unit).astype(np.int64)
+    starts = np.zeros(len(word) + 1, np.int64)
+    np.cumsum(((word >> 4) + 1) * 8, out=starts[1:])
+    if starts[-1] > num_bytes:
+        raise CorruptFileError(f"chunks of {int(starts[-1])} bytes in {num_bytes} bytes")
+    logs = word & 15
+    if (logs[:-1] == 0).any():
+        raise CorruptFileError("a chunk that is not the last one does not say what it holds")
+    counts = np.left_shift(1, logs)
+    values = np.zeros(len(word) + 1, np.int64)
+    np.cumsum(counts[:-1], out=values[1:-1])
+    last = num_values - int(values[-2])
+    if not 0 < last <= _MOST_VALUES or (logs[-1] and counts[-1] != last):
+        raise CorruptFileError(f"the chunks do not hold {num_values} values")
+    values[-1] = num_values
+    if rows is not None and len(rows.ended) != len(values):
+        raise CorruptFileError(f"a repetition index of {len(rows.first)} for {len(word)} chunks")
+    return ChunkTable(starts, values, rows)
+
+
+def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
+    """The rows of chunks from the repetition index. Raises `CorruptFileError`."""
+    width = depth + 1
+    if not index.size or index.size % (8 * width):
+        raise CorruptFileError(f"a repetition index of {index.size} bytes")
+    table = np.frombuffer(index, "<u8").reshape(-1, width)
+    if int(table[:, :2].max()) > _MOST_ROWS:
+        raise CorruptFileError("a repetition index with impossible counts")
+    open_after = table[:, 1] > 0
+    ended = np.zeros(len(table) + 1, np.int64)
+    np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
+    if int(ended[-1]) != num_rows or ended.min() < 0 or open_after[-1]:
+        raise CorruptFileError(f"a repetition index for {int(ended[-1])} rows, not {num_rows}")
+    continues = np.zeros(len(table), np.bool_)
+    continues[1:] = open_after[:-1]
+    if ((table[:, 0] == 0) & ~open_after).any():
+        raise CorruptFileError("a chunk without rows")
+    return RowTable(ended, continues, ended[:-1] + continues)
+
+
+def wanted_rows(rows: Rows) -> Int64Array:
+    """The numbers of ``rows``."""
+    return rows.values if isinstance(rows, RowIndices) else np.arange(rows.start, rows.stop)

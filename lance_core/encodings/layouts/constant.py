@@ -1,0 +1,152 @@
+"""Pages of nothing but nulls, or of one value again and again (message ``ConstantLayout``).
+
+Page buffers: none, or [scalar], or [repetition, definition], or all three; a buffer of levels that
+the page does not have is empty. The value is in the message or in the scalar buffer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import REPDEF_NULLABLE_ITEM, ConstantLayout
+from lance_core.encodings.layouts.layout import (
+    LayoutPlan,
+    LeafPart,
+    PageScope,
+    kinds_of,
+    level_rows,
+)
+from lance_core.encodings.layouts.level_codecs import decode_level_block, raw_levels
+from lance_core.encodings.layouts.scalar import inline_scalar, repeated, stored_scalar
+from lance_core.encodings.repdef import LevelArray, Levels, check_levels
+from lance_core.encodings.v2_0.nullable import all_null
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.store.base import ByteRange
+
+
+class ConstantPlan(LayoutPlan):
+    """A page of one value, or of none where ``scalar`` and ``scalar_buffer`` are None."""
+
+    __slots__ = ("_levels", "kinds", "level_buffers", "message", "scalar", "scalar_buffer", "scope")
+
+    def __init__(self, message: ConstantLayout, scope: PageScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.kinds = kinds_of(message.layers, message.num_def_values)
+        self.scalar: pa.Array | None = None
+        if message.HasField("inline_value"):
+            self.scalar = inline_scalar(message.inline_value, scope.type)
+        buffers = scope.buffers
+        self.scalar_buffer: ByteRange | None = buffers[0] if len(buffers) in (1, 3) else None
+        self.level_buffers = buffers[-2:] if len(buffers) in (2, 3) else ()
+        self._levels: Levels | None = None
+
+    @property
+    def is_all_null(self) -> bool:
+        """Whether each row is a null, of which no level is stored."""
+        return (
+            not self.scope.buffers
+            and self.scalar is None
+            and self.kinds.kinds == (REPDEF_NULLABLE_ITEM,)
+            and not _is_empty_struct(self.scope.type)
+        )
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        asked: list[ByteRange] = []
+        if self.scalar is None and self.scalar_buffer is not None:
+            asked.append(self.scalar_buffer)
+        if self._levels is None:
+            asked.extend(self.level_buffers)
+        if asked:
+            buffers = list((yield asked))
+            if self.scalar is None and self.scalar_buffer is not None:
+                self.scalar = stored_scalar(buffers.pop(0), self.scope.type)
+            if buffers:
+                self._levels = self._decoded(buffers, context)
+        if self._levels is None:
+            levels = self._implied(len(rows))
+        else:
+            levels = level_rows(self._levels, rows)
+        return LeafPart(levels, self._values(levels))
+
+    def _values(self, levels: Levels) -> pa.Array:
+        visible = levels.visible()
+        count = levels.count if visible is None else int(np.count_nonzero(visible))
+        type_ = self.scope.type
+        if self.scalar is not None:
+            return repeated(self.scalar, count)
+        if _is_empty_struct(type_):
+            return pa.Array.from_buffers(type_, count, [None], 0)
+        if not pa.types.is_null(type_) and count:
+            found = levels.definition
+            if found is None or not found.all():
+                raise CorruptFileError("a page without values has some")
+        return all_null(type_, count)
+
+    def _implied(self, count: int) -> Levels:
+        """The levels where none are stored: all null if there is no value, else all valid."""
+        definition = None
+        if self.kinds.max_rep:
+            raise CorruptFileError("lists without levels", field="ConstantLayout")
+        nothing = self.scalar is None and not _is_empty_struct(self.scope.type)
+        if nothing and self.kinds.max_def:
+            if self.kinds.max_def > 1:
+                raise CorruptFileError("it is not said what is null", field="ConstantLayout")
+            definition = np.ones(count, np.uint16)
+        return Levels(self.kinds, None, definition, count)
+
+    def _decoded(self, buffers: list[pa.Buffer], context: DecodeContext) -> Levels:
+        message = self.message
+        rep = definition = None
+        if buffers[0].size:
+            if message.HasField("rep_compression"):
+                rep = decode_level_block(
+                    message.rep_compression, buffers[0], message.num_rep_values, context
+                )
+            else:
+                rep = raw_levels(buffers[0])
+        if buffers[1].size:
+            if message.HasField("def_compression"):
+                definition = decode_level_block(
+                    message.def_compression, buffers[1], message.num_def_values, context
+                )
+            else:
+                definition = raw_levels(buffers[1])
+        levels = self._joined(rep, definition)
+        check_levels(levels)
+        starts = levels.row_starts()
+        found = levels.count if starts is None else len(starts)
+        if found != self.scope.num_rows:
+            raise CorruptFileError(f"levels of {found} rows in a page of {self.scope.num_rows}")
+        return levels
+
+    def _joined(self, rep: LevelArray | None, definition: LevelArray | None) -> Levels:
+        if not self.kinds.max_rep:
+            rep = None
+        if rep is not None and definition is not None and len(rep) != len(definition):
+            raise CorruptFileError(f"{len(rep)} repetition and {len(definition)} definition levels")
+        known = rep if rep is not None else definition
+        count = self.scope.num_rows if known is None else len(known)
+        if known is None and self.kinds.max_def:
+            return self._implied(count)
+        return Levels(self.kinds, rep, definition, count)
+
+
+def _is_empty_struct(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(type_)) and type_.num_fields == 0
+
+
+def decode_constant(message: ConstantLayout, scope: PageScope) -> LayoutPlan:
+    """`LayoutDecoder` of ``constant_layout``."""
+    if len(scope.buffers) > 3:
+        raise CorruptFileError(f"a constant page of {len(scope.buffers)} buffers")
+    if message.HasField("inline_value") and len(scope.buffers) in (1, 3):
+        raise CorruptFileError("a constant page with two values", field="ConstantLayout")
+    return ConstantPlan(message, scope)

@@ -1,0 +1,192 @@
+"""Full-zip pages (message ``FullZipLayout``): large values, each behind its control word.
+
+Page buffers: the values and, if their places cannot be computed, the repetition index: where each
+row starts, then where the last one ends, in as many bytes as the length of the values takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.gather import MAX_OFFSET, fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.layouts.codecs import decode_values
+from lance_core.encodings.layouts.control_words import ControlWords, Zipped, windows
+from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
+from lance_core.encodings.layouts.leaf_values import present_values, zipped_values
+from lance_core.encodings.repdef import check_levels
+from lance_core.encodings.values import FixedWidth, VariableWidth
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_WIDEST = (1 << 31) - 1
+
+
+class _Spans(NamedTuple):
+    """Bytes that were read, and the first and last byte of each row in them."""
+
+    data: npt.NDArray[np.uint8]
+    starts: Int64Array
+    stops: Int64Array
+
+
+class FullZipPlan(LayoutPlan):
+    """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
+
+    __slots__ = ("kinds", "message", "scope", "width", "words")
+
+    def __init__(self, message: FullZipLayout, scope: PageScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.kinds = kinds_of(message.layers, message.num_items)
+        self.width = message.bits_per_value // 8
+        lengths = message.bits_per_offset // 8
+        self.words = ControlWords(
+            self.kinds, message.bits_rep, message.bits_def, self.width, lengths
+        )
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is a repetition index."""
+        return not self.width or self.kinds.max_rep > 0
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        if not self.is_indexed:
+            return (yield from self._regular(rows, context))
+        spans = yield from self._spans(rows, context)
+        zipped = self.words.parse(spans.data, spans.starts, spans.stops)
+        check_levels(zipped.levels)
+        if self.width:
+            payload = windows(spans.data, zipped.starts, self.width)
+            return self._fixed(zipped, payload, context)
+        return self._variable(zipped, spans.data, context)
+
+    def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """Values of one width without lists: each row takes as many bytes."""
+        stride = self.words.width + self.width
+        base = self.scope.buffers[0].start
+        if isinstance(rows, RowRange):
+            (buffer,) = yield [ByteRange(base + rows.start * stride, base + rows.stop * stride)]
+            table = np.frombuffer(buffer, np.uint8).reshape(len(rows), stride)
+        else:
+            ranges, cuts = fixed_ranges(base, stride, rows.values, context.coalesce_gap)
+            buffers = yield ranges
+            taken = fixed_take(buffers, cuts, rows.values, stride)
+            table = taken.view(np.uint8).reshape(len(rows), stride)
+        levels = self.words.levels(np.ascontiguousarray(table[:, : self.words.width]))
+        check_levels(levels)
+        starts = np.arange(len(rows), dtype=np.int64)
+        payload = np.ascontiguousarray(table[:, self.words.width :])
+        return self._fixed(Zipped(levels, starts, starts), payload, context)
+
+    def _fixed(
+        self, zipped: Zipped, payload: npt.NDArray[np.uint8], context: DecodeContext
+    ) -> LeafPart:
+        buffer = pa.py_buffer(payload) if payload.size else pa.py_buffer(b"")
+        stored = FixedWidth(buffer, self.width * 8, len(payload))
+        values = decode_values(self.message.value_compression, stored, context)
+        return LeafPart(zipped.levels, zipped_values(values, self.scope.type, context))
+
+    def _variable(
+        self, zipped: Zipped, data: npt.NDArray[np.uint8], context: DecodeContext
+    ) -> LeafPart:
+        """Values of variable width; none is stored for a null, which then has no bytes."""
+        visible = zipped.levels.visible()
+        definition = zipped.levels.definition
+        if visible is not None and definition is not None:
+            definition = definition[visible]
+        packed = pa.types.is_struct(self.scope.type)
+        starts, stops = zipped.starts, zipped.stops
+        present = None if definition is None else definition == 0
+        if packed and present is not None:  # they cannot be of no bytes
+            starts, stops = starts[present], stops[present]
+        bytes_, offsets = kernels.gather_variable(data, starts, stops)
+        if self.message.bits_per_offset == 32 and offsets[-1] <= MAX_OFFSET:
+            stored = VariableWidth(offsets.astype(np.int32), bytes_)
+        else:
+            stored = VariableWidth(offsets, bytes_)
+        values = decode_values(self.message.value_compression, stored, context)
+        array = zipped_values(values, self.scope.type, context)
+        if packed and present is not None:
+            array = present_values(array, present)
+        return LeafPart(zipped.levels, array)
+
+    def _spans(self, rows: Rows, context: DecodeContext) -> Decoding[_Spans]:
+        values, index = self.scope.buffers[:2]
+        width = index.length // (self.scope.num_rows + 1)
+        if isinstance(rows, RowRange):
+            place = ByteRange(
+                index.start + rows.start * width, index.start + (rows.stop + 1) * width
+            )
+            if len(rows) == self.scope.num_rows:
+                edges, data = yield [place, values]
+            else:
+                (edges,) = yield [place]
+            places = self._places(np.frombuffer(edges, np.uint8), width)
+            first, last = int(places[0]), int(places[-1])
+            if len(rows) != self.scope.num_rows:
+                (data,) = yield [ByteRange(values.start + first, values.start + last)]
+            else:
+                data = data.slice(first, last - first)
+            octets = np.frombuffer(data, np.uint8)
+            return _Spans(octets, places[:-1] - first, places[1:] - first)
+        positions = np.unique(np.concatenate([rows.values, rows.values + 1]))
+        ranges, cuts = fixed_ranges(index.start, width, positions, context.coalesce_gap)
+        buffers = yield ranges
+        taken = fixed_take(buffers, cuts, positions, width)
+        places = self._places(taken.view(np.uint8), width)
+        number = np.searchsorted(positions, rows.values)
+        starts, stops = places[number], places[number + 1]
+        ranges, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
+        buffers = yield ranges
+        sizes = [buffer.size for buffer in buffers]
+        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
+        shift = moved[np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))]
+        octets = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
+        return _Spans(octets, starts + shift, stops + shift)
+
+    def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
+        """Entries of the repetition index, which must ascend within the values."""
+        places = stored.view(f"<u{width}").astype(np.uint64)
+        if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
+            raise CorruptFileError("the repetition index does not fit to the values")
+        return places.astype(np.int64)
+
+
+def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:
+    """`LayoutDecoder` of ``full_zip_layout``."""
+    form = message.WhichOneof("details")
+    if form == "bits_per_value":
+        bits = message.bits_per_value
+        if not 0 < bits <= _WIDEST or bits % 8:
+            raise CorruptFileError(f"values of {bits} bits in a page of zipped values")
+    elif form != "bits_per_offset" or message.bits_per_offset not in (32, 64):
+        raise CorruptFileError("it is not said how wide values are", field="FullZipLayout")
+    if not message.HasField("value_compression"):
+        raise CorruptFileError("it is not said how values are compressed", field="FullZipLayout")
+    plan = FullZipPlan(message, scope)
+    if len(scope.buffers) < 1 + plan.is_indexed:
+        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page of zipped values")
+    size = scope.buffers[0].length
+    if not plan.is_indexed:
+        needed = scope.num_rows * (plan.words.width + plan.width)
+        if needed > size:
+            raise CorruptFileError(f"{scope.num_rows} rows need {needed} bytes, there are {size}")
+        return plan
+    width, rest = divmod(scope.buffers[1].length, scope.num_rows + 1)
+    if rest or width not in (1, 2, 4, 8):
+        raise CorruptFileError(
+            f"a repetition index of {scope.buffers[1].length} bytes for {scope.num_rows} rows"
+        )
+    return plan

@@ -1,0 +1,81 @@
+"""From the values that compressive encodings give to Arrow arrays of a leaf's type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.values import FixedWidth, Values, as_fixed
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Int64Array
+    from lance_core.encodings.layouts.layout import Where
+    from lance_core.encodings.repdef import BoolArray, Levels
+
+
+def leaf_values(
+    values: Values, where: Where, type_: pa.DataType, context: DecodeContext
+) -> pa.Array:
+    """Those of ``values`` that are at ``where``, as an array of ``type_`` without nulls."""
+    array = values.to_arrow(type_, None, context.validate_utf8)
+    if isinstance(where, slice):
+        return array.slice(where.start, where.stop - where.start)
+    return array.take(pa.array(where))
+
+
+def dictionary_values(
+    values: Values, where: Where, levels: Levels, items: pa.Array, type_: pa.DataType
+) -> pa.Array:
+    """The ``items`` at the indices that are at ``where``; those of nulls can be anything.
+
+    The array is of ``type_``, a dictionary type or that of the items.
+    """
+    indices = as_fixed(values).words()[where]
+    missing = _missing(levels)
+    if missing is not None:
+        indices = np.where(missing, 0, indices)
+    if len(indices) and int(indices.max()) >= max(1, len(items)):
+        raise CorruptFileError(f"index {int(indices.max())} in a dictionary of {len(items)}")
+    if len(indices) and not len(items):
+        if missing is None or not missing.all():
+            raise CorruptFileError("indices of a dictionary without values")
+        return pa.nulls(len(indices), type_)
+    if not pa.types.is_dictionary(type_):
+        return items.take(pa.array(indices))
+    keys = indices.astype(type_.index_type.to_pandas_dtype())
+    if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
+        raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")
+    return pa.DictionaryArray.from_arrays(pa.array(keys), items, ordered=type_.ordered, safe=False)
+
+
+def _missing(levels: Levels) -> BoolArray | None:
+    """Which values are null; None: no value is."""
+    definition, visible = levels.definition, levels.visible()
+    if definition is None:
+        return None
+    missing: BoolArray = (definition if visible is None else definition[visible]) != 0
+    return missing if missing.any() else None
+
+
+def dictionary_items(values: Values, type_: pa.DataType, context: DecodeContext) -> pa.Array:
+    """The items of a dictionary, for a column of ``type_``."""
+    item = type_.value_type if pa.types.is_dictionary(type_) else type_
+    if isinstance(values, FixedWidth) and pa.types.is_boolean(item):
+        raise CorruptFileError("a dictionary of booleans")
+    return values.to_arrow(item, None, context.validate_utf8)
+
+
+def zipped_values(values: Values, type_: pa.DataType, context: DecodeContext) -> pa.Array:
+    """All ``values`` as an array of ``type_`` without nulls."""
+    return values.to_arrow(type_, None, context.validate_utf8)
+
+
+def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
+    """``array`` spread over the slots that are ``present``, with nulls in between."""
+    if present.all():
+        return array
+    positions: Int64Array = np.cumsum(present) - 1
+    return array.take(pa.array(positions, mask=~present))

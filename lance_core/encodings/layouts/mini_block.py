@@ -1,0 +1,162 @@
+"""Mini-block pages (message ``MiniBlockLayout``): small values, compressed in chunks.
+
+Page buffers: chunk words, chunks, the dictionary if there is one, the repetition index if there
+are lists. What the first and the last two say is read once and kept with the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.gather import span_ranges
+from lance_core.encodings.layouts.chunk_levels import ChunkLevels, selected
+from lance_core.encodings.layouts.chunk_parts import ChunkForm, chunk_parts
+from lance_core.encodings.layouts.chunk_table import ChunkTable, chunk_table, row_table
+from lance_core.encodings.layouts.codecs import decode_block, decode_chunks
+from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
+from lance_core.encodings.layouts.leaf_values import (
+    dictionary_items,
+    dictionary_values,
+    leaf_values,
+)
+from lance_core.encodings.repdef import check_levels
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.store.base import ByteRange
+
+_MOST_BUFFERS = 64
+
+
+class MiniBlockPlan(LayoutPlan):
+    """A mini-block page. ``kinds`` are those of its layers."""
+
+    __slots__ = ("_dictionary", "_table", "form", "kinds", "message", "scope")
+
+    def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.kinds = kinds_of(message.layers, message.num_items)
+        self.form = ChunkForm(
+            message.HasField("rep_compression"),
+            message.HasField("def_compression"),
+            message.num_buffers,
+            message.has_large_chunk,
+        )
+        self._table: ChunkTable | None = None
+        self._dictionary: pa.Array | None = None
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        whole = isinstance(rows, RowRange) and len(rows) == self.scope.num_rows
+        wanted = [] if self._table is not None else self._descriptions()
+        early = wanted and whole  # then everything is read, so that one round is enough
+        if wanted:
+            asked = [*wanted, self.scope.buffers[1]] if early else wanted
+            buffers = yield asked
+            self._describe(buffers[: len(wanted)], context)
+        assert self._table is not None
+        table = self._table
+        if early:
+            chunks = np.arange(len(table.values) - 1)
+            data, positions = np.frombuffer(buffers[-1], np.uint8), table.bytes[:-1]
+        else:
+            chunks = table.chunks_of(rows)
+            data, positions = yield from self._read(table, chunks, context)
+        return self._part(rows, chunks, data, positions, context)
+
+    def _descriptions(self) -> list[ByteRange]:
+        """Chunk words, and the dictionary and the repetition index if there are any."""
+        buffers = self.scope.buffers
+        return [buffers[0], *buffers[2 : 2 + self._has_dictionary + self._has_lists]]
+
+    @property
+    def _has_dictionary(self) -> bool:
+        return self.message.HasField("dictionary")
+
+    @property
+    def _has_lists(self) -> bool:
+        return self.kinds.max_rep > 0
+
+    def _describe(self, buffers: Sequence[pa.Buffer], context: DecodeContext) -> None:
+        message, num_rows = self.message, self.scope.num_rows
+        if self._has_dictionary:
+            count = message.num_dictionary_items
+            items = decode_block(message.dictionary, buffers[1], count, context)
+            self._dictionary = dictionary_items(items, self.scope.type, context)
+        rows = None
+        if self._has_lists:
+            rows = row_table(buffers[-1], message.repetition_index_depth, num_rows)
+        size = self.scope.buffers[1].length
+        large = message.has_large_chunk
+        self._table = chunk_table(buffers[0], large, message.num_items, size, rows)
+
+    def _read(
+        self, table: ChunkTable, chunks: Int64Array, context: DecodeContext
+    ) -> Decoding[tuple[npt.NDArray[np.uint8], Int64Array]]:
+        """Bytes that hold the chunks, and where in them each one starts."""
+        starts, stops = table.bytes[chunks], table.bytes[chunks + 1]
+        base = self.scope.buffers[1].start
+        ranges, cuts = span_ranges(base, starts, stops, context.coalesce_gap)
+        buffers = yield ranges
+        if len(buffers) == 1:
+            return np.frombuffer(buffers[0], np.uint8), starts - cuts.firsts[0]
+        sizes = [buffer.size for buffer in buffers]
+        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
+        number = np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))
+        data = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
+        return data, starts + moved[number]
+
+    def _part(
+        self,
+        rows: Rows,
+        chunks: Int64Array,
+        data: npt.NDArray[np.uint8],
+        positions: Int64Array,
+        context: DecodeContext,
+    ) -> LeafPart:
+        table = self._table
+        assert table is not None
+        counts = np.diff(table.values)[chunks]
+        sizes = np.diff(table.bytes)[chunks]
+        parts = chunk_parts(self.form, data, positions, sizes)
+        levels = ChunkLevels.decode(self.message, self.kinds, parts, counts, context)
+        levels.check(chunks, counts, table)
+        values = decode_chunks(self.message.value_compression, parts, counts, context)
+        chosen, where = selected(levels, rows, chunks, table)
+        check_levels(chosen)
+        if self._dictionary is not None:
+            array = dictionary_values(values, where, chosen, self._dictionary, self.scope.type)
+        else:
+            array = leaf_values(values, where, self.scope.type, context)
+        return LeafPart(chosen, array)
+
+
+def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:
+    """`LayoutDecoder` of ``mini_block_layout``."""
+    plan = MiniBlockPlan(message, scope)
+    has_lists = plan.kinds.max_rep > 0
+    expected = 2 + message.HasField("dictionary") + has_lists
+    if len(scope.buffers) < expected:
+        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {expected}")
+    if not message.HasField("value_compression"):
+        raise CorruptFileError("it is not said how values are compressed", field="MiniBlockLayout")
+    if not 0 < message.num_buffers <= _MOST_BUFFERS:
+        raise CorruptFileError(f"chunks of {message.num_buffers} buffers", field="MiniBlockLayout")
+    if has_lists:
+        if message.repetition_index_depth != 1:
+            raise UnsupportedFeatureError(
+                f"a repetition index of depth {message.repetition_index_depth}"
+            )
+    elif message.num_items != scope.num_rows:
+        raise CorruptFileError(f"{message.num_items} values for {scope.num_rows} rows")
+    return plan

@@ -1,0 +1,162 @@
+"""Fields of 2.1 and 2.2 files: from a field and the columns of a file to Arrow arrays.
+
+Only leaves have columns. What is around a leaf (structs, lists, maps) is in its levels, so a field
+is read by decoding all leaves below it and putting them together, a few pages at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
+from lance_core.encodings.layouts.layout import LeafPart, cut_part, spans_index
+from lance_core.encodings.v2_0.column import split_rows
+from lance_core.encodings.v2_1.assemble import Node, assemble, rows_per_slot
+from lance_core.encodings.v2_1.leaf_column import LeafColumn
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column
+    from lance_core.schema import Field
+
+_DEEPEST = 64
+
+
+def decode_field(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: Rows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """`lance_core.encodings.structural.decode_field` for 2.1 and 2.2 files."""
+    if isinstance(rows, RowIndices):
+        rows = packed_rows(rows.values)
+    if not len(rows):
+        return []
+    leaves: list[_Leaf] = []
+    try:
+        root = _tree(field, column_of, columns, field.name, leaves, 0)
+    except RecursionError as error:
+        raise CorruptFileError("a field of too many levels", field=field.name) from error
+    plan = _plan(root, leaves)
+    if root.is_leaf:
+        whole = yield from leaves[0].column.all_null(rows, context)
+        if whole is not None:
+            return whole
+    decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
+    try:
+        return [assemble(root, parts) for parts in _aligned(decoded)]
+    except CorruptFileError as error:
+        raise error.at(field=field.name) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Leaf:
+    """A leaf of a field: its column, and how many rows of it there are for one of the field."""
+
+    column: LeafColumn
+    scale: int = 1
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
+        """The parts of ``rows``, one for each page, and where they begin and end."""
+        wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
+        split = split_rows(self.column.column, wanted, self.column.path)
+        parts = yield from together(
+            [self.column.decode_page(number, inner, context) for number, inner in split]
+        )
+        edges = [0]
+        for _, inner in split:
+            count, rest = divmod(len(inner), self.scale)
+            if rest:
+                raise CorruptFileError(
+                    "a page ends within a list of fixed size", field=self.column.path
+                )
+            edges.append(edges[-1] + count)
+        return _Decoded(parts, edges, self.scale)
+
+
+class _Decoded(NamedTuple):
+    parts: list[LeafPart]
+    edges: list[int]
+    scale: int
+
+
+def _plan(root: Node, leaves: list[_Leaf]) -> list[_Leaf]:
+    """The leaves with their scales; all of them must have as many rows of the field."""
+    plan = []
+    for path, leaf in zip(root.paths(), leaves, strict=True):
+        leaf.column.expect(path)
+        plan.append(_Leaf(leaf.column, rows_per_slot(path)))
+    counts = {leaf.column.column.num_rows / leaf.scale for leaf in plan}
+    if len(counts) > 1:
+        raise CorruptFileError("the columns of a field differ in their rows", field=root_name(plan))
+    return plan
+
+
+def root_name(plan: Sequence[_Leaf]) -> str:
+    """The name of the field that the leaves are below of."""
+    return plan[0].column.path.partition(".")[0]
+
+
+def _tree(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    path: str,
+    leaves: list[_Leaf],
+    depth: int,
+) -> Node:
+    """The tree of a field; its leaves are added to ``leaves`` in pre-order."""
+    if depth > _DEEPEST:
+        raise CorruptFileError(f"a field of more than {_DEEPEST} levels", field=path)
+    type_ = field.storage_type
+    number = column_of.get(field.id, -1)
+    if 0 <= number < len(columns):
+        leaves.append(_Leaf(LeafColumn.of(columns[number], type_, path)))
+        return Node(type_, is_leaf=True)
+    if number >= len(columns) or not field.children:
+        raise CorruptFileError(
+            f"column {number} of a file that has {len(columns)} columns", field=path
+        )
+    children = [
+        _tree(child, column_of, columns, f"{path}.{child.name}", leaves, depth + 1)
+        for child in field.children
+    ]
+    return Node(type_, tuple(children))
+
+
+def _scaled(rows: Rows, scale: int) -> Rows:
+    if isinstance(rows, RowRange):
+        return RowRange(rows.start * scale, rows.stop * scale)
+    return RowIndices(spans_index(rows.values * scale, (rows.values + 1) * scale))
+
+
+def _aligned(decoded: Sequence[_Decoded]) -> list[list[LeafPart]]:
+    """For each stretch of rows, the parts of all leaves, cut so that they have the same rows."""
+    first = decoded[0].edges
+    if all(leaf.edges == first for leaf in decoded):
+        return [list(parts) for parts in zip(*(leaf.parts for leaf in decoded), strict=True)]
+    common = np.unique(np.concatenate([leaf.edges for leaf in decoded])).tolist()
+    return [list(parts) for parts in zip(*(_cut(leaf, common) for leaf in decoded), strict=True)]
+
+
+def _cut(leaf: _Decoded, edges: Sequence[int]) -> list[LeafPart]:
+    pieces, number = [], 0
+    for start, stop in pairwise(edges):
+        if start == leaf.edges[number + 1]:
+            number += 1
+        own = leaf.edges[number]
+        if (start, stop) == (own, leaf.edges[number + 1]):
+            pieces.append(leaf.parts[number])
+        else:
+            wanted = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
+            pieces.append(cut_part(leaf.parts[number], wanted))
+    return pieces

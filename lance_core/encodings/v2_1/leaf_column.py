@@ -1,0 +1,92 @@
+"""One leaf column of a 2.1 or 2.2 file: its pages, each with the plan of its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core.encodings.layouts.builtin import plan_page
+from lance_core.encodings.layouts.constant import ConstantPlan
+from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
+from lance_core.encodings.v2_0.column import placed, split_rows
+from lance_core.encodings.v2_0.nullable import all_null
+from lance_core.encodings.v2_1.assemble import Node, check_kinds
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column, Page
+
+
+class LeafColumn:
+    """A column read as ``type``. Plans of pages are made when a page is first used, and kept.
+
+    ``path`` is the dotted path of the leaf's field.
+    """
+
+    __slots__ = ("_nodes", "_plans", "column", "path", "type")
+
+    def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
+        self.column = column
+        self.type = type_
+        self.path = path
+        self._nodes: tuple[Node, ...] = ()
+        self._plans: list[LayoutPlan | None] = [None] * len(column.pages)
+
+    @classmethod
+    def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
+        """The one that is kept with ``column``, if it is read as ``type_``."""
+        kept: LeafColumn | None = column.decoder_cache
+        if kept is None or kept.type != type_ or kept.path != path:
+            kept = column.decoder_cache = cls(column, type_, path)
+        return kept
+
+    def expect(self, nodes: Sequence[Node]) -> None:
+        """Check layers of pages against the fields on the way to this leaf, outermost first."""
+        if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
+            self._nodes = tuple(nodes)
+            self._plans = [None] * len(self.column.pages)
+
+    def all_null(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array] | None]:
+        """The rows, if they are in a page of nulls that has nothing else; None otherwise."""
+        yield from ()
+        parts = split_rows(self.column, rows, self.path)
+        if len(parts) != 1:
+            return None
+        plan = self._page(parts[0][0], context)
+        if not isinstance(plan, ConstantPlan) or not plan.is_all_null:
+            return None
+        return [all_null(self.type, len(rows))]
+
+    def decode_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """Decode ``rows``, counted from the start of page ``number``."""
+        try:
+            return (yield from self._page(number, context).decode(rows, context))
+        except CorruptFileError as error:
+            raise placed(error, self.column.pages[number], self.path) from error
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+
+    def _page(self, number: int, context: DecodeContext) -> LayoutPlan:
+        plan = self._plans[number]
+        if plan is None:
+            page = self.column.pages[number]
+            try:
+                plan = self._planned(page, context)
+            except CorruptFileError as error:
+                raise placed(error, page, self.path) from error
+            except UnsupportedFeatureError as error:
+                raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+            self._plans[number] = plan
+        return plan
+
+    def _planned(self, page: Page, context: DecodeContext) -> LayoutPlan:
+        if not isinstance(page.encoding, PageLayout):
+            raise UnsupportedFeatureError("a page of a foreign encoding")
+        scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
+        plan = plan_page(page.encoding, scope, context.version)
+        check_kinds(self._nodes, plan.kinds)
+        return plan
