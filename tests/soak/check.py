@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lance_core as lance
+from lance_core import LanceDataset
 from tests.soak.journal import ACKED, BROKEN, FAILED, UNKNOWN, Entry, read
-from tests.soak.worker import OPTIONS
 
 
 @dataclass
@@ -31,8 +31,9 @@ class Findings:
         self.wrong.append(what)
 
 
-def check(uri: str, folder: Path) -> Findings:
+def check(uri: str, options: dict[str, str], folder: Path) -> Findings:
     """Compare the table with the journals in ``folder``."""
+    newest = lance.dataset(uri, storage_options=options)
     entries = [entry for process in read(folder) for entry in process]
     found = Findings(
         acknowledged=sum(e.outcome == ACKED and e.kind != "read" for e in entries),
@@ -44,15 +45,14 @@ def check(uri: str, folder: Path) -> Findings:
     for entry in entries:
         if entry.outcome == BROKEN:
             found.fail(f"{entry.kind} ended in {entry.detail}")
-    _check_rows(uri, entries, found)
-    _check_config(uri, entries, found)
-    _check_versions(uri, found)
+    _check_rows(newest, entries, found)
+    _check_config(newest, entries, found)
+    _check_versions(newest, found)
     return found
 
 
-def _check_rows(uri: str, entries: Iterable[Entry], found: Findings) -> None:
-    table = lance.dataset(uri, storage_options=OPTIONS)
-    count = Counter(table.to_table(columns=["id"])["id"].to_pylist())
+def _check_rows(newest: LanceDataset, entries: Iterable[Entry], found: Findings) -> None:
+    count = Counter(newest.to_table(columns=["id"])["id"].to_pylist())
     found.rows = count.total()
     for row, times in count.items():
         if times > 1:
@@ -78,7 +78,7 @@ def _check_rows(uri: str, entries: Iterable[Entry], found: Findings) -> None:
         found.fail(f"rows that nobody wrote: {sorted(strangers)[:10]}")
 
 
-def _check_config(uri: str, entries: Iterable[Entry], found: Findings) -> None:
+def _check_config(newest: LanceDataset, entries: Iterable[Entry], found: Findings) -> None:
     """Each process has its own key: the last acknowledged value, or a later one, is there."""
     allowed: dict[str, list[str]] = {}
     for entry in entries:
@@ -87,16 +87,15 @@ def _check_config(uri: str, entries: Iterable[Entry], found: Findings) -> None:
                 allowed[key] = [value]
             elif entry.outcome != FAILED:
                 allowed.setdefault(key, []).append(value)
-    config = lance.dataset(uri, storage_options=OPTIONS).config()
+    config = newest.config()
     for key, values in allowed.items():
         if key in config and config[key] not in values:
             found.lost += 1
             found.fail(f"{key} is {config[key]}, not {values}")
 
 
-def _check_versions(uri: str, found: Findings) -> None:
+def _check_versions(newest: LanceDataset, found: Findings) -> None:
     """Everything that is still there can be read, and no transaction is there twice."""
-    newest = lance.dataset(uri, storage_options=OPTIONS)
     uuids: Counter[str] = Counter()
     for described in newest.versions():
         version = described["version"]

@@ -7,7 +7,8 @@ import random
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core.commits.settings import DEADLINE_KEY
 from tests.soak.check import Findings, check
-from tests.soak.worker import COMMIT_DEADLINE, OPTIONS, main
+from tests.soak.worker import COMMIT_DEADLINE, main
 
 WARM = ["lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.worker"]
 """What a process needs: imported once, by the process that all workers are forked from."""
@@ -24,8 +25,13 @@ WARM = ["lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.wor
 
 @dataclass(frozen=True)
 class Plan:
-    """How long and how hard. A run ends after ``seconds`` and when enough has happened."""
+    """How long and how hard. A run ends after ``seconds`` and when enough has happened.
 
+    ``scheme`` and ``options`` are those of the table's URI: they decide who makes its versions.
+    """
+
+    scheme: str = "file"
+    options: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 30.0
     workers: int = 4
     readers: int = 1
@@ -49,8 +55,9 @@ class Outcome:
 class Herd:
     """The running processes."""
 
-    def __init__(self, uri: str, folder: Path) -> None:
+    def __init__(self, uri: str, options: dict[str, str], folder: Path) -> None:
         self._uri = uri
+        self._options = options
         self._folder = folder
         self._forks = multiprocessing.get_context("forkserver")
         self._forks.set_forkserver_preload(WARM)
@@ -62,7 +69,7 @@ class Herd:
         # The reference implementation cannot be forked.
         context = self._fresh if role == "peer" else self._forks
         self._count += 1
-        arguments = (role, self._uri, str(self._folder), self._count)
+        arguments = (role, self._uri, self._options, str(self._folder), self._count)
         process = context.Process(target=main, args=arguments, daemon=True)
         process.start()
         self.running.append((role, process))
@@ -81,21 +88,21 @@ class Herd:
             self.kill(0)
 
 
-def soak(plan: Plan, uri: str | None = None) -> Outcome:
-    """Run ``plan`` on a new table, in a temporary folder if no ``uri`` is given."""
+def soak(plan: Plan) -> Outcome:
+    """Run ``plan`` on a new table in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="lance-core-soak-") as name:
-        folder = Path(name)
-        return _soak(plan, uri or str(folder / "table.lance"), folder)
+        return _soak(plan, f"{plan.scheme}://{name}/table.lance", Path(name))
 
 
 def _soak(plan: Plan, uri: str, folder: Path) -> Outcome:
+    options = {"durability": "fast", **plan.options}
     columns = {"id": pa.array([], pa.int64()), "value": pa.array([], pa.int64())}
     table = lance.write_dataset(
-        pa.table(columns), uri, data_storage_version="2.0", storage_options=OPTIONS
+        pa.table(columns), uri, data_storage_version="2.0", storage_options=options
     )
     table.update_config({DEADLINE_KEY: str(COMMIT_DEADLINE)})
     chance = random.Random(plan.seed)
-    herd = Herd(uri, folder)
+    herd = Herd(uri, options, folder)
     roles = ["worker"] * plan.workers + ["reader"] * plan.readers + ["peer"] * plan.peers
     started, kills = time.monotonic(), 0
     try:
@@ -114,8 +121,8 @@ def _soak(plan: Plan, uri: str, folder: Path) -> Outcome:
     finally:
         herd.end()
     seconds = time.monotonic() - started
-    findings = check(uri, folder)
-    _check_that_work_goes_on(uri, findings)
+    findings = check(uri, options, folder)
+    _check_that_work_goes_on(uri, options, findings)
     return Outcome(findings, kills, seconds)
 
 
@@ -133,10 +140,10 @@ def _acknowledged(folder: Path) -> int:
     return sum(lines.count(b'"acked"') for lines in said if b'"read"' not in lines)
 
 
-def _check_that_work_goes_on(uri: str, findings: Findings) -> None:
+def _check_that_work_goes_on(uri: str, options: dict[str, str], findings: Findings) -> None:
     """Whatever was killed: the next writer needs no help."""
-    before = lance.dataset(uri, storage_options=OPTIONS).count_rows()
+    before = lance.dataset(uri, storage_options=options).count_rows()
     rows = pa.table({"id": [-1], "value": [0]})
-    after = lance.write_dataset(rows, uri, mode="append", storage_options=OPTIONS)
+    after = lance.write_dataset(rows, uri, mode="append", storage_options=options)
     if after.count_rows() != before + 1:
         findings.fail("an append after the run did not add its row")

@@ -23,8 +23,6 @@ READ_PAUSE = 0.1
 
 IDS_PER_PROCESS = 1 << 32
 
-OPTIONS = {"durability": "fast"}
-
 
 def rows(ids: list[int]) -> pa.Table:
     return pa.table({"id": ids, "value": [0] * len(ids)})
@@ -33,8 +31,9 @@ def rows(ids: list[int]) -> pa.Table:
 class Worker:
     """One process at work; ``number`` is different for each, restarted ones included."""
 
-    def __init__(self, uri: str, folder: str, number: int) -> None:
+    def __init__(self, uri: str, options: dict[str, str], folder: str, number: int) -> None:
         self.uri = uri
+        self.options = options
         self.number = number
         self.journal = Journal(Path(folder) / f"{number:04}.journal")
         self.random = random.Random(number)
@@ -68,7 +67,7 @@ class Worker:
         """Work until killed."""
         import lance_core as lance
 
-        table = lance.dataset(self.uri, storage_options=OPTIONS)
+        table = lance.dataset(self.uri, storage_options=self.options)
         cleaned = time.monotonic()
         choices = [self.append] * 30 + [self.delete] * 8 + [self.set_config, self.tag]
         while True:
@@ -121,7 +120,7 @@ class Reader(Worker):
     def read(self) -> None:
         import lance_core as lance
 
-        table = lance.dataset(self.uri, storage_options=OPTIONS)
+        table = lance.dataset(self.uri, storage_options=self.options)
         ids = table.to_table(columns=["id"])["id"]
         if len(ids) != table.count_rows() or len(ids.unique()) != len(ids):
             raise ValueError(f"version {table.version} has {len(ids)} rows, not all different")
@@ -166,6 +165,6 @@ class Peer(Worker):
 ROLES = {"worker": Worker, "reader": Reader, "peer": Peer}
 
 
-def main(role: str, uri: str, folder: str, number: int) -> None:
+def main(role: str, uri: str, options: dict[str, str], folder: str, number: int) -> None:
     """The life of a process."""
-    ROLES[role](uri, folder, number).run()
+    ROLES[role](uri, options, folder, number).run()
