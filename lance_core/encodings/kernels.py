@@ -37,7 +37,6 @@ class Kernels:
         [Bytes, Int64Array, Int64Array, bytes, bytes], tuple[pa.Buffer, Int64Array]
     ]
     fsst_train: Callable[[Sequence[bytes]], tuple[bytes, ...]]
-    level_bits: Callable[[LevelArray, int], tuple[Bytes, int]]
     level_items: Callable[
         [LevelArray, LevelArray | None, Int64Array, int, int], tuple[Int64Array, Int64Array]
     ]
@@ -50,7 +49,6 @@ NUMPY = Kernels(
     fsst_decode=decoding.fsst_decode,
     fsst_encode=encoding.fsst_encode,
     fsst_train=training.fsst_train,
-    level_bits=levels.level_bits,
     level_items=levels.level_items,
     gather_variable=gather.gather_variable,
 )
@@ -123,11 +121,6 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     to try only one of them at each place. The same texts always give the same symbols.
     """
     return _in_use.fsst_train(sample)
-
-
-def level_bits(definition: LevelArray, highest: int) -> tuple[Bytes, int]:
-    """A bit for each level, set up to ``highest``, lowest bit first; and how many are not set."""
-    return _in_use.level_bits(definition, highest)
 
 
 def level_items(

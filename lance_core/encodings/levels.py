@@ -11,12 +11,6 @@ from lance_core.errors import CorruptFileError
 LevelArray = npt.NDArray[np.uint16]
 
 
-def level_bits(definition: LevelArray, highest: int) -> tuple[npt.NDArray[np.uint8], int]:
-    """See `lance_core.encodings.kernels.level_bits`."""
-    is_set = definition <= highest
-    return np.packbits(is_set, bitorder="little"), len(is_set) - int(np.count_nonzero(is_set))
-
-
 def level_items(
     repetition: LevelArray,
     definition: LevelArray | None,

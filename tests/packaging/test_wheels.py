@@ -83,6 +83,18 @@ def test_every_project_gives_one_wheel_with_its_types_and_its_licence(
     assert all(name.startswith(("lance_core/", "lance_core-")) for name in held[1:])
 
 
+def test_the_kernels_are_compiled_and_in_use(installed: Environment) -> None:
+    (name,) = [name for name in installed.wheels if name.startswith("lance_core_kernels-")]
+    assert "-cp311-abi3-" in name
+    told = installed.python(
+        "import lance_core as lance, pyarrow as pa\n"
+        "from lance_core.encodings import kernels\n"
+        "lance.write_dataset(pa.table({'x': ['text'] * 9}), 'compiled.lance')\n"
+        "print(kernels.in_use().fsst_decode.__module__)"
+    )
+    assert told.split() == ["lance_core_kernels.compiled"]
+
+
 def test_entry_points_are_found_and_every_plugin_loads(installed: Environment) -> None:
     declared = {
         name

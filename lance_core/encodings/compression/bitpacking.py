@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 
 CHUNK = 1024
 """Values that are packed together."""
@@ -30,7 +30,7 @@ def unpack_fastlanes(
     data: npt.NDArray[np.uint8], width: int, bits: int, chunks: int
 ) -> npt.NDArray[np.unsignedinteger]:
     """See `lance_core.encodings.kernels.unpack_fastlanes`."""
-    _check_width(width, bits)
+    _check_width(width, bits, CorruptFileError)
     if chunks < 0 or len(data) != chunks * packed_bytes(width):
         raise CorruptFileError(f"{chunks} chunks packed to {width} bits in {len(data)} bytes")
     kind = np.dtype(f"<u{bits // 8}").type
@@ -52,7 +52,7 @@ def unpack_fastlanes(
 def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.NDArray[np.uint8]:
     """See `lance_core.encodings.kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
-    _check_width(width, bits)
+    _check_width(width, bits, InvalidInputError)
     if len(values) % CHUNK:
         raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
     if len(values) and int(values.max()) >> width:
@@ -71,9 +71,9 @@ def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.N
     return words.reshape(-1).view(np.uint8)
 
 
-def _check_width(width: int, bits: int) -> None:
+def _check_width(width: int, bits: int, error: type[LanceError]) -> None:
     if bits not in WIDTHS or not 0 <= width <= bits:
-        raise CorruptFileError(f"values of {bits} bits packed to {width}")
+        raise error(f"values of {bits} bits packed to {width}")
 
 
 def _places(bits: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, LanceError
 
 ESCAPE = 255
 """The code that says that the next byte is meant literally."""
@@ -19,7 +19,7 @@ def fsst_decode(
     codes: npt.NDArray[np.uint8], offsets: Int64Array, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.fsst_decode`."""
-    check_symbols(symbols, lengths)
+    check_symbols(symbols, lengths, CorruptFileError)
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(codes):
         raise CorruptFileError("offsets of FSST strings are not within the codes")
     if (offsets[1:] < offsets[:-1]).any():
@@ -47,12 +47,12 @@ def fsst_decode(
     return data.slice(0, int(edges[-1])), edges.take(ends)
 
 
-def check_symbols(symbols: bytes, lengths: bytes) -> None:
-    """Raises `CorruptFileError` unless these are at most 255 symbols of 1 to 8 bytes each."""
+def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> None:
+    """Raises ``error`` unless these are at most 255 symbols of 1 to 8 bytes each."""
     if len(lengths) > ESCAPE or len(symbols) != 8 * len(lengths):
-        raise CorruptFileError(f"{len(lengths)} FSST symbols in {len(symbols)} bytes")
+        raise error(f"{len(lengths)} FSST symbols in {len(symbols)} bytes")
     if lengths and not 1 <= min(lengths) <= max(lengths) <= 8:
-        raise CorruptFileError("an FSST symbol is not 1 to 8 bytes long")
+        raise error("an FSST symbol is not 1 to 8 bytes long")
 
 
 def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:

@@ -46,7 +46,7 @@ def fsst_encode(
     lengths: bytes,
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.fsst_encode`."""
-    check_symbols(symbols, lengths)
+    check_symbols(symbols, lengths, InvalidInputError)
     _check_strings(len(data), starts, stops)
     matcher = _prepare(symbols, lengths)
     first, owners = _segments(starts, stops)

@@ -1,0 +1,67 @@
+"""Compiles the inner loops with the C compiler that Python names, or ``CC``.
+
+Without a compiler, the wheel is built without them, and lance-core goes on using numpy.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+LIBRARY = "lance_core_kernels/_native.abi3.so"
+
+
+class CompileHook(BuildHookInterface[Any]):
+    """Adds the library to a wheel; to an editable install, in place."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called before a wheel is put together."""
+        root = Path(self.root)
+        if version == "editable":
+            target = root / LIBRARY
+        else:
+            self._folder = tempfile.TemporaryDirectory()
+            target = Path(self._folder.name) / "native.so"
+        try:
+            compile_library(root, target)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", None) or error
+            self.app.display_warning(f"the kernels are not compiled, numpy is used: {said}")
+            target.unlink(missing_ok=True)
+            return
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"cp311-abi3-{platform}"
+        if version != "editable":
+            build_data["force_include"][str(target)] = LIBRARY
+
+
+def compile_library(root: Path, target: Path) -> None:
+    """One call of the compiler; ``target`` is only there once it is complete."""
+    settings = sysconfig.get_config_vars()
+    command = shlex.split(settings["LDSHARED"])
+    if "CC" in os.environ:
+        command = shlex.split(os.environ["CC"]) + command[len(shlex.split(settings["CC"])) :]
+    partial = target.with_name(f"{target.name}.{os.getpid()}")
+    command += [
+        *shlex.split(settings.get("CCSHARED") or "-fPIC"),
+        *("-std=c11", "-O3", "-DNDEBUG", "-Wall", "-Wextra", "-fvisibility=hidden"),
+        f"-I{sysconfig.get_path('include')}",
+        *shlex.split(os.environ.get("CFLAGS", "")),
+        *sorted(map(str, (root / "src").glob("*.c"))),
+        *shlex.split(os.environ.get("LDFLAGS", "")),
+        *("-o", str(partial)),
+    ]
+    try:
+        # The command is this Python's own, or the builder's.
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)  # noqa: S603
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""Installing the plugin is enough, and nothing is lost without it or without a compiler."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from lance_core.encodings import kernels
+
+PLUGIN = Path(__file__).parents[2] / "plugins" / "kernels"
+WHOSE = (
+    "import sys\n"
+    "from lance_core.encodings import kernels\n"
+    "from lance_core.plugins.manager import get_manager\n"
+    "get_manager().encodings\n"
+    "print(kernels.in_use().fsst_decode.__module__, len(get_manager().failures))"
+)
+
+
+@pytest.fixture
+def others() -> Iterator[None]:
+    """What is in use is restored after the test."""
+    before = kernels.in_use()
+    yield
+    kernels.use(before)
+
+
+def told(code: str, **environ: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environ,
+        cwd=PLUGIN.parents[1],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.split()
+
+
+def built(folder: Path, **environ: str) -> tuple[str, list[str]]:
+    """The name of the plugin's wheel and what is in it."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder, PLUGIN]
+    subprocess.run(command, env=os.environ | environ, check=True, capture_output=True)
+    (wheel,) = folder.iterdir()
+    return wheel.name, zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_compiled_kernels_are_used_once_plugins_are_looked_for() -> None:
+    assert told(WHOSE) == ["lance_core_kernels.compiled", "0"]
+
+
+def test_the_plugin_can_be_disabled() -> None:
+    module = "lance_core.encodings.compression.fsst_decode"
+    assert told(WHOSE, LANCE_CORE_DISABLE_PLUGINS="kernels") == [module, "0"]
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    code = "import lance_core, sys; print([m for m in sys.modules if 'kernels' in m])"
+    assert told(code) == ["[]"]
+
+
+def test_a_wheel_holds_the_library_for_every_python_from_3_11_on(tmp_path: Path) -> None:
+    name, files = built(tmp_path)
+    assert "-cp311-abi3-" in name
+    assert files.count("lance_core_kernels/_native.abi3.so") == 1
+    assert "lance_core_kernels/_native.pyi" in files
+    assert not [file for file in files if file.endswith(".c")]
+
+
+@pytest.mark.parametrize("compiler", ["there-is-no-such-compiler", "false"])
+def test_without_a_compiler_the_wheel_is_built_without_the_library(
+    tmp_path: Path, compiler: str
+) -> None:
+    name, files = built(tmp_path, CC=compiler)
+    assert name.endswith("-py3-none-any.whl")
+    assert "lance_core_kernels/plugin.py" in files
+    assert not [file for file in files if file.endswith(".so")]
+
+
+def test_without_the_library_numpy_is_used() -> None:
+    hidden = "import importlib.util as u; u.find_spec = lambda name, found=u.find_spec: (\n"
+    hidden += "    None if name.endswith('_native') else found(name))\n"
+    assert told(hidden + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "0"]
+
+
+@pytest.mark.usefixtures("others")
+def test_what_a_provider_lacks_stays_with_numpy() -> None:
+    kernels.use(SimpleNamespace(fsst_train=lambda sample: (b"mine",)))
+    assert kernels.fsst_train([b"text"]) == (b"mine",)
+    assert kernels.pack_fastlanes(np.zeros(1024, np.uint8), 0).tolist() == []
+    kernels.use(None)
+    assert kernels.in_use() == kernels.NUMPY
+    assert kernels.fsst_train([b"text"]) != (b"mine",)

@@ -1,0 +1,210 @@
+"""The compiled inner loops give what those of numpy give, and fail where those fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lance_core.encodings.compression.fsst import SymbolTable
+from lance_core.encodings.kernels import NUMPY
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core_kernels import compiled
+
+relaxed = settings(deadline=None)
+
+BITS = (8, 16, 32, 64)
+WORDS = [b"the ", b"quick ", b"brown ", b"fox ", b"http://", b".com", b"a", b"\xff", b"\0", b""]
+
+texts = st.lists(
+    st.one_of(
+        st.binary(max_size=20),
+        st.lists(st.sampled_from(WORDS), max_size=200).map(b"".join),
+    ),
+    max_size=30,
+)
+symbols = st.lists(st.binary(min_size=1, max_size=8), max_size=40)
+offsets = st.lists(st.integers(-2, 80), max_size=12)
+levels = st.lists(st.integers(0, 4), max_size=60)
+
+
+def outcome(function: Callable[..., Any], *arguments: Any) -> object:
+    """What a function returns, as plain values with their types, or the type of its error."""
+    try:
+        result = function(*arguments)
+    except (CorruptFileError, InvalidInputError) as error:
+        return type(error)
+    return tuple(map(plain, result)) if isinstance(result, tuple) else plain(result)
+
+
+def plain(value: object) -> object:
+    if isinstance(value, pa.Buffer):
+        return value.to_pybytes()
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.tolist()
+    return value
+
+
+def check(name: str, *arguments: Any) -> object:
+    expected = outcome(getattr(NUMPY, name), *arguments)
+    assert outcome(getattr(compiled, name), *arguments) == expected
+    return expected
+
+
+def array(values: list[int], kind: type[np.generic] = np.int64) -> np.ndarray[Any, Any]:
+    return np.array(values, kind)
+
+
+def joined(strings: list[bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    edges = np.cumsum([0, *map(len, strings)], dtype=np.int64)
+    return np.frombuffer(b"".join(strings), np.uint8), edges
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_every_width_is_packed_and_unpacked_alike(bits: int) -> None:
+    chance = np.random.default_rng(bits)
+    for width in range(bits + 1):
+        top = (1 << width) - 1
+        values = chance.integers(0, top, 2048, np.dtype(f"u{bits // 8}"), endpoint=True)
+        packed = compiled.pack_fastlanes(values, width)
+        assert packed.tobytes() == NUMPY.pack_fastlanes(values, width).tobytes()
+        assert (compiled.unpack_fastlanes(packed, width, bits, 2) == values).all()
+        noise = chance.integers(0, 256, 2 * 128 * width, np.uint8)
+        check("unpack_fastlanes", noise, width, bits, 2)
+
+
+@relaxed
+@given(st.integers(-1, 400), st.integers(-1, 70), st.integers(-1, 70), st.integers(-1, 3))
+@example(0, 0, 8, 1 << 62).via("more than fits into memory is seen before it is made")
+def test_chunks_of_any_claim_have_the_same_outcome(
+    size: int, width: int, bits: int, chunks: int
+) -> None:
+    if width == 0 and chunks > 1000:
+        with pytest.raises((CorruptFileError, MemoryError, ValueError)):
+            compiled.unpack_fastlanes(np.zeros(0, np.uint8), width, bits, chunks)
+        return
+    check("unpack_fastlanes", np.arange(max(size, 0), dtype=np.uint8), width, bits, chunks)
+
+
+@relaxed
+@given(st.sampled_from(BITS), st.data())
+def test_values_of_any_size_have_the_same_outcome(bits: int, data: st.DataObject) -> None:
+    width = data.draw(st.integers(-1, bits + 1))
+    value = data.draw(st.integers(0, (1 << bits) - 1))
+    count = data.draw(st.sampled_from([0, 1, 1024, 2048]))
+    values = np.zeros(count, f"u{bits // 8}")
+    values[count // 2 :] = value
+    check("pack_fastlanes", values, width)
+
+
+@relaxed
+@given(texts)
+@example([b"abc" * 3000, b"", bytes(range(256)) * 2])
+def test_training_finds_the_same_symbols(sample: list[bytes]) -> None:
+    check("fsst_train", sample)
+
+
+@relaxed
+@given(texts, symbols)
+def test_strings_have_the_same_codes_and_come_back(
+    strings: list[bytes], chosen: list[bytes]
+) -> None:
+    data, edges = joined(strings)
+    for table in (SymbolTable(tuple(chosen)), SymbolTable(NUMPY.fsst_train(strings))):
+        check("fsst_encode", data, edges[:-1], edges[1:], *table.packed)
+        codes, places = compiled.fsst_encode(data, edges[:-1], edges[1:], *table.packed)
+        stored = np.frombuffer(codes, np.uint8)
+        check("fsst_decode", stored, places, *table.packed)
+        text, back = compiled.fsst_decode(stored, places, *table.packed)
+        assert text.to_pybytes() == data.tobytes()
+        assert back.tolist() == edges.tolist()
+
+
+@relaxed
+@given(st.binary(max_size=60), offsets, offsets, symbols)
+def test_strings_anywhere_have_the_same_outcome(
+    data: bytes, starts: list[int], stops: list[int], chosen: list[bytes]
+) -> None:
+    table = SymbolTable(tuple(chosen)).packed
+    check("fsst_encode", np.frombuffer(data, np.uint8), array(starts), array(stops), *table)
+
+
+@relaxed
+@given(
+    st.lists(st.one_of(st.integers(0, 255), st.sampled_from([0, 255])), max_size=80),
+    offsets,
+    symbols,
+    st.booleans(),
+)
+@example([255, 255, 255], [0, 1, 3], [], False)
+@example([0] * 8, [0, 4, 8], [b"12345678"], False)
+def test_damaged_codes_have_the_same_outcome(
+    codes: list[int], edges: list[int], chosen: list[bytes], ascending: bool
+) -> None:
+    places = array(sorted(edges) if ascending else edges)
+    check("fsst_decode", array(codes, np.uint8), places, *SymbolTable(tuple(chosen)).packed)
+
+
+@relaxed
+@given(st.binary(max_size=48), st.lists(st.integers(0, 10), max_size=6).map(bytes))
+@example(bytes(8 * 256), bytes([1]) * 256)
+def test_damaged_symbols_have_the_same_outcome(padded: bytes, lengths: bytes) -> None:
+    data, edges = joined([b"abc", b"", b"\0\0"])
+    check("fsst_decode", data, edges, padded, lengths)
+    check("fsst_encode", data, edges[:-1], edges[1:], padded, lengths)
+
+
+@relaxed
+@given(levels, st.none() | levels, offsets, st.integers(0, 4), st.integers(0, 4))
+def test_any_levels_have_the_same_items(
+    repetition: list[int], definition: list[int] | None, starts: list[int], depth: int, base: int
+) -> None:
+    other = None if definition is None else array(definition, np.uint16)
+    check("level_items", array(repetition, np.uint16), other, array(starts), depth, base)
+
+
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=60))
+def test_lists_have_the_same_items(pairs: list[tuple[int, int]]) -> None:
+    repetition = array([rep for rep, _ in pairs], np.uint16)
+    definition = array([level for _, level in pairs], np.uint16)
+    for depth in range(3):
+        starts = np.flatnonzero(repetition >= depth + 1)
+        assert check("level_items", repetition, definition, starts, depth, 1) is not None
+        assert check("level_items", repetition, None, starts, depth, 1) is not None
+
+
+@relaxed
+@given(st.binary(max_size=80), offsets, offsets)
+def test_spans_anywhere_have_the_same_outcome(
+    data: bytes, starts: list[int], stops: list[int]
+) -> None:
+    check("gather_variable", np.frombuffer(data, np.uint8), array(starts), array(stops))
+
+
+@relaxed
+@given(st.binary(max_size=80), st.lists(st.integers(0, 80), max_size=20).map(sorted))
+def test_spans_that_ascend_have_the_same_bytes(data: bytes, edges: list[int]) -> None:
+    edges = [min(edge, len(data)) for edge in edges[: len(edges) // 2 * 2]]
+    gathered = check(
+        "gather_variable", np.frombuffer(data, np.uint8), array(edges[::2]), array(edges[1::2])
+    )
+    expected = b"".join(data[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+    assert isinstance(gathered, tuple)
+    assert gathered[0] == expected
+
+
+def test_arrays_need_not_be_contiguous_nor_aligned() -> None:
+    data, edges = joined([b"hello", b"", b"world"])
+    table = SymbolTable((b"hello", b"wor")).packed
+    unaligned = np.frombuffer(b"\0" + edges.tobytes(), np.int64, offset=1)
+    spread = np.repeat(data, 2)[::2]
+    codes, places = compiled.fsst_encode(spread, unaligned[:-1], unaligned[1:], *table)
+    assert codes.to_pybytes() == bytes([0, 1, 255, ord("l"), 255, ord("d")])
+    text, _ = compiled.fsst_decode(np.frombuffer(codes, np.uint8), places[::-1][::-1], *table)
+    assert text.to_pybytes() == data.tobytes()
