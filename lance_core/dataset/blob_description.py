@@ -2,7 +2,7 @@
 
 A scan returns descriptions unless it is asked for the bytes, so that a look at a table does not
 read all its blobs. A blob column of a 2.0 file holds exactly these two numbers, packed row by row
-(``PackedStruct`` of position and size).
+(``PackedStruct`` of position and size); a 2.2 file holds five members, in a packed struct, too.
 """
 
 from __future__ import annotations
@@ -13,11 +13,24 @@ import pyarrow as pa
 
 from lance_core.schema import BLOB_KEY, UNASSIGNED, Field, Schema
 
+BLOB_V2 = "lance.blob.v2"
+"""Arrow extension type of blobs in tables of version 2.2."""
+
 _PACKED = {"lance-encoding:packed": "true"}
+_V2_MEMBERS = (
+    ("kind", "uint8"),
+    ("position", "uint64"),
+    ("size", "uint64"),
+    ("blob_id", "uint32"),
+    ("blob_uri", "string"),
+)
 
 
 def with_descriptions(schema: Schema) -> Schema:
-    """``schema`` with each blob field as ``struct<position: uint64, size: uint64>``."""
+    """``schema`` with each blob field as what its column holds.
+
+    That is ``struct<position: uint64, size: uint64>``, or the five members of blobs of version 2.
+    """
     return replace(schema, fields=tuple(_described(field) for field in schema.fields))
 
 
@@ -25,7 +38,8 @@ def shown(field: Field) -> pa.Field:
     """``field`` as results have it: a description is marked as that of a blob, and nothing else."""
     arrow = field.to_arrow()
     if _is_description(field):
-        return arrow.with_metadata({BLOB_KEY: "true"})
+        marks = {BLOB_KEY: "true"}
+        return arrow.with_metadata(marks if len(field.children) == 2 else {**marks, **_PACKED})
     if field.is_struct and any(map(_is_description, field.walk())):
         return arrow.with_type(pa.struct([shown(child) for child in field.children]))
     return arrow
@@ -36,6 +50,12 @@ def _is_description(field: Field) -> bool:
 
 
 def _described(field: Field) -> Field:
+    if field.extension_name == BLOB_V2:
+        described = tuple(
+            Field(name=name, id=UNASSIGNED, parent_id=field.id, logical_type=kind, nullable=False)
+            for name, kind in _V2_MEMBERS
+        )
+        return replace(field, children=described, metadata=_PACKED)
     if not field.is_blob:
         if not field.children:
             return field

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.blob_description import BLOB_V2
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
@@ -20,6 +21,7 @@ from lance_core.schema import Field, wrap_chunks
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
 from lance_core.table.row_ids import RowIdSequence
+from lance_core.table.storage_version import LEGACY
 
 
 def read_rows(
@@ -100,15 +102,27 @@ def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
 
 def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
     """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
+    if any(part.extension_name == BLOB_V2 for part in field.walk()):
+        raise UnsupportedFeatureError(
+            f"the bytes of blobs of version 2 (field {field.name!r}) cannot be read yet"
+        )
     found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
     if len(found) > 1:
         return _SPLIT
     (place,) = found
     if place is None or not field.is_struct or _is_one_column(field, homes):
         return place
+    file = fragment.files[place]
+    if _has_leaves_only(file):
+        return place
     structs = {part.id for part in field.walk() if part.is_struct}
     # Members may be in a file without the struct that they are of.
-    return place if structs.issubset(fragment.files[place].fields) else _SPLIT
+    return place if structs.issubset(file.fields) else _SPLIT
+
+
+def _has_leaves_only(file: DataFile) -> bool:
+    """Whether columns hold what is around their values: from 2.1 on, structs have no column."""
+    return file.file_version not in (LEGACY, "2.0")
 
 
 def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int) -> None:
@@ -141,10 +155,30 @@ def _read_split(
     """A struct whose children were added later and live in different files."""
     if field.logical_type != "struct":
         raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    if any(_has_leaves_only(file) for file in fragment.files):
+        return _read_members(snapshot, fragment, field, rows)
     children = read_fields(snapshot, fragment, field.children, rows)
     arrays = [child.combine_chunks() for child in children]
     struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
     return pa.chunked_array([struct])
+
+
+def _read_members(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Rows
+) -> pa.ChunkedArray:
+    """As `_read_split`, where every file knows of its members which structs are null."""
+    homes = fragment.file_of_field()
+    parts = [field.with_children((child,)) for child in field.children]
+    read = [column.combine_chunks() for column in read_fields(snapshot, fragment, parts, rows)]
+    stored = [
+        struct
+        for part, struct in zip(parts, read, strict=True)
+        if _place(part, homes, fragment) is not None
+    ]
+    mask = stored[0].is_null() if stored[0].null_count else None
+    members = [struct.field(0) for struct in read]
+    kinds = [part.children[0].to_arrow() for part in parts]
+    return pa.chunked_array([pa.StructArray.from_arrays(members, fields=kinds, mask=mask)])
 
 
 def meta_column(
