@@ -11,6 +11,7 @@ from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.rename import RenameCommitHandler
 from lance_core.commits.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
+from lance_core.encodings.codecs import builtin as codecs
 from lance_core.hookspecs import CommitHandlerSpec, EncodingSpec, ObjectStoreSpec, hookimpl
 from lance_core.store import memory
 from lance_core.store.local import store as local
@@ -57,5 +58,5 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 
 @hookimpl
 def lance_encodings() -> Iterable[EncodingSpec]:
-    """The encodings of file version 2.0."""
-    return v2_0.specs()
+    """The encodings of file version 2.0, and the compressive ones of 2.1 and 2.2."""
+    return [*v2_0.specs(), *codecs.specs()]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingRegistry
 
 _DEEPEST = 8
-_MOST_CHUNK_VALUES = 1 << 15
 PLAUSIBLE = 64 << 20
 """Bytes that an encoding without a size of its own may always claim."""
 
@@ -57,8 +56,6 @@ class MiniBlockChunks:
                 raise CorruptFileError("a buffer of a chunk ends after the page")
         if len(self.counts) and not 0 <= self.counts.min() <= self.counts.max():
             raise CorruptFileError("a chunk has a negative number of values")
-        if len(self.counts) > 1 and self.counts[:-1].max() > _MOST_CHUNK_VALUES:
-            raise CorruptFileError(f"a chunk of more than {_MOST_CHUNK_VALUES} values")
 
     @property
     def count(self) -> int:
@@ -136,7 +133,7 @@ def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext
 
 def not_here(key: str, source: Source | Target) -> UnsupportedFeatureError:
     """The error for an encoding that does not occur in a place."""
-    name = source.value if isinstance(source, Target) else _NAMES[type(source)]
+    name = source.place.value if isinstance(source, Target) else _NAMES[type(source)]
     return UnsupportedFeatureError(f"encoding {key!r} does not occur {name}")
 
 
@@ -171,9 +168,9 @@ class Target:
     level: int | None = None
     chunk_bytes: int = 4096
 
-    @property
-    def value(self) -> str:
-        return self.place.value
+    def with_chain(self, *chain: str) -> Target:
+        """The same with other encodings to be applied."""
+        return replace(self, chain=chain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,6 +200,10 @@ class Encoded:
     ) -> Encoded:
         """The bytes of each value."""
         return cls(encoding, (), np.empty((0, 0), np.int64), np.empty(0, np.int64), payload)
+
+    def within(self, encoding: CompressiveEncoding) -> Encoded:
+        """The same bytes by another message, which contains this one."""
+        return replace(self, encoding=encoding)
 
     def chunks(self) -> MiniBlockChunks:
         """Chunks as a reader finds them; each buffer of all chunks before the next buffer."""

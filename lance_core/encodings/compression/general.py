@@ -46,16 +46,30 @@ def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | Non
     return pa.py_buffer(prefix + body)
 
 
-def decompress(scheme: str, data: pa.Buffer) -> pa.Buffer:
+class Budget:
+    """What many buffers, ``compressed`` bytes in total, may hold together."""
+
+    def __init__(self, compressed: int) -> None:
+        self._left = max(_ALWAYS_PLAUSIBLE, compressed * _LARGEST_RATIO)
+
+    def spend(self, size: int) -> None:
+        """Raises `CorruptFileError` if ``size`` bytes are more than is left."""
+        self._left -= size
+        if self._left < 0:
+            raise CorruptFileError("compressed buffers claim to hold too much")
+
+
+def decompress(scheme: str, data: pa.Buffer, budget: Budget | None = None) -> pa.Buffer:
     """What `compress` was given, also for bare zstd frames.
 
     Raises `CorruptFileError` if the bytes are not what they claim to be, before memory is used
-    for claims that ``data`` is too short for.
+    for claims that ``data``, or the ``budget`` of many such buffers, is too small for.
     """
+    budget = budget or Budget(data.size)
     if scheme == "zstd":
-        return _decompress_zstd(data)
+        return _decompress_zstd(data, budget)
     if scheme == "lz4":
-        return _decompress_lz4(data)
+        return _decompress_lz4(data, budget)
     raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
 
 
@@ -77,19 +91,20 @@ def _is_bare_frame(data: pa.Buffer) -> bool:
     return int.from_bytes(head[:4], "little") == _ZSTD_MAGIC and not head[4] & _RESERVED_BIT
 
 
-def _decompress_zstd(data: pa.Buffer) -> pa.Buffer:
+def _decompress_zstd(data: pa.Buffer, budget: Budget) -> pa.Buffer:
     if data.size == 0:
         return data
     if _is_bare_frame(data):
-        return _read_frame(data)
+        return _read_frame(data, budget)
     (size,) = struct.unpack("<Q", data.slice(0, 8).to_pybytes())
     body = data.slice(8)
     if not _plausible(size, body.size):
         raise CorruptFileError(f"a zstd buffer of {body.size} bytes claims to hold {size}")
+    budget.spend(size)
     return _one_shot("zstd", body, size)
 
 
-def _read_frame(data: pa.Buffer) -> pa.Buffer:
+def _read_frame(data: pa.Buffer, budget: Budget) -> pa.Buffer:
     """A frame that may not say how long its content is, read piece by piece."""
     pieces, size = [], 0
     try:
@@ -101,6 +116,7 @@ def _read_frame(data: pa.Buffer) -> pa.Buffer:
                     raise CorruptFileError(
                         f"a zstd frame of {data.size} bytes holds more than {size} bytes"
                     )
+                budget.spend(len(piece))
     except CorruptFileError:
         raise
     except (OSError, ValueError) as error:
@@ -108,13 +124,14 @@ def _read_frame(data: pa.Buffer) -> pa.Buffer:
     return pa.py_buffer(b"".join(pieces))
 
 
-def _decompress_lz4(data: pa.Buffer) -> pa.Buffer:
+def _decompress_lz4(data: pa.Buffer, budget: Budget) -> pa.Buffer:
     if data.size < 4:
         raise CorruptFileError(f"an lz4 buffer has only {data.size} bytes")
     (size,) = struct.unpack("<I", data.slice(0, 4).to_pybytes())
     body = data.slice(4)
     if size > body.size * _LZ4_RATIO or not _plausible(size, body.size):
         raise CorruptFileError(f"an lz4 block of {body.size} bytes claims to hold {size}")
+    budget.spend(size)
     plain = _one_shot("lz4_raw", body, size)
     # Arrow does not tell when a block holds less than it was asked for and leaves the rest of its
     # fresh memory as it is. A block that does not fit into one byte less has the right size.

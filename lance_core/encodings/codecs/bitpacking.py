@@ -1,0 +1,167 @@
+"""Integers in few bits, in the FastLanes order (`lance_core.encodings.compression.bitpacking`).
+
+Inline (message ``InlineBitpacking``): a chunk of up to 1024 values is a word with the packed width,
+then the packed values, padded with zeros to 1024; words are as wide as values before packing. Out
+of line (``OutOfLineBitpacking``): one width for a block, stated in the message; blocks of 1024
+values, and the rest packed like one, or as it is where that takes no more bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    CompressiveEncoding,
+    InlineBitpacking,
+    OutOfLineBitpacking,
+)
+from lance_core.encodings import kernels
+from lance_core.encodings.codecs.chunks import chunk_bytes, spans, split_sizes
+from lance_core.encodings.codecs.flat import flat_encoding, inner_flat
+from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes
+from lance_core.encodings.compressive import (
+    PLAUSIBLE,
+    Block,
+    Encoded,
+    MiniBlockChunks,
+    PerValue,
+    Place,
+    not_here,
+)
+from lance_core.encodings.values import FixedWidth, Words
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.compressive import Source, Target
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.values import Values
+
+
+def decode_inline(message: InlineBitpacking, source: Source, context: DecodeContext) -> FixedWidth:
+    """`CompressiveDecoder` of ``inline_bitpacking``: chunks of one width are unpacked together."""
+    if isinstance(source, PerValue):
+        raise not_here("inline_bitpacking", source)
+    if message.HasField("values"):
+        raise UnsupportedFeatureError("packed values that are compressed themselves")
+    bits = _bits(message.uncompressed_bits_per_value)
+    chunks = source.as_chunk() if isinstance(source, Block) else source.single()
+    counts = chunks.counts
+    if (counts > CHUNK).any():
+        raise CorruptFileError(f"a chunk of more than {CHUNK} packed values")
+    values = _unpack_chunks(chunks, bits)
+    if (counts[:-1] == CHUNK).all():
+        return FixedWidth.of(values.reshape(-1)[: chunks.count])
+    return FixedWidth.of(values[np.arange(CHUNK) < counts[:, None]])
+
+
+def _unpack_chunks(chunks: MiniBlockChunks, bits: int) -> Words:
+    """1024 values of each chunk."""
+    word = bits // 8
+    number = len(chunks.counts)
+    heads = chunk_bytes(chunks, 0, np.full(number, word))
+    stated = np.frombuffer(heads, f"<u{word}", number)
+    if (stated > bits).any():
+        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+    widths = stated.astype(np.int64)
+    stops = word + widths * (CHUNK // 8)
+    if (stops > chunks.sizes[0]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    starts, stops = chunks.starts[0] + word, chunks.starts[0] + stops
+    values = np.empty((number, CHUNK), f"<u{word}")
+    for width in np.unique(widths).tolist():
+        where = np.flatnonzero(widths == width)
+        packed = np.frombuffer(spans(chunks.data, starts[where], stops[where]), np.uint8)
+        plain = kernels.unpack_fastlanes(packed, width, bits, len(where)).reshape(-1, CHUNK)
+        if len(where) == number:
+            return plain
+        values[where] = plain
+    return values
+
+
+def decode_out_of_line(
+    message: OutOfLineBitpacking, source: Source, context: DecodeContext
+) -> FixedWidth:
+    """`CompressiveDecoder` of ``out_of_line_bitpacking``, which occurs in blocks only."""
+    if not isinstance(source, Block):
+        raise not_here("out_of_line_bitpacking", source)
+    bits = _bits(message.uncompressed_bits_per_value)
+    width = inner_flat(message.values, "packed values", any_width=True)
+    if width > bits or (width == 0 and source.count * bits > 8 * PLAUSIBLE):
+        raise CorruptFileError(f"{source.count} values of {bits} bits packed to {width}")
+    whole, rest = divmod(source.count, CHUNK)
+    octets = np.frombuffer(source.data, np.uint8)
+    body, raw = whole * packed_bytes(width), rest * bits // 8
+    tail = len(octets) - body
+    if tail < 0 or tail not in (raw, packed_bytes(width) if rest else 0):
+        raise CorruptFileError(f"{source.count} packed values in {len(octets)} bytes")
+    plain = kernels.unpack_fastlanes(octets[:body], width, bits, whole)
+    if not rest:
+        return FixedWidth.of(plain)
+    if tail == raw:
+        last = np.frombuffer(octets[body:].tobytes(), plain.dtype)
+    else:
+        last = kernels.unpack_fastlanes(octets[body:], width, bits, 1)[:rest]
+    return FixedWidth.of(np.concatenate([plain, last]))
+
+
+def encode_inline(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``inline_bitpacking``: each chunk as narrow as its largest value."""
+    if target.place is Place.PER_VALUE:
+        raise not_here("inline_bitpacking", target)
+    words = _integers(values)
+    bits = words.itemsize * 8
+    if target.place is Place.BLOCK and len(words) > CHUNK:
+        raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
+    counts, _ = split_sizes(len(words), CHUNK, bits)
+    chunks = _padded(words).reshape(-1, CHUNK)
+    widths = [int(top).bit_length() for top in chunks.max(axis=1)]
+    parts = []
+    for chunk, width in zip(chunks, widths, strict=True):
+        parts += [np.array([width], words.dtype).view(np.uint8)]
+        parts += [kernels.pack_fastlanes(chunk, width)]
+    sizes = np.array([bits // 8 + packed_bytes(width) for width in widths])
+    data = pa.py_buffer(np.concatenate(parts))
+    encoding = CompressiveEncoding(
+        inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
+    )
+    return Encoded(encoding, (data,), sizes[None], counts)
+
+
+def encode_out_of_line(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``out_of_line_bitpacking``: all as narrow as the largest value."""
+    if target.place is not Place.BLOCK:
+        raise not_here("out_of_line_bitpacking", target)
+    words = _integers(values)
+    bits = words.itemsize * 8
+    width = int(words.max()).bit_length() if len(words) else 0
+    rest = len(words) % CHUNK
+    if width * (CHUNK - rest) < (bits - width) * rest:
+        octets = kernels.pack_fastlanes(_padded(words), width)
+    else:
+        whole = len(words) - rest
+        packed = kernels.pack_fastlanes(words[:whole], width)
+        octets = np.concatenate([packed, words[whole:].view(np.uint8)])
+    packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
+    encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
+    return Encoded.block(encoding, pa.py_buffer(octets), len(words))
+
+
+def _bits(bits: int) -> int:
+    if bits not in WIDTHS:
+        raise CorruptFileError(f"packed values of {bits} bits")
+    return bits
+
+
+def _integers(values: Values) -> Words:
+    if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
+        raise UnsupportedFeatureError("bitpacking of values that are not integers")
+    return values.words()
+
+
+def _padded(words: Words) -> Words:
+    """With zeros up to whole chunks, at least one."""
+    missing = -len(words) % CHUNK if len(words) else CHUNK
+    return np.concatenate([words, np.zeros(missing, words.dtype)]) if missing else words

@@ -1,0 +1,57 @@
+"""Strings as codes of symbols (message ``Fsst``), which another encoding stores.
+
+See `lance_core.encodings.compression.fsst`. One table serves a page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
+from lance_core.encodings import kernels
+from lance_core.encodings.compression import fsst
+from lance_core.encodings.compression.fsst_train import fsst_sample
+from lance_core.encodings.compressive import decode, encode
+from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.values import VariableWidth, as_variable
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.compressive import Encoded, Source, Target
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.values import Values
+
+
+def decode_fsst(message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
+    """`CompressiveDecoder` of ``fsst``; offsets stay as wide as they are if the text allows."""
+    table = fsst.parse_table(message.symbol_table)
+    codes = as_variable(decode(message.values, source, context))
+    if not table.active:
+        return codes
+    offsets = codes.offsets.astype(np.int64)
+    data, ends = kernels.fsst_decode(codes.octets(), offsets, *table.packed)
+    if codes.offset_bits == 32 and ends[-1] <= MAX_OFFSET:
+        return VariableWidth(ends.astype(np.int32), data)
+    return VariableWidth(ends, data)
+
+
+def encode_fsst(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``fsst``: the symbols are found in a sample of the values.
+
+    Where they would make the values longer, the values are stored as they are.
+    """
+    if not isinstance(values, VariableWidth):
+        raise UnsupportedFeatureError("FSST of values of a fixed width")
+    offsets = values.offsets.astype(np.int64)
+    sample = fsst_sample(values.data, offsets[:-1], offsets[1:])
+    table = fsst.SymbolTable(kernels.fsst_train(sample))
+    codes, ends = kernels.fsst_encode(values.octets(), offsets[:-1], offsets[1:], *table.packed)
+    if codes.size < offsets[-1]:
+        values = VariableWidth(ends.astype(np.int32) if values.offset_bits == 32 else ends, codes)
+    else:
+        table = fsst.SymbolTable((), active=False)
+    inner = encode(values, target)
+    message = Fsst(symbol_table=table.to_bytes(), values=inner.encoding)
+    return inner.within(CompressiveEncoding(fsst=message))

@@ -1,0 +1,164 @@
+"""lz4 or zstd around another encoding (message ``General``).
+
+In mini-block pages the first value buffer of each chunk is compressed, in a block all of it, in
+full-zip pages each value by itself. See `lance_core.encodings.compression.general` for the framing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    COMPRESSION_ALGORITHM_LZ4,
+    COMPRESSION_ALGORITHM_ZSTD,
+    BufferCompression,
+    CompressionScheme,
+    CompressiveEncoding,
+    General,
+)
+from lance_core.encodings.compression.general import Budget, compress, decompress
+from lance_core.encodings.compressive import (
+    Block,
+    Encoded,
+    MiniBlockChunks,
+    PerValue,
+    decode,
+    encode,
+)
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.values import VariableWidth
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lance_core.encodings.compressive import Source, Target
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.values import Values
+
+_SCHEMES = {COMPRESSION_ALGORITHM_LZ4: "lz4", COMPRESSION_ALGORITHM_ZSTD: "zstd"}
+_NUMBERS = {name: number for number, name in _SCHEMES.items()}
+
+
+def decode_general(message: General, source: Source, context: DecodeContext) -> Values:
+    """`CompressiveDecoder` of ``general``."""
+    scheme = _SCHEMES.get(message.compression.scheme)
+    if scheme is None:
+        number = message.compression.scheme
+        raise UnsupportedFeatureError(f"compression scheme {number} is not supported")
+    plain: Source
+    if isinstance(source, Block):
+        plain = replace(source, data=decompress(scheme, source.data))
+    elif isinstance(source, MiniBlockChunks):
+        plain = _plain_chunks(source, scheme)
+    else:
+        plain = replace(source, payload=_plain_values(source, scheme))
+    return decode(message.values, plain, context)
+
+
+def _plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
+    """The first buffers decompressed, and behind them what the page had of the others."""
+    if not chunks.num_buffers:
+        raise CorruptFileError("compressed chunks without a buffer")
+    data = pa.py_buffer(chunks.data)
+    pieces = _decompressed(scheme, data, chunks.starts[0], chunks.sizes[0])
+    sizes = np.array([piece.size for piece in pieces], np.int64)
+    octets = [np.frombuffer(piece, np.uint8) for piece in pieces]
+    starts = np.cumsum(sizes) - sizes
+    others = chunks.starts[1:]
+    if len(others):
+        others = others + sizes.sum()
+        octets.append(chunks.data)
+    return replace(
+        chunks,
+        data=np.concatenate([np.empty(0, np.uint8), *octets]),
+        starts=np.concatenate([starts[None], others]),
+        sizes=np.concatenate([sizes[None], chunks.sizes[1:]]),
+    )
+
+
+def _plain_values(source: PerValue, scheme: str) -> VariableWidth:
+    payload = source.payload
+    if not isinstance(payload, VariableWidth):
+        raise CorruptFileError("compressed values of a fixed width")
+    offsets = payload.offsets.astype(np.int64)
+    starts, lengths = offsets[:-1], offsets[1:] - offsets[:-1]
+    # A value that is null has no bytes, and none that are compressed.
+    some = np.flatnonzero(lengths)
+    pieces = _decompressed(scheme, payload.data, starts[some], lengths[some])
+    ends = np.zeros(len(lengths), np.int64)
+    ends[some] = [piece.size for piece in pieces]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])
+    return _variable(offsets, pieces, payload)
+
+
+def _decompressed(
+    scheme: str, data: pa.Buffer, starts: Int64Array, sizes: Int64Array
+) -> list[pa.Buffer]:
+    """Each span decompressed; together they may claim what one buffer of their size could."""
+    budget = Budget(int(sizes.sum()))
+    pieces = []
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+        pieces.append(decompress(scheme, data.slice(start, size), budget))
+    return pieces
+
+
+def _variable(
+    offsets: Int64Array, pieces: Iterable[pa.Buffer], like: VariableWidth
+) -> VariableWidth:
+    data = pa.py_buffer(b"".join(pieces))
+    if like.offset_bits == 32 and offsets[-1] <= MAX_OFFSET:
+        return VariableWidth(offsets.astype(np.int32), data)
+    return VariableWidth(offsets, data)
+
+
+def encode_general(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``general``, by ``target.scheme`` around the rest of the chain.
+
+    What compresses so well that a reader could take it for a bomb is left as it is; so are values
+    of a fixed width in a full-zip page.
+    """
+    inner = encode(values, target)
+    payload = inner.payload
+    if payload is None and not inner.buffers:
+        return inner
+    level = BufferCompression(scheme=_number(target.scheme), level=target.level)
+    outer = CompressiveEncoding(general=General(compression=level, values=inner.encoding))
+    if payload is not None:
+        if not isinstance(payload, VariableWidth):
+            return inner
+        parts = _compressed(target, payload.data, np.diff(payload.offsets))
+        if parts is None:
+            return inner
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        return Encoded.per_value(outer, _variable(ends, parts, payload))
+    parts = _compressed(target, inner.buffers[0], inner.sizes[0])
+    if parts is None:
+        return inner
+    sizes = inner.sizes.copy()
+    sizes[0] = [part.size for part in parts]
+    buffers = (pa.py_buffer(b"".join(parts)), *inner.buffers[1:])
+    return Encoded(outer, buffers, sizes, inner.counts)
+
+
+def _number(scheme: str) -> CompressionScheme.ValueType:
+    if scheme not in _NUMBERS:
+        raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
+    return _NUMBERS[scheme]
+
+
+def _compressed(target: Target, data: pa.Buffer, sizes: Int64Array) -> list[pa.Buffer] | None:
+    """Each part compressed by itself; None if one of them cannot be."""
+    parts, start = [], 0
+    for size in sizes.tolist():
+        part = compress(target.scheme, target.level, data.slice(start, size))
+        if part is None:
+            return None
+        parts.append(part)
+        start += size
+    return parts
