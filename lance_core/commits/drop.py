@@ -35,6 +35,7 @@ def drop(store: ObjectStore, handler: CommitHandler) -> None:
     _remove(store, sorted(versions, key=lambda path: (_is_of_the_root(path), versions[path])))
     rest = [path for path in paths if path not in versions]
     _remove(store, sorted(rest, key=lambda path: (path.startswith(f"{TRANSACTIONS}/"), path)))
+    store.remove_empty_folders()
     for folder in sorted({path.rpartition(f"{VERSIONS}/")[0].rstrip("/") for path in versions}):
         handler.forget(folder)
 

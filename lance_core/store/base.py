@@ -203,6 +203,14 @@ class ObjectStore(ABC):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         """Copy an object inside the store. ``PutMode.create`` needs `copy_if_absent`."""
 
+    def remove_empty_folders(self, folder: str = "") -> None:
+        """Remove ``folder`` and the folders below it, as far as nothing is in them.
+
+        Stores without folders, such as this default, have nothing to do. Never fails: what cannot
+        be removed stays.
+        """
+        return
+
     def rename_if_absent(self, source: str, target: str) -> None:
         """Move an object to a path where nothing is, atomically, or `ObjectExistsError`."""
         raise UnsupportedFeatureError(f"{type(self).__name__} has no atomic rename")

@@ -76,6 +76,9 @@ class PrefixStore(ObjectStore):
     def delete(self, path: str) -> None:
         self.inner.delete(self._full(path))
 
+    def remove_empty_folders(self, folder: str = "") -> None:
+        self.inner.remove_empty_folders(self._folder(folder))
+
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         with self._own_paths():
             self.inner.copy(self._full(source), self._full(target), mode)

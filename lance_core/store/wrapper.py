@@ -109,6 +109,10 @@ class StoreWrapper(ObjectStore):
     def delete(self, path: str) -> None:
         self.around(StoreCall("delete", path), lambda: self.inner.delete(path))
 
+    def remove_empty_folders(self, folder: str = "") -> None:
+        call = StoreCall("remove_empty_folders", folder)
+        self.around(call, lambda: self.inner.remove_empty_folders(folder))
+
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         call = StoreCall("copy", source, target, mode)
         self.around(call, lambda: self.inner.copy(source, target, mode))

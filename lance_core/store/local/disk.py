@@ -107,6 +107,10 @@ class Disk:
         """Remove a file."""
         os.unlink(path)
 
+    def remove_folder(self, path: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(path)
+
 
 REAL_DISK = Disk()
 """What stores use that are given no other."""

@@ -121,6 +121,12 @@ class Publisher:
                 return
         self._sync_folders(path, folder_of(full_path))
 
+    def remove_empty_folders(self, folder: str) -> None:
+        """Remove a folder and those below it that are empty; links to folders are not followed."""
+        for path, _, _ in os.walk(self.root.folder(folder), topdown=False):
+            with contextlib.suppress(OSError):
+                self.disk.remove_folder(path)
+
     def _move_if_absent(self, draft: Draft) -> None:
         try:
             move(self.disk, draft.temporary, draft.full_path)

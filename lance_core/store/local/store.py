@@ -133,6 +133,9 @@ class LocalStore(ObjectStore):
         self._publisher.remove(path)
         self._files.forget(path)
 
+    def remove_empty_folders(self, folder: str = "") -> None:
+        self._publisher.remove_empty_folders(folder)
+
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         with reading(source, self._root.path):
             full_path = self._root.file(source)

@@ -327,6 +327,7 @@ def test_what_was_open_when_the_table_was_made_anew_is_not_restored(
 ) -> None:
     before = lance.write_dataset(some_rows(2), uri)
     lance.LanceDataset.drop(uri)
+    assert not Path(uri).exists()
     lance.write_dataset(some_rows(3), uri)
     with pytest.raises(CommitConflictError, match="open it again"):
         before.restore()

@@ -246,3 +246,27 @@ def test_a_store_is_opened_by_url(tmp_path: Path) -> None:
         open_local(parse_uri("s3://b/x"), {})
     with pytest.raises(InvalidInputError):
         open_local(parse_uri(tmp_path), {"durability": "often"})
+
+
+def test_empty_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "root"
+    store = LocalStore(root, Durability.fast)
+    for path in ("a/b/c", "a/d", "e/f/g"):
+        store.put(path, b"x")
+    (root / "e" / "link").symlink_to(outside)
+    for path in ("a/b/c", "a/d", "e/f/g"):
+        store.delete(path)
+    store.put("e/stays", b"x")
+    store.remove_empty_folders("a")
+    assert sorted(path.name for path in root.iterdir()) == ["e"]
+    store.remove_empty_folders()
+    assert sorted(path.name for path in (root / "e").iterdir()) == ["link", "stays"]
+    assert outside.is_dir()
+    store.delete("e/stays")
+    (root / "e" / "link").unlink()
+    store.remove_empty_folders()
+    assert not root.exists()
+    store.put("a/b", b"again")
+    assert store.get("a/b").to_pybytes() == b"again"
