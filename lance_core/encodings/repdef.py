@@ -24,6 +24,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     REPDEF_NULLABLE_LIST,
 )
+from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 
@@ -192,38 +193,13 @@ def unravel(levels: Levels) -> list[Layer]:
         depth -= 1
         assert rep is not None
         starts = np.arange(count, dtype=np.int64) if positions is None else positions
-        positions, offsets = _items(starts, _members(rep, definition, depth, base, kinds), count)
+        present = definition if base < kinds.max_def else None
+        if depth == 0 and present is None:  # every level is an item
+            positions, offsets = None, np.append(starts, count)
+        else:
+            positions, offsets = kernels.level_items(rep, present, starts, depth, base)
         layers.append(ListLayer(offsets, valid))
     return layers
-
-
-def _members(
-    rep: LevelArray, definition: LevelArray | None, depth: int, base: int, kinds: LayerKinds
-) -> BoolArray | None:
-    """Which levels start an item of the lists outside of ``depth`` list layers; None: all."""
-    present = None
-    if definition is not None and base < kinds.max_def:
-        present = definition <= base
-    if depth == 0:
-        return present
-    starting: BoolArray = rep >= depth
-    return starting if present is None else starting & present
-
-
-def _items(
-    starts: Int64Array, members: BoolArray | None, count: int
-) -> tuple[Int64Array | None, Int64Array]:
-    """Positions of the items, None for all levels, and offsets of the lists at ``starts``."""
-    offsets = np.empty(len(starts) + 1, np.int64)
-    if members is None:
-        offsets[:-1] = starts
-        offsets[-1] = count
-        return None, offsets
-    before = np.zeros(count + 1, np.int64)
-    np.cumsum(members, out=before[1:])
-    before.take(starts, out=offsets[:-1])
-    offsets[-1] = before[-1]
-    return np.flatnonzero(members), offsets
 
 
 def _valid(found: LevelArray, base: int, kind: int) -> BoolArray | None:
