@@ -132,17 +132,19 @@ def _encode_chunks(values: VariableWidth, encoding: CompressiveEncoding, limit: 
 def _edges(offsets: Int64Array, width: int, limit: int) -> list[int]:
     """The first value of each chunk, then the number of values.
 
-    A chunk doubles until its offsets and bytes are more than ``limit``.
+    A chunk doubles as long as its offsets and bytes are at most ``limit``; the last one may have
+    any number of values.
     """
     count, edges = len(offsets) - 1, [0]
-    while edges[-1] < count or count == 0:
+    while edges[-1] < count:
         start, size = edges[-1], 1
-        while size < _MOST_VALUES and start + size < count:
-            taken = int(offsets[start + size] - offsets[start]) + (size + 1) * width
-            if taken > limit and size > 1:
+        while size < _MOST_VALUES:
+            stop = min(start + 2 * size, count)
+            if offsets[stop] - offsets[start] + (stop - start + 1) * width > limit:
+                break
+            if stop == count:
+                size = count - start
                 break
             size *= 2
-        edges.append(min(start + size, count))
-        if count == 0:
-            break
-    return edges
+        edges.append(start + min(size, count - start))
+    return edges if count else [0, 0]
