@@ -108,6 +108,7 @@ def lance_encodings() -> Iterable[EncodingSpec]:
     """Encodings of data files, by family and key.
 
     The key is the name of the alternative in the format's protobuf message, or a type URL for an
-    encoding that the format does not know.
+    encoding that the format does not know. A plugin that has faster inner loops for the encodings
+    that there are hands them to `lance_core.encodings.kernels.use` when this hook is called.
     """
     return ()

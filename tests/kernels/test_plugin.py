@@ -33,9 +33,9 @@ def others() -> Iterator[None]:
     kernels.use(before)
 
 
-def told(code: str, **environ: str) -> list[str]:
+def told(code: str, *arguments: str, **environ: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env=os.environ | environ,
         cwd=PLUGIN.parents[1],
         check=True,
@@ -89,6 +89,32 @@ def test_without_the_library_numpy_is_used() -> None:
     hidden = "import importlib.util as u; u.find_spec = lambda name, found=u.find_spec: (\n"
     hidden += "    None if name.endswith('_native') else found(name))\n"
     assert told(hidden + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "0"]
+
+
+WRITING = """
+import hashlib, pathlib, sys
+import numpy as np, pyarrow as pa
+import lance_core as lance
+from lance_core.encodings import kernels
+
+words = np.array(["http://", "quick ", "brown ", "fox ", "ä€"], object)
+texts = ["".join(words[row]) for row in np.random.default_rng(4).integers(0, 5, (9000, 7))]
+kind = pa.field("text", pa.string(), metadata={"lance-encoding:compression": "fsst"})
+table = pa.table({"text": texts}, pa.schema([kind]))
+written = lance.write_dataset(table, sys.argv[1])
+assert written.to_table() == table
+assert written.take([8000, 3])["text"].to_pylist() == [texts[8000], texts[3]]
+(file,) = pathlib.Path(sys.argv[1], "data").iterdir()
+stored = file.read_bytes()
+print(hashlib.sha256(stored).hexdigest(), b"TSSF" in stored, kernels.in_use() == kernels.NUMPY)
+"""
+
+
+def test_files_are_the_same_with_and_without_the_plugin(tmp_path: Path) -> None:
+    with_it = told(WRITING, str(tmp_path / "with"))
+    without = told(WRITING, str(tmp_path / "without"), LANCE_CORE_DISABLE_PLUGINS="kernels")
+    assert with_it == [without[0], "True", "False"]
+    assert without[1:] == ["True", "True"]
 
 
 @pytest.mark.usefixtures("others")

@@ -12,9 +12,11 @@ from lance_core.encodings.gather import (
     bit_take,
     fixed_ranges,
     fixed_take,
+    gather_variable,
     span_ranges,
     span_take,
 )
+from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 DATA = np.random.default_rng(3).integers(0, 256, 4000).astype(np.uint8)
@@ -82,3 +84,19 @@ def test_adjacent_spans_are_read_together() -> None:
     starts, stops = np.array([0, 10, 10, 25]), np.array([10, 10, 20, 30])
     ranges, _ = span_ranges(0, starts, stops, gap=0)
     assert ranges == [ByteRange(0, 20), ByteRange(25, 30)]
+
+
+def test_spans_of_one_buffer_follow_each_other_with_their_offsets() -> None:
+    starts, stops = np.array([3, 5, 5, 20]), np.array([5, 5, 9, 24])
+    text, offsets = gather_variable(DATA, starts, stops)
+    assert text.to_pybytes() == DATA[3:9].tobytes() + DATA[20:24].tobytes()
+    assert offsets.tolist() == [0, 2, 2, 6, 10]
+
+
+@pytest.mark.parametrize(
+    ("starts", "stops"),
+    [([-1], [2]), ([0], [4001]), ([3], [2]), ([0, 1], [2, 3]), ([5, 0], [6, 1]), ([0], [])],
+)
+def test_spans_that_cannot_be_are_corruption(starts: list[int], stops: list[int]) -> None:
+    with pytest.raises(CorruptFileError):
+        gather_variable(DATA, np.array(starts, np.int64), np.array(stops, np.int64))
