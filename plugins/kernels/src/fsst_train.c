@@ -60,14 +60,27 @@ static void count_text(const uint8_t *text, int64_t size, gains_t symbols, gains
     }
 }
 
-/* The heaviest first; what weighs the same, in the order of the texts. */
-static int compare(const void *left, const void *right) {
-    const candidate_t *a = left, *b = right;
+/* The heaviest come first; what weighs the same, in the order of the texts. */
+static int precedes(const candidate_t *a, const candidate_t *b) {
     if (a->gain != b->gain)
-        return a->gain > b->gain ? -1 : 1;
+        return a->gain > b->gain;
     if (a->text != b->text)
-        return a->text < b->text ? -1 : 1;
-    return (int)a->length - (int)b->length;
+        return a->text < b->text;
+    return a->length < b->length;
+}
+
+/* Restores a heap, the first on top, of which only the element `at` may be out of place. */
+static void sink(candidate_t *heap, size_t count, size_t at) {
+    const candidate_t moving = heap[at];
+    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && precedes(&heap[child + 1], &heap[child]))
+            child++;
+        if (precedes(&moving, &heap[child]))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
 }
 
 /* Whether three bytes are new; they are remembered. */
@@ -92,12 +105,18 @@ static int64_t choose(gains_t gains, candidate_t *best) {
             gains.slots[kept].gain *= 2;
         kept++;
     }
-    qsort(gains.slots, kept, sizeof *gains.slots, compare);
+    /* Few of many are wanted: a heap orders no more than it has to. */
+    for (size_t i = kept / 2; i-- > 0;)
+        sink(gains.slots, kept, i);
     uint32_t prefixes[PREFIX_SLOTS] = {0};
     int64_t chosen = 0;
-    for (size_t i = 0; i < kept && chosen < MOST_SYMBOLS; i++)
-        if (gains.slots[i].length < 3 || is_new(prefixes, (uint32_t)(gains.slots[i].text >> 40)))
-            best[chosen++] = gains.slots[i];
+    while (kept > 0 && chosen < MOST_SYMBOLS) {
+        const candidate_t top = gains.slots[0];
+        gains.slots[0] = gains.slots[--kept];
+        sink(gains.slots, kept, 0);
+        if (top.length < 3 || is_new(prefixes, (uint32_t)(top.text >> 40)))
+            best[chosen++] = top;
+    }
     memset(gains.slots, 0, (gains.mask + 1) * sizeof *gains.slots);
     return chosen;
 }
