@@ -158,7 +158,8 @@ class Target:
 
     ``chain`` are the keys of the encodings that are still to be applied, the next one first.
     ``scheme`` and ``level`` are those of general compression. ``chunk_bytes`` bounds the chunks of
-    values of variable width.
+    values of variable width. ``packed_bits`` is the least that values are packed to out of line,
+    for blocks that share a message.
     """
 
     place: Place
@@ -167,6 +168,7 @@ class Target:
     scheme: str = "zstd"
     level: int | None = None
     chunk_bytes: int = 4096
+    packed_bits: int = 0
 
     def with_chain(self, *chain: str) -> Target:
         """The same with other encodings to be applied."""

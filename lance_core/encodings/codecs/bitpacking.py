@@ -136,7 +136,9 @@ def encode_out_of_line(values: Values, target: Target) -> Encoded:
         raise not_here("out_of_line_bitpacking", target)
     words = _integers(values)
     bits = words.itemsize * 8
-    width = int(words.max()).bit_length() if len(words) else 0
+    width = max(target.packed_bits, int(words.max()).bit_length() if len(words) else 0)
+    if width > bits:
+        raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
     rest = len(words) % CHUNK
     if width * (CHUNK - rest) < (bits - width) * rest:
         octets = kernels.pack_fastlanes(_padded(words), width)

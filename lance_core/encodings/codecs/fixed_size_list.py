@@ -35,7 +35,10 @@ Octets = npt.NDArray[np.uint8]
 
 
 class _Shape(NamedTuple):
-    """Of lists: the size of each level, whether its items may be null, bits of a value."""
+    """Of lists: the size of each level, whether its items may be null, bits of a value.
+
+    Values of 0 bits are not stored, since all of them are null.
+    """
 
     dimensions: tuple[int, ...]
     nullable: tuple[bool, ...]
@@ -57,7 +60,14 @@ def _shape(message: FixedSizeList) -> _Shape:
         if message.values.WhichOneof("compression") != "fixed_size_list":
             break
         message = message.values.fixed_size_list
-    shape = _Shape(tuple(dimensions), tuple(nullable), inner_flat(message.values, "lists"))
+    inner = message.values
+    if inner.WhichOneof("compression") == "constant" and not inner.constant.value and nullable[-1]:
+        shape = _Shape(tuple(dimensions), tuple(nullable), 0)
+    else:
+        bits = inner_flat(inner, "lists")
+        if not bits:
+            raise CorruptFileError("lists of values of no bits", field="FixedSizeList")
+        shape = _Shape(tuple(dimensions), tuple(nullable), bits)
     if shape.items[-1] > _MOST_ITEMS:
         raise CorruptFileError(f"lists of {shape.items[-1]} items", field="FixedSizeList")
     return shape
@@ -71,6 +81,8 @@ def decode_fixed_size_list(
     if isinstance(source, PerValue):
         return _decode_rows(shape, source)
     chunks = source.as_chunk() if isinstance(source, Block) else source
+    if not shape.bits:
+        raise not_here("constant", source)
     if chunks.num_buffers != sum(shape.nullable) + 1:
         raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
     if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
