@@ -197,6 +197,6 @@ def _encode_rows(values: FixedSizeListValues, shape: _Shape) -> FixedWidth:
     if shape.bits == 1:
         parts.append(_by_row(values.values.data, count, shape.items[-1]))
     else:
-        parts.append(values.values.octets().reshape(count, -1))
+        parts.append(values.values.octets().reshape(count, _row_widths(shape)[-1]))
     rows = np.concatenate(parts, axis=1)
     return FixedWidth(pa.py_buffer(rows.reshape(-1)), 8 * rows.shape[1], count)

@@ -30,7 +30,7 @@ def decode_packed_struct(
     rows = as_fixed(decode(message.values, source, context))
     if rows.bits != sum(widths):
         raise CorruptFileError(f"packed children of {sum(widths)} bits in {rows.bits}")
-    octets = rows.octets().reshape(rows.count, -1)
+    octets = rows.octets().reshape(rows.count, rows.bits // 8)
     children, at = [], 0
     for bits in widths:
         child = np.ascontiguousarray(octets[:, at : at + bits // 8]).reshape(-1)

@@ -56,7 +56,7 @@ def _field(
     kind = field.WhichOneof("layout")
     if kind == "bits_per_value":
         bits = field.bits_per_value
-        if bits % 8 or bits // 8 > len(octets) + 1:
+        if bits % 8 or bits > 1 << 35 or (len(at) and bits // 8 > len(octets)):
             raise CorruptFileError(f"a packed child of {bits} bits in {len(octets)} bytes")
         stops = at + bits // 8
         return FixedWidth(_gather(octets, at, stops, ends), bits, len(at)), stops
