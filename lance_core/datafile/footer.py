@@ -25,7 +25,7 @@ TABLE_ENTRY = 16
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 _ENDING = struct.Struct("<HH4s")
-_READABLE = frozenset({FileVersion.V2_0})
+_READABLE = frozenset({FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2})
 
 
 @dataclass(frozen=True, slots=True)

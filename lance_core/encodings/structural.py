@@ -73,6 +73,10 @@ def decode_field(
         from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
 
         return decode_2_0(field, column_of, columns, rows, context)
+    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
+        from lance_core.encodings.v2_1.fields import decode_field as decode_2_1
+
+        return decode_2_1(field, column_of, columns, rows, context)
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
 
 

@@ -142,7 +142,8 @@ class FixedSizeListValues:
 
     ``dimensions`` runs from the outer list inwards. ``validity[k]`` is a bitmap of the items of the
     lists of level k (so there are count * dimensions[0] * … * dimensions[k] of them), or None if
-    these have none. ``values`` are the innermost items, ``count`` the outermost lists.
+    these have none. ``values`` are the innermost items, of 0 bits where all of them are null;
+    ``count`` are the outermost lists.
     """
 
     validity: tuple[pa.Buffer | None, ...]
@@ -168,6 +169,10 @@ class FixedSizeListValues:
         if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
             raise CorruptFileError(f"lists of {self.dimensions[0]} items in a column of {type_}")
         inner: Values = self.values
+        if len(self.dimensions) == 1 and not self.values.bits:
+            width = _bit_width(type_.value_type)
+            zeros = pa.py_buffer(np.zeros((self.values.count * width + 7) // 8, np.uint8))
+            inner = FixedWidth(zeros, width, self.values.count)
         if len(self.dimensions) > 1:
             count = self.count * self.dimensions[0]
             inner = FixedSizeListValues(self.validity[1:], self.values, self.dimensions[1:], count)

@@ -47,7 +47,9 @@ class BlobLayoutPlan(LayoutPlan):
         levels_ = Levels(self.kinds, None, definition, len(where))
         check_levels(levels_)
         if pa.types.is_struct(self.type):
-            return LeafPart(levels_, where)
+            members = [where.field(number) for number in range(2)]
+            described = pa.Array.from_buffers(self.type, len(where), [None], 0, 0, members)
+            return LeafPart(levels_, described)
         positions = np.where(missing, 0, positions)
         taken = yield from payloads(positions, sizes, context)
         return LeafPart(levels_, taken)
