@@ -39,6 +39,7 @@ CHUNKED: dict[str, tuple[pa.Array, dict[str, str]]] = {
     "flat 64": (pa.array(WIDE), {"compression": "none"}),
     "flat 32": (pa.array(WIDE.astype("i4")), {"compression": "none"}),
     "flat 128": (pa.array([b"%016d" % (n >> 20) for n in WIDE[:500]], pa.binary(16)), {}),
+    "flat 256": (pa.array(WIDE).cast(pa.decimal256(40, 0)), {}),
     "bits": (pa.array(WIDE % 2 == 0), {}),
     "packed 8": (pa.array((WIDE % 13).astype("u1")), {}),
     "packed 16": (pa.array((WIDE % 1000).astype("i2")), {}),
@@ -158,12 +159,23 @@ def test_symbols_of_strings_are_looked_up(place: str, version: str, tmp_path: Pa
 
 
 def test_structs_of_variable_width_are_read(tmp_path: Path) -> None:
+    vectors = lists(pa.array(np.repeat(STEPS, 3).astype("f4")), 3)
     array = pa.StructArray.from_arrays(
-        [pa.array(WIDE), TEXT, pa.array(STEPS.astype("f4")), TEXT.cast(pa.large_binary())],
-        ["a", "b", "c", "d"],
+        [pa.array(WIDE), TEXT, vectors, TEXT.cast(pa.large_binary())], ["a", "b", "c", "d"]
     )
     page = one_page(stored(array, tmp_path / "t", "2.2", {"packed": "true"}))
     values = decode(page.values, PerValue(page.payload()), context("2.2"))
+    assert values.to_arrow(array.type).equals(array)
+    again = encode(values, Target(Place.PER_VALUE, REGISTRY, ("variable_packed_struct",)))
+    assert again.payload is not None
+    decoded = decode(again.encoding, PerValue(again.payload), context("2.2"))
+    assert decoded.to_arrow(array.type).equals(array)
+
+
+def test_values_of_no_bytes_are_read(tmp_path: Path) -> None:
+    array = pa.array([b""] * 10, pa.binary(0))
+    page = one_page(stored(array, tmp_path / "t", "2.1"))
+    values = decode(page.values, page.chunks(), context("2.1"))
     assert values.to_arrow(array.type).equals(array)
 
 

@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Flat
 from lance_core.encodings.codecs.chunks import chunk_bits, chunk_bytes, largest_chunk, split_sizes
-from lance_core.encodings.compressive import Block, Encoded, MiniBlockChunks, PerValue, Place
+from lance_core.encodings.compressive import (
+    PLAUSIBLE,
+    Block,
+    Encoded,
+    MiniBlockChunks,
+    PerValue,
+    Place,
+)
 from lance_core.encodings.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -61,7 +68,8 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int) -> FixedWidth:
     """The values of chunks whose only buffer holds values of ``bits``."""
     if bits == 1:
         return FixedWidth(chunk_bits(chunks, 0, chunks.counts), 1, chunks.count)
-    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 8) > 8 * len(chunks.data):
+    room = 8 * len(chunks.data) if bits else PLAUSIBLE
+    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > room:
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     return FixedWidth(chunk_bytes(chunks, 0, chunks.counts * (bits // 8)), bits, chunks.count)
 

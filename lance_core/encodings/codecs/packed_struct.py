@@ -25,8 +25,10 @@ def decode_packed_struct(
     if not isinstance(source, MiniBlockChunks):
         raise not_here("packed_struct", source)
     widths = list(message.bits_per_value)
-    if not widths or any(not bits or bits % 8 for bits in widths):
+    if not widths or not all(widths):
         raise CorruptFileError(f"packed children of {widths} bits")
+    if any(bits % 8 for bits in widths):
+        raise UnsupportedFeatureError(f"packed children of {widths} bits, not of whole bytes")
     rows = as_fixed(decode(message.values, source, context))
     if rows.bits != sum(widths):
         raise CorruptFileError(f"packed children of {sum(widths)} bits in {rows.bits}")

@@ -17,7 +17,13 @@ from lance_core.encodings import kernels
 from lance_core.encodings.compressive import Encoded, PerValue, Place, decode, encode, not_here
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.values import FixedWidth, Offsets, StructValues, VariableWidth
+from lance_core.encodings.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    Offsets,
+    StructValues,
+    VariableWidth,
+)
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -25,6 +31,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.values import Values
 
+_KEYS: dict[type, str] = {
+    VariableWidth: "variable",
+    FixedSizeListValues: "fixed_size_list",
+}
 _Field = VariablePackedStruct.FieldEncoding
 
 
@@ -84,7 +94,7 @@ def _gather(
 
 
 def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``variable_packed_struct``: flat and variable children."""
+    """`CompressiveEncoder` of ``variable_packed_struct``: flat, variable and list children."""
     if target.place is not Place.PER_VALUE:
         raise not_here("variable_packed_struct", target)
     if not isinstance(values, StructValues) or not values.children:
@@ -92,8 +102,7 @@ def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
     fields = []
     pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]] = []
     for child in values.children:
-        key = "variable" if isinstance(child, VariableWidth) else "flat"
-        inner = encode(child, target.with_chain(key))
+        inner = encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
         payload = inner.payload
         if isinstance(payload, VariableWidth):
             bits = payload.offset_bits
