@@ -23,11 +23,13 @@ from lance_core.encodings.layouts.level_codecs import decode_level_block, raw_le
 from lance_core.encodings.layouts.scalar import inline_scalar, repeated, stored_scalar
 from lance_core.encodings.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_0.nullable import all_null
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.store.base import ByteRange
+
+_MOST_NULLS = 1 << 28
 
 
 class ConstantPlan(LayoutPlan):
@@ -60,13 +62,15 @@ class ConstantPlan(LayoutPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
         asked: list[ByteRange] = []
-        if self.scalar is None and self.scalar_buffer is not None:
+        # Another thread may fill in either while this one waits.
+        wants_scalar = self.scalar is None and self.scalar_buffer is not None
+        if wants_scalar and self.scalar_buffer is not None:
             asked.append(self.scalar_buffer)
         if self._levels is None:
             asked.extend(self.level_buffers)
         if asked:
             buffers = list((yield asked))
-            if self.scalar is None and self.scalar_buffer is not None:
+            if wants_scalar:
                 self.scalar = stored_scalar(buffers.pop(0), self.scope.type)
             if buffers:
                 self._levels = self._decoded(buffers, context)
@@ -99,6 +103,8 @@ class ConstantPlan(LayoutPlan):
         if nothing and self.kinds.max_def:
             if self.kinds.max_def > 1:
                 raise CorruptFileError("it is not said what is null", field="ConstantLayout")
+            if count > _MOST_NULLS:
+                raise UnsupportedFeatureError(f"{count} nulls in a nested column at once")
             definition = np.ones(count, np.uint16)
         return Levels(self.kinds, None, definition, count)
 
