@@ -33,8 +33,8 @@ class EncodingSpec:
     ``key`` is the name of the protobuf alternative (``"flat"``, ``"nullable"``, …), or a type URL
     for an encoding that the format does not know. ``min_file_version`` is the first file version
     that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
-    (for `EncodingFamily.ARRAY` see `lance_core.encodings.array`); ``encoder`` is None for what is
-    only read.
+    (for `EncodingFamily.ARRAY` see `lance_core.encodings.array`, for `EncodingFamily.COMPRESSIVE`
+    `lance_core.encodings.compressive`); ``encoder`` is None for what is only read.
     """
 
     key: str
