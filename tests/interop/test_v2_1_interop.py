@@ -20,6 +20,7 @@ VERSIONS = ("2.1", "2.2")
 FEW_TYPES = frozenset(
     {"bool", "int32", "double", "binary of 16", "string", "large_binary", "dictionary int8", "null"}
 )
+CHUNKED = frozenset({"bool", "int32", "string", "dictionary int8"})
 METADATA: dict[str, dict[str, str]] = {
     "default": {},
     "none": {"compression": "none"},
@@ -85,13 +86,13 @@ def test_tables_of_hardly_a_row_are_read(version: str, rows: int, tmp_path: Path
 @pytest.mark.parametrize("version", VERSIONS)
 def test_several_chunks_of_any_encoding_are_read(version: str, keys: str, tmp_path: Path) -> None:
     metadata = {f"lance-encoding:{key}": value for key, value in METADATA[keys].items()}
-    data = table(version, "some nulls", 5000, metadata, FEW_TYPES - {"null", "large_binary"})
+    data = table(version, "some nulls", 5000, metadata, CHUNKED)
     if "zipped" in keys:  # pylance cannot write these
         keep = [name for name in data.column_names if "vector" not in name or "bool" not in name]
         data = data.select(keep)
     theirs = written(data, tmp_path / "t", version)
     check_reads(theirs, everything=False)
-    for name in ("flat, int32", "list, string", "null struct of lists, double"):
+    for name in ("flat, int32", "list, string", "null struct of lists, int32"):
         assert ours(theirs).to_table([name])[name].equals(theirs.to_table([name])[name])
 
 
