@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import Int64Array, RowRange, Rows
 from lance_core.encodings.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 
@@ -114,8 +114,3 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
     if ((table[:, 0] == 0) & ~open_after).any():
         raise CorruptFileError("a chunk without rows")
     return RowTable(ended, continues, ended[:-1] + continues)
-
-
-def wanted_rows(rows: Rows) -> Int64Array:
-    """The numbers of ``rows``."""
-    return rows.values if isinstance(rows, RowIndices) else np.arange(rows.start, rows.stop)

@@ -26,7 +26,6 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
 _WIDEST = (1 << 31) - 1

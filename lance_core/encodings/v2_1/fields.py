@@ -42,10 +42,7 @@ def decode_field(
     if not len(rows):
         return []
     leaves: list[_Leaf] = []
-    try:
-        root = _tree(field, column_of, columns, field.name, leaves, 0)
-    except RecursionError as error:
-        raise CorruptFileError("a field of too many levels", field=field.name) from error
+    root = _tree(field, column_of, columns, field.name, leaves, 0)
     plan = _plan(root, leaves)
     if root.is_leaf:
         whole = yield from leaves[0].column.all_null(rows, context)
