@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from threading import Barrier
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.errors import DatasetExistsError, ObjectExistsError
 from lance_core.store.base import ObjectStore
+from lance_core.store.wrapper import StoreCall, StoreWrapper
 from lance_core.testing.sample_transactions import (
     PATIENT,
     append,
@@ -22,11 +24,33 @@ from lance_core.testing.sample_transactions import (
 WRITERS = 6
 ROUNDS = 10
 
+HEAD_START = 0.2
+"""Seconds that an overtaking writer gets before the other goes on: one of them may have locked."""
+
 T = TypeVar("T")
 
 
 class RaceTests:
     """Threads with a handler each."""
+
+    def test_of_two_writers_one_wins_whenever_one_overtakes_the_other(
+        self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
+    ) -> None:
+        # Of version n, the other one is committed right before the nth call of ours.
+        version, was_overtaken = 0, True
+        while was_overtaken:
+            version += 1
+            ours, theirs = first_candidate(version=version), first_candidate(version=version)
+            with ThreadPoolExecutor(1) as pool:
+                start_rival = partial(pool.submit, _sent, make_handler(store), theirs)
+                overtaken = _Overtaken(store, version, start_rival)
+                won = _sent(make_handler(overtaken), ours)
+                rival = overtaken.rival
+                lost = rival is not None and rival.result()
+            was_overtaken = rival is not None
+            assert won != lost
+            path = make_handler(store).locate(version).path
+            assert bytes(store.get(path)) == (ours if won else theirs).data
 
     def test_of_racing_candidates_exactly_one_becomes_the_version(
         self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
@@ -35,11 +59,7 @@ class RaceTests:
             candidates = [first_candidate(version=version) for _ in range(WRITERS)]
 
             def send(writer: int, candidates: list[Candidate] = candidates) -> bool:
-                try:
-                    make_handler(store).commit(candidates[writer])
-                except ObjectExistsError:
-                    return False
-                return True
+                return _sent(make_handler(store), candidates[writer])
 
             won = race(send)
             assert won.count(True) == 1
@@ -93,3 +113,31 @@ def race(run: Callable[[int], T]) -> list[T]:
 
     with ThreadPoolExecutor(WRITERS) as pool:
         return list(pool.map(start, range(WRITERS)))
+
+
+class _Overtaken(StoreWrapper):
+    """Starts a rival right before one of its calls, the first being 1, and lets it go first."""
+
+    def __init__(
+        self, inner: ObjectStore, before: int, start_rival: Callable[[], Future[bool]]
+    ) -> None:
+        super().__init__(inner)
+        self._left = before
+        self._start_rival = start_rival
+        self.rival: Future[bool] | None = None
+
+    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
+        self._left -= 1
+        if self._left == 0:
+            self.rival = self._start_rival()
+            wait([self.rival], HEAD_START)
+        return run()
+
+
+def _sent(handler: CommitHandler, candidate: Candidate) -> bool:
+    """Whether the handler says that it made the version of the candidate."""
+    try:
+        handler.commit(candidate)
+    except ObjectExistsError:
+        return False
+    return True
