@@ -9,7 +9,7 @@ from lance_core._version import __version__
 from lance_core.dataset.api import dataset, write_dataset
 
 if TYPE_CHECKING:
-    from lance_core import errors, file, fragment, progress, schema
+    from lance_core import commit, errors, file, fragment, progress, schema
     from lance_core.dataset import (
         CleanupCandidateFile,
         CleanupExplanation,
@@ -46,6 +46,7 @@ __all__ = [
     "LanceScanner",
     "Transaction",
     "__version__",
+    "commit",
     "dataset",
     "errors",
     "file",
@@ -64,7 +65,7 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in {"errors", "file", "fragment", "progress", "schema"}:
+    if name in {"commit", "errors", "file", "fragment", "progress", "schema"}:
         return importlib.import_module(f"lance_core.{name}")
     home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
     return getattr(importlib.import_module(f"lance_core.{home}"), name)

@@ -80,7 +80,7 @@ class ExternalManifestCommitHandler(CommitHandler):
         raise CorruptFileError(
             f"the external manifest store has a row for version {row.version}, but there is no "
             "such manifest: the folder is incomplete, or the table was removed without its rows "
-            "(which dropping it removes)",
+            "(LanceDataset.drop with ignore_not_found=True removes them)",
             path=row.final,
         )
 

@@ -151,8 +151,8 @@ def who_holds(
 def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownError:
     return CommitUnknownError(
         f"whether version {candidate.version} was committed is unknown: {cause}. It was, exactly "
-        f"if the manifest of that version carries transaction {candidate.transaction_uuid}; "
-        "keep all files until then",
+        f"if the manifest of that version carries transaction {candidate.transaction_uuid}: "
+        "lance_core.commit.resolve looks; keep all files until then",
         candidate.transaction_uuid,
         candidate.version,
     )

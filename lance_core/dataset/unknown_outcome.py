@@ -24,8 +24,10 @@ def resolve(
 
     Returns the version that it led to, open, or None if it certainly was not applied and never will
     be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
-    write may still land. Nothing is written.
+    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`.
     """
+    if not isinstance(unknown, CommitUnknownError):
+        raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
     root = opening.asked(opening.root_of(target, storage_options))
     version = resolving.resolve(root.handler, root.store, unknown)
     if version is None:

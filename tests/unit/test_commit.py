@@ -80,3 +80,12 @@ def test_a_lock_that_refuses_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*.*")) == before
     with pytest.raises(TypeError, match="commit_lock must be a function"):
         lance.write_dataset(row, uri, mode="append", commit_lock=5)
+
+
+def test_only_an_unknown_outcome_can_be_resolved(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="CommitUnknownError, got ValueError"):
+        commit.resolve(str(tmp_path), ValueError("?"))  # type: ignore[arg-type]
+
+
+def test_the_module_is_there_without_an_import_of_its_own() -> None:
+    assert lance.commit is commit
