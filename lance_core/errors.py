@@ -219,6 +219,7 @@ class CommitUnknownError(CommitError):
     ``transaction_uuid`` and ``version`` say what to look for: the commit was applied exactly if
     the manifest of ``version``, or of a later one, carries that transaction. ``stalled``: the
     manifest was written, but so late that the history may have gone on without it.
+    ``table`` is the table's place, "" if the commit was not made through a dataset.
     `lance_core.commit.resolve` looks; committing the same transaction again is safe, too.
     """
 
@@ -229,6 +230,7 @@ class CommitUnknownError(CommitError):
         self.transaction_uuid = transaction_uuid
         self.version = version
         self.stalled = stalled
+        self.table = ""
 
 
 class NoSafeCommitHandlerError(CommitError):

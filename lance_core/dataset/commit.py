@@ -19,7 +19,12 @@ from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    CommitUnknownError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    UnsupportedFeatureError,
+)
 from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transaction import Transaction as StoredTransaction
 
@@ -125,7 +130,11 @@ def commit(
         may_be_repeated=may_be_repeated,
     )
     read = None if base is None else Version(base.file, base.location)
-    made = commit_transaction(root.handler, root.store, transaction, read, settings)
+    try:
+        made = commit_transaction(root.handler, root.store, transaction, read, settings)
+    except CommitUnknownError as error:
+        error.table = root.place
+        raise
     snapshot = Snapshot(root, made.file, made.location)
     if not options.detached:
         auto_cleanup(snapshot)

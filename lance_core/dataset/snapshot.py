@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -76,6 +76,11 @@ class TableRoot:
     def shown(self) -> str:
         """The place as texts and messages name it."""
         return str(parse_uri(self.uri))
+
+    @property
+    def place(self) -> str:
+        """The place alone, whoever makes the versions there and with whatever options."""
+        return str(replace(parse_uri(self.uri), commit_scheme=None, query={}))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lance_core.commits import resolve as resolving
 from lance_core.dataset import opening
 from lance_core.dataset.snapshot import Target
-from lance_core.errors import CommitUnknownError
+from lance_core.errors import CommitUnknownError, InvalidInputError
 
 if TYPE_CHECKING:
     from lance_core.dataset.dataset import LanceDataset
@@ -24,11 +24,14 @@ def resolve(
 
     Returns the version that it led to, open, or None if it certainly was not applied and never will
     be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
-    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`.
+    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
+    one about another table `InvalidInputError`.
     """
     if not isinstance(unknown, CommitUnknownError):
         raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
     root = opening.asked(opening.root_of(target, storage_options))
+    if unknown.table not in ("", root.place):
+        raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.place}")
     version = resolving.resolve(root.handler, root.store, unknown)
     if version is None:
         return None

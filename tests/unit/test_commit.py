@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,14 @@ import pytest
 
 import lance_core as lance
 from lance_core import commit, errors
-from lance_core.errors import CommitUnknownError
+from lance_core.commits.base import Candidate, ManifestLocation
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.errors import (
+    CommitUnknownError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    StoreError,
+)
 
 
 def test_a_lock_written_for_pylance_finds_its_error() -> None:
@@ -40,6 +49,34 @@ def test_an_unknown_outcome_is_resolved_by_looking(tmp_path: Path) -> None:
         assert found.version == 2
         assert found.count_rows() == 2
     assert commit.resolve(uri, CommitUnknownError("?", "of somebody else", 2)) is None
+
+
+def test_an_unknown_outcome_is_looked_for_in_its_own_table_only(tmp_path: Path) -> None:
+    row = pa.table({"x": [1]})
+    uri, other = str(tmp_path / "t.lance"), str(tmp_path / "other.lance")
+    for place in (uri, other):
+        lance.write_dataset(row, place)
+
+    class Unsure(PutIfAbsentCommitHandler):
+        def commit(self, candidate: Candidate) -> ManifestLocation:
+            super().commit(candidate)
+            raise OutcomeUnknownError("no answer")
+
+        def locate(self, version: int) -> ManifestLocation:
+            raise StoreError("no answer")
+
+    dataset = lance.dataset(uri)
+    root = dataclasses.replace(dataset.snapshot.root, handler=Unsure(dataset.snapshot.root.store))
+    deaf = lance.LanceDataset.of(dataclasses.replace(dataset.snapshot, root=root))
+    with pytest.raises(CommitUnknownError) as caught:
+        deaf.insert(row)
+    error = pickle.loads(pickle.dumps(caught.value))
+    with pytest.raises(InvalidInputError, match=r"not to .*other"):
+        commit.resolve(other, error)
+    for target in (uri, f"file+lease://{uri}", dataset):
+        found = commit.resolve(target, error)
+        assert found is not None
+        assert found.version == 2
 
 
 def test_what_may_still_land_stays_unknown(tmp_path: Path) -> None:
