@@ -14,7 +14,7 @@ from dataclasses import replace
 from lance_core.commits.ancestry import is_continued
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
-from lance_core.commits.history import Version, read_version
+from lance_core.commits.history import Version, check_number, read_version
 from lance_core.commits.intent import IdentityTakenError, with_intent
 from lance_core.commits.outcome import publish
 from lance_core.commits.pins import pinned
@@ -30,7 +30,6 @@ from lance_core.errors import (
     CommitConflictError,
     CommitError,
     CommitUnknownError,
-    CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
     InvalidInputError,
@@ -166,7 +165,7 @@ class _Attempts:
         if base is None:
             version, naming = 1, self._settings.naming
         else:
-            _check_number(base)
+            check_number(base)
             version, naming = base.location.version + 1, base.location.naming
             transaction = self._rebased(base.file)
         file = self._applied(before, transaction)
@@ -212,7 +211,7 @@ class _Attempts:
         base = self._caught_up.base
         if base is None or base.location.version != read.version:
             base = read_version(self._store, read)
-        _check_number(base)
+        check_number(base)
         file = apply(base.file, self._transaction, self._facts())
         number = DETACHED | (self._surroundings.new_uuid().int & (DETACHED - 1))
         file = replace(file, manifest=replace(file.manifest, version=number))
@@ -313,12 +312,3 @@ class _Attempts:
         if self._written is not None:
             with contextlib.suppress(Exception):
                 self._store.delete(self._file_path)
-
-
-def _check_number(base: Version) -> None:
-    number, name = base.file.manifest.version, base.location.version
-    if number != name:
-        raise CorruptFileError(
-            f"the manifest says that it is version {number}, its name says {name}",
-            base.location.path,
-        )

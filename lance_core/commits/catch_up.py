@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.history import LOOKS, Version, read_version, transaction_of
+from lance_core.commits.history import LOOKS, Version, find_transaction, find_version, read_version
 from lance_core.commits.intent import is_same
 from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,
-    CorruptFileError,
     DatasetExistsError,
     DatasetNotFoundError,
     ObjectNotFoundError,
@@ -98,7 +97,7 @@ class CatchUp:
             first = read_version(self._store, self._handler.locate(number))
         except DatasetNotFoundError:
             first = None
-        if first is not None and self._is_ours(self._transaction_of(first), number):
+        if first is not None and self._is_ours(find_transaction(self._store, first), number):
             return first
         if first is None and self._may_be_repeated:
             raise self._unknown(number)
@@ -110,7 +109,7 @@ class CatchUp:
         Returns the version that is this very transaction, if one is.
         """
         for number in range(self._checked + 1, newest.version):
-            found = self._check(number, self._located(number))
+            found = self._check(number, find_version(self._handler, self._store, number))
             if found is not None:
                 return found
         if self.base is None or self.base.location.version != newest.version:
@@ -125,15 +124,9 @@ class CatchUp:
         self._checked = newest.version
         return None
 
-    def _located(self, number: int) -> Version | None:
-        try:
-            return read_version(self._store, self._handler.locate(number))
-        except (DatasetNotFoundError, CorruptFileError):
-            return None
-
     def _check(self, number: int, version: Version | None) -> Version | None:
         """Raise if the transaction cannot follow a version; return it if it is the transaction."""
-        committed = None if version is None else self._transaction_of(version)
+        committed = None if version is None else find_transaction(self._store, version)
         if self._is_ours(committed, number):
             return version
         if committed is None and self._may_be_repeated:
@@ -147,12 +140,6 @@ class CatchUp:
             self._transaction.uuid,
             number,
         )
-
-    def _transaction_of(self, version: Version) -> Transaction | None:
-        try:
-            return transaction_of(self._store, version.file)
-        except CorruptFileError:
-            return None  # what cannot be read cannot be excluded as a conflict either
 
     def _is_ours(self, committed: Transaction | None, number: int) -> bool:
         return committed is not None and is_same(committed, self._transaction, number)

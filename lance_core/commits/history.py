@@ -6,7 +6,12 @@ import contextlib
 from dataclasses import dataclass
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.errors import DatasetNotFoundError, ObjectNotFoundError, StoreError
+from lance_core.errors import (
+    CorruptFileError,
+    DatasetNotFoundError,
+    ObjectNotFoundError,
+    StoreError,
+)
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import transaction_path
@@ -31,6 +36,24 @@ def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
     except ObjectNotFoundError as error:
         raise DatasetNotFoundError(f"version {location.version} is not there any more") from error
     return Version(parse_manifest_file(data, location.path), location)
+
+
+def check_number(version: Version) -> None:
+    """Raise `CorruptFileError` if a manifest is not of the version that its name says."""
+    number, name = version.file.manifest.version, version.location.version
+    if number != name:
+        raise CorruptFileError(
+            f"the manifest says that it is version {number}, its name says {name}",
+            version.location.path,
+        )
+
+
+def find_version(handler: CommitHandler, store: ObjectStore, number: int) -> Version | None:
+    """A version, None if it is not there or cannot be read."""
+    try:
+        return read_version(store, handler.locate(number))
+    except (DatasetNotFoundError, CorruptFileError):
+        return None
 
 
 def read_latest(handler: CommitHandler, store: ObjectStore) -> Version | None:
@@ -65,6 +88,14 @@ def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None
     except ObjectNotFoundError:
         return None
     return Transaction.from_bytes(data.to_pybytes(), path)
+
+
+def find_transaction(store: ObjectStore, version: Version) -> Transaction | None:
+    """What led to a version, None if that cannot be found out; see `transaction_of`."""
+    try:
+        return transaction_of(store, version.file)
+    except CorruptFileError:
+        return None
 
 
 def read_transaction(store: ObjectStore, location: ManifestLocation) -> Transaction | None:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from lance_core.commits.ancestry import is_continued
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.history import Version, read_version, transaction_of
+from lance_core.commits.history import Version, find_transaction, find_version
 from lance_core.errors import (
     CommitUnknownError,
-    CorruptFileError,
-    DatasetNotFoundError,
 )
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import DETACHED
-from lance_core.table.transaction import Transaction
 
 
 def resolve(
@@ -33,8 +30,8 @@ def resolve(
     there = _versions_from(handler, unknown.version)
     is_open = len(there) <= last - unknown.version  # one of them is not there, or not any more
     for number in there:
-        version = _version(handler, store, number)
-        committed = None if version is None else _transaction(store, version)
+        version = find_version(handler, store, number)
+        committed = None if version is None else find_transaction(store, version)
         if version is None or committed is None:
             is_open = True  # whose it is, or will be, cannot be told
         elif committed.uuid == unknown.transaction_uuid:
@@ -56,21 +53,7 @@ def _versions_from(handler: CommitHandler, number: int) -> list[int]:
 def _is_in_history(handler: CommitHandler, store: ObjectStore, version: Version) -> bool:
     """Whether the newest version shows that it contains ``version``."""
     number = version.location.version
-    base = _version(handler, store, number - 1)
+    base = find_version(handler, store, number - 1)
     if base is None and number > 1:
         return False  # what the version brought in cannot be told from what was there
     return is_continued(handler, store, version, None if base is None else base.file)
-
-
-def _version(handler: CommitHandler, store: ObjectStore, number: int) -> Version | None:
-    try:
-        return read_version(store, handler.locate(number))
-    except (DatasetNotFoundError, CorruptFileError):
-        return None
-
-
-def _transaction(store: ObjectStore, version: Version) -> Transaction | None:
-    try:
-        return transaction_of(store, version.file)
-    except CorruptFileError:
-        return None

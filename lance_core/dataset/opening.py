@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
+from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.lock import CommitLock, locked
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.bases import allowing
@@ -19,7 +20,6 @@ from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
     NotFoundError,
-    ObjectNotFoundError,
     UnsupportedFeatureError,
 )
 from lance_core.plugins import get_manager, open_store, select_commit_handler
@@ -27,7 +27,6 @@ from lance_core.plugins.handlers import MARKER
 from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.uri import parse_uri, uri_above
-from lance_core.table.manifest_file import parse_manifest_file
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
 IGNORED_OPTIONS = frozenset(
@@ -87,10 +86,11 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
 
 def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
     """The place that ``config`` describes, committed to inside ``commit_lock`` if there is one."""
-    store = open_store(config.uri, config.options)
+    url = parse_uri(config.uri)
+    store = open_store(url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
-    url = parse_uri(config.place)
+        url = parse_uri(config.place)
     handler = select_commit_handler(store, url, config.options, config.commit_handler)
     handler = locked(commit_lock, store, handler)
     return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
@@ -123,7 +123,7 @@ def latest_location(root: TableRoot) -> ManifestLocation:
     """Where the newest version's manifest is, or `DatasetNotFoundError`."""
     location = root.handler.latest()
     if location is None:
-        raise DatasetNotFoundError(f"Dataset at path {root.shown} was not found")
+        raise _no_table(root)
     return location
 
 
@@ -134,13 +134,22 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     `UnsupportedFeatureError` for tables that need features this library does not have.
     """
     root, number = resolve(root, version)
-    snapshot = load(root, locate(root, number))
+    snapshot = _open(root, number)
     marker = snapshot.manifest.config.get(MARKER)
     if marker is None:
         return snapshot
     # The table says who finds and makes its versions: ask that handler.
-    asked = marked(root, marker)
-    return load(asked, locate(asked, number))
+    return _open(marked(root, marker), number)
+
+
+def _open(root: TableRoot, number: int | None) -> Snapshot:
+    """A version by its number, the newest one for None."""
+    if number is not None:
+        return load(root, locate(root, number))
+    newest = read_latest(root.handler, root.store)
+    if newest is None:
+        raise _no_table(root)
+    return _checked(root, newest)
 
 
 def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
@@ -220,6 +229,10 @@ def _number(version: object) -> int:
         raise InvalidInputError(f"a version is a whole number, got {version!r}") from None
 
 
+def _no_table(root: TableRoot) -> DatasetNotFoundError:
+    return DatasetNotFoundError(f"Dataset at path {root.shown} was not found")
+
+
 def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
     return DatasetNotFoundError(f"Dataset at path {root.shown} has no version {number}")
 
@@ -227,14 +240,12 @@ def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
 def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
     """Read the manifest at a known place."""
     try:
-        data = root.store.get(location.path)
-    except ObjectNotFoundError as error:
+        found = read_version(root.store, location)
+    except DatasetNotFoundError as error:
         raise _no_version(root, location.version) from error
-    file = parse_manifest_file(data, location.path)
-    if file.manifest.version != location.version:
-        raise CorruptFileError(
-            f"the manifest says that it is version {file.manifest.version}, its name says "
-            f"{location.version}",
-            location.path,
-        )
-    return Snapshot(root, file, location)
+    return _checked(root, found)
+
+
+def _checked(root: TableRoot, version: Version) -> Snapshot:
+    check_number(version)
+    return Snapshot(root, version.file, version.location)
