@@ -12,18 +12,16 @@ any more, and cleanup collects them.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import CommitUnknownError
 from lance_core.store.base import ObjectStore
+from lance_core.table.refs import Tag, tag_path
 
 PIN_PREFIX = "lance-core-pin-"
 """What the names of tags that are pins begin with."""
-
-_FOLDER = "_refs/tags"
 
 
 def is_pin(tag: str) -> bool:
@@ -41,14 +39,9 @@ def pinned(
     there is no such version.
     """
     found = handler.locate(version)
-    path = f"{_FOLDER}/{PIN_PREFIX}{surroundings.new_uuid()}.json"
-    tag: dict[str, object] = {
-        "branch": None,
-        "version": version,
-        "manifestSize": found.size or 0,
-        "metadata": {},
-    }
-    store.put(path, json.dumps(tag).encode())
+    path = tag_path(f"{PIN_PREFIX}{surroundings.new_uuid()}")
+    now = surroundings.clock()
+    store.put(path, Tag(version, None, found.size or 0, now, now).to_json())
     try:
         yield handler.locate(version)
     except CommitUnknownError:
