@@ -96,8 +96,11 @@ def configuring(key: str) -> Change:
     return lambda effects, base: UpdateConfig(UpdateMap({key: effects.port.actor}))
 
 
-def redelivering(change: Change) -> Body:
-    """Commits a change, and when it is committed does so again, as if it had forgotten."""
+def redelivering(change: Change, last_counts: bool = False) -> Body:
+    """Commits a change, and when it is committed does so again, as if it had forgotten.
+
+    ``last_counts``: what the first commit ended in is forgotten, too.
+    """
 
     def body(effects: Effects) -> None:
         base = effects.opened
@@ -105,6 +108,8 @@ def redelivering(change: Change) -> Body:
         uuid = str(effects.surroundings.new_uuid())
         transaction = Transaction(base.location.version, uuid, change(effects, base))
         send(effects, transaction, base)
+        if last_counts:
+            effects.port.notes.clear()
         send(effects, transaction, None, CommitSettings(may_be_repeated=True))
 
     return body
@@ -141,17 +146,7 @@ def locking(effects: Effects) -> CommitLock:
 
 def forgetting(change: Change) -> Body:
     """Commits a change and does so again, from scratch. What counts is the last answer."""
-
-    def body(effects: Effects) -> None:
-        base = effects.opened
-        assert base is not None
-        uuid = str(effects.surroundings.new_uuid())
-        transaction = Transaction(base.location.version, uuid, change(effects, base))
-        send(effects, transaction, base)
-        effects.port.notes.clear()
-        send(effects, transaction, None, CommitSettings(may_be_repeated=True))
-
-    return body
+    return redelivering(change, last_counts=True)
 
 
 def sharing_identity(change: Change) -> Body:

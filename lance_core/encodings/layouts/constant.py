@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_1_pb2 import REPDEF_NULLABLE_ITEM, ConstantLayout
+from lance_core._pb.encodings_v2_1_pb2 import (
+    REPDEF_NULLABLE_ITEM,
+    CompressiveEncoding,
+    ConstantLayout,
+)
 from lance_core.encodings.layouts.layout import (
     LayoutPlan,
     LeafPart,
@@ -110,21 +114,10 @@ class ConstantPlan(LayoutPlan):
 
     def _decoded(self, buffers: list[pa.Buffer], context: DecodeContext) -> Levels:
         message = self.message
-        rep = definition = None
-        if buffers[0].size:
-            if message.HasField("rep_compression"):
-                rep = decode_level_block(
-                    message.rep_compression, buffers[0], message.num_rep_values, context
-                )
-            else:
-                rep = raw_levels(buffers[0])
-        if buffers[1].size:
-            if message.HasField("def_compression"):
-                definition = decode_level_block(
-                    message.def_compression, buffers[1], message.num_def_values, context
-                )
-            else:
-                definition = raw_levels(buffers[1])
+        packed_rep = message.rep_compression if message.HasField("rep_compression") else None
+        packed_def = message.def_compression if message.HasField("def_compression") else None
+        rep = _stored_levels(buffers[0], packed_rep, message.num_rep_values, context)
+        definition = _stored_levels(buffers[1], packed_def, message.num_def_values, context)
         levels = self._joined(rep, definition)
         check_levels(levels)
         starts = levels.row_starts()
@@ -143,6 +136,17 @@ class ConstantPlan(LayoutPlan):
         if known is None and self.kinds.max_def:
             return self._implied(count)
         return Levels(self.kinds, rep, definition, count)
+
+
+def _stored_levels(
+    buffer: pa.Buffer, encoding: CompressiveEncoding | None, count: int, context: DecodeContext
+) -> LevelArray | None:
+    """The levels in a buffer, None if it is empty; ``encoding`` is None if they are stored raw."""
+    if not buffer.size:
+        return None
+    if encoding is None:
+        return raw_levels(buffer)
+    return decode_level_block(encoding, buffer, count, context)
 
 
 def _is_empty_struct(type_: pa.DataType) -> bool:
