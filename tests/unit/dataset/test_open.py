@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import os
 import time
 from collections.abc import Callable
@@ -16,6 +17,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.commits.base import ManifestLocation
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.dataset import opening
 from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
@@ -250,3 +254,24 @@ def test_a_dataset_tells_what_the_table_is(uri: str, some_rows: Rows) -> None:
     assert not dataset.has_stable_row_ids
     assert dataset.metadata == {}
     assert dataset.config() == {}
+
+
+def test_the_newest_version_is_looked_for_again_if_it_was_cleaned_up_meanwhile(
+    three_versions: str,
+) -> None:
+    opened = lance.dataset(three_versions)
+    root = opened.snapshot.root
+
+    class Late(PutIfAbsentCommitHandler):
+        overtaken = False
+
+        def latest(self) -> ManifestLocation | None:
+            found = super().latest()
+            if found is not None and not self.overtaken:
+                self.overtaken = True
+                lance.write_dataset({"i": [3]}, three_versions, mode="append")
+                self.store.delete(found.path)
+            return found
+
+    late = opening.open_version(dataclasses.replace(root, handler=Late(root.store)))
+    assert late.version == 4
