@@ -1,0 +1,36 @@
+"""Where the golden files are kept: one archive for each writer, a member for each file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZIP_LZMA, ZipFile, ZipInfo
+
+HERE = Path(__file__).parent
+PYLANCE = HERE / "pylance-14.0.2.zip"
+OURS = HERE / "lance-core.zip"
+
+
+def member(name: str, version: str) -> str:
+    """The name of the file of a case and file version within an archive."""
+    return f"{version}/{name}.lance"
+
+
+def stored(archive: Path, name: str, version: str) -> bytes:
+    """The bytes of a golden file."""
+    with ZipFile(archive) as opened:
+        return opened.read(member(name, version))
+
+
+def store(archive: Path, files: dict[str, bytes]) -> None:
+    """Write an archive of ``files``, the same bytes for the same files."""
+    with ZipFile(archive, "w", ZIP_LZMA) as opened:
+        for path in sorted(files):
+            opened.writestr(ZipInfo(path), files[path], ZIP_LZMA)
+
+
+def all_stored(archive: Path) -> dict[str, bytes]:
+    """All files of an archive, none if there is no archive yet."""
+    if not archive.exists():
+        return {}
+    with ZipFile(archive) as opened:
+        return {path: opened.read(path) for path in opened.namelist()}
