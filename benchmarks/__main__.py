@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--only NAME ...] [--json FILE]``.
+"""``python -m benchmarks [--quick] [--version V ...] [--no-kernels] [--only NAME ...]``.
 
 Every figure is a median over interleaved rounds; results are compared for equality before they are
 timed. Everything is read from the page cache and, but for the line that says so, written without
@@ -15,27 +15,39 @@ from pathlib import Path
 from benchmarks import deletes, memory, operations, startup
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
+from benchmarks.tables import TableBenchmark
 from benchmarks.workloads import WORKLOADS
+
+VERSIONS = ("2.0", "2.1", "2.2")
 
 
 def main() -> int:
     """Run what was asked for; the exit code is 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no verdict")
-    parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested tables ...")
+    parser.add_argument("--version", nargs="*", choices=VERSIONS, help="file versions, or all")
+    parser.add_argument("--no-kernels", action="store_true", help="numpy instead of compiled code")
+    parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested memory ...")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--folder", type=Path, help="where the tables go")
     arguments = parser.parse_args()
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
+    if arguments.no_kernels:
+        os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
     report = Report()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        subjects = [Ours(folder), Pylance(folder), Parquet(folder)]
         rounds = 3 if arguments.quick else 7
-        for workload in WORKLOADS:
-            if _chosen(workload.name, arguments.only):
-                rows = workload.rows // 10 if arguments.quick else workload.rows
-                operations.table(report, subjects, workload, rows, rounds)
+        for version in arguments.version or VERSIONS:
+            subjects = [Ours(folder, version), Pylance(folder, version), Parquet(folder)]
+            for workload in WORKLOADS:
+                if _chosen(workload.name, arguments.only):
+                    rows = workload.rows // 10 if arguments.quick else workload.rows
+                    kernels = not arguments.no_kernels
+                    timed = TableBenchmark(report, subjects, workload, version, kernels)
+                    timed.run(rows, rounds)
+            if _chosen("memory", arguments.only):
+                memory.operations(report, folder / "memory", version, arguments.quick)
         if _chosen("commits", arguments.only):
             operations.commits(report, folder, arguments.quick)
         if _chosen("deletes", arguments.only):
@@ -43,7 +55,6 @@ def main() -> int:
         if _chosen("startup", arguments.only):
             startup.imports(report, rounds)
         if _chosen("memory", arguments.only):
-            memory.operations(report, folder / "memory", arguments.quick)
             memory.stream(report, folder, arguments.quick)
     missed = report.finish(arguments.json)
     return 0 if arguments.quick else min(missed, 1)

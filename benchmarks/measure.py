@@ -13,9 +13,10 @@ Action = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one subject's runs."""
+    """Seconds of one subject's runs, and of processors that all of its threads used in each."""
 
     seconds: tuple[float, ...]
+    processor: tuple[float, ...] = ()
 
     @property
     def median(self) -> float:
@@ -33,16 +34,16 @@ def interleaved(
 
     ``prepare`` is called with a subject's name before each of its runs, outside of the timing.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in actions}
     for turn in range(rounds + 1):
         for name, action in actions.items():
             if prepare is not None:
                 prepare(name)
             gc.collect()
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             result = action()
-            spent = time.perf_counter() - start
+            spent = time.perf_counter() - start, time.process_time() - used
             del result
             if turn:
                 seconds[name].append(spent)
-    return {name: Timing(tuple(values)) for name, values in seconds.items()}
+    return {name: Timing(*zip(*values, strict=True)) for name, values in seconds.items()}

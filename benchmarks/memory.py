@@ -6,6 +6,7 @@ a process of its own, above what the process had before.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ import pyarrow as pa
 
 import lance_core
 from benchmarks.report import Report
-from benchmarks.workloads import wide
+from benchmarks.subjects import Ours, Parquet, Pylance
+from benchmarks.workloads import WORKLOADS
 
 ROWS_PER_BATCH = 200_000
 BYTES_PER_ROW = 8 + 8 + 4 * 32 + 40
@@ -56,33 +58,43 @@ from pathlib import Path
 import numpy as np
 from benchmarks import subjects
 from benchmarks.touch import touch
-kind, folder, operation = sys.argv[1:]
+kind, folder, operation, where = sys.argv[1:]
 subject = getattr(subjects, kind)(Path(folder))
-opened = subject.open("wide")
+opened = subject.open("read")
 if kind != "Parquet":  # whose take reads the whole file
     subject.take(opened, np.array([0]))  # what is loaded at first use is not the operation's
 with Peak() as peak:
     if operation == "scan":
         touch(subject.scan(opened))
+    elif operation == "batches":
+        sum(touch(batch) for batch in opened.to_batches())
     elif operation == "filter":
-        touch(subject.scan(opened, None, "i32 < 1000"))
+        touch(subject.scan(opened, None, where))
     else:
-        touch(subject.take(opened, np.random.default_rng(3).integers(0, 100_000, 1000)))
+        touch(subject.take(opened, np.random.default_rng(3).integers(0, 1000, 1000)))
 print(peak.megabytes)
 """
 
 
-def operations(report: Report, folder: Path, quick: bool) -> None:
-    """Peak memory of reads, side by side."""
-    from benchmarks.subjects import Ours, Parquet, Pylance
-
-    data = wide(100_000 if quick else 1_000_000)
-    for kind in (Ours, Pylance, Parquet):
-        kind(folder).write("wide", data)
-    for operation in ("scan", "filter", "take"):
-        for kind in (Ours, Pylance, Parquet):
-            output = _run(_SAMPLER + _OPERATION, kind.__name__, str(folder), operation)
-            report.note(f"peak memory, {operation}: {kind.name}", float(output), "MB")
+def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
+    """Peak memory of reads, side by side; this library and pylance read the same file."""
+    for workload in WORKLOADS:
+        rows = workload.rows // (10 if quick else 2)
+        data = workload.make(rows)
+        shutil.rmtree(folder, ignore_errors=True)
+        Pylance(folder, version).write("read", data)
+        Parquet(folder).write("read", data)
+        shutil.copytree(folder / Pylance.name, folder / Ours.name)
+        for operation in ("scan", "batches", "filter", "take"):
+            peaks = {}
+            for kind in (Ours, Pylance, Parquet):
+                if operation != "batches" or kind is not Parquet:
+                    arguments = kind.__name__, folder, operation, workload.selective
+                    output = _run(_SAMPLER + _OPERATION, *map(str, arguments))
+                    peaks[kind.name] = int(output)
+            text = "  ".join(f"{name} {peak:5} MB" for name, peak in peaks.items())
+            label = f"{version} {workload.name}: memory, {operation}"
+            report.say(label, text, megabytes=peaks)
 
 
 def stream(report: Report, folder: Path, quick: bool) -> None:

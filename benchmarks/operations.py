@@ -1,4 +1,4 @@
-"""The timed operations."""
+"""Opening tables, and commits."""
 
 from __future__ import annotations
 
@@ -10,82 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import lance
-import numpy as np
 import pyarrow as pa
 
 import lance_core
 from benchmarks.measure import Action, interleaved
 from benchmarks.report import OURS, PEER, Report
-from benchmarks.subjects import Subject
-from benchmarks.touch import touch
-from benchmarks.workloads import Workload
 
 COMMITS_PER_RUN = 20
-SINGLE_TAKES = 100
 RAW = "raw writes"
 """System calls and nothing else."""
-
-
-def table(
-    report: Report, subjects: Sequence[Subject], workload: Workload, rows: int, rounds: int
-) -> None:
-    """Write, scan, filter and take on one workload, all subjects in turn."""
-    name = workload.name
-    data = workload.make(rows)
-    folders = {subject.name: subject for subject in subjects}
-    writes: dict[str, Action] = {s.name: lambda s=s: s.write(name, data) for s in subjects}
-    bar = 0.8 if name == "wide" else None
-    timings = interleaved(writes, min(rounds, 3), lambda s: folders[s].remove(name))
-    report.add(f"{name}: write", timings, bar)
-    opened = {subject.name: subject.open(name) for subject in subjects}
-    for subject in subjects:
-        _check_equal(subject, opened[subject.name], workload, data)
-
-    def scans(columns: list[str] | None, where: str | None) -> dict[str, Action]:
-        return {s.name: lambda s=s: touch(s.scan(opened[s.name], columns, where)) for s in subjects}
-
-    report.add(f"{name}: full scan", interleaved(scans(None, None), rounds), 1.5)
-    for column in workload.columns:
-        timings = interleaved(scans([column], None), rounds)
-        report.add(f"{name}: scan of {column}", timings, 1.5)
-    timings = interleaved(scans(None, workload.selective), rounds)
-    report.add(f"{name}: filter 0.1 %", timings, 1.0)
-    _takes(report, subjects, opened, name, rows, rounds)
-
-
-def _takes(
-    report: Report,
-    subjects: Sequence[Subject],
-    opened: dict[str, object],
-    name: str,
-    rows: int,
-    rounds: int,
-) -> None:
-    rng = np.random.default_rng(3)
-    many = rng.choice(rows, 1000, replace=False)
-    singles = rng.choice(rows, SINGLE_TAKES, replace=False)
-    batch: dict[str, Action] = {
-        s.name: lambda s=s: touch(s.take(opened[s.name], many)) for s in subjects
-    }
-    report.add(f"{name}: take 1,000 rows", interleaved(batch, rounds), 1.5)
-
-    def each(subject: Subject) -> None:
-        for row in singles:
-            touch(subject.take(opened[subject.name], np.array([row])))
-
-    lances = [subject for subject in subjects if subject.name != "parquet"]
-    one: dict[str, Action] = {s.name: lambda s=s: each(s) for s in lances}
-    report.add(f"{name}: take 1 row x {SINGLE_TAKES}", interleaved(one, rounds), 1.0)
-
-
-def _check_equal(subject: Subject, opened: object, workload: Workload, data: pa.Table) -> None:
-    rng = np.random.default_rng(4)
-    rows = rng.choice(data.num_rows, 500, replace=False)
-    assert subject.scan(opened) == data, f"{subject.name} reads {workload.name} wrongly"
-    assert subject.take(opened, rows) == data.take(pa.array(rows)), f"{subject.name} takes wrongly"
-    found = subject.scan(opened, None, workload.selective)
-    expected = data.num_rows / 1000
-    assert 0.5 * expected < found.num_rows < 2 * expected, f"{subject.name} filters wrongly"
 
 
 def commits(report: Report, folder: Path, quick: bool) -> None:

@@ -1,4 +1,4 @@
-"""What is compared: the same operations of this library, pylance at file version 2.0, Parquet."""
+"""What is compared: the same operations of this library, pylance and Parquet."""
 
 from __future__ import annotations
 
@@ -46,14 +46,25 @@ class Subject(ABC):
         """Rows by position."""
 
 
-class _LanceLike(Subject):
+class Lance(Subject):
+    """A library that writes Lance tables of one file version."""
+
     module: Any
 
+    def __init__(self, folder: Path, version: str = "2.0") -> None:
+        super().__init__(folder)
+        self.version = version
+
     def write(self, workload: str, table: pa.Table, **options: Any) -> None:
-        self.module.write_dataset(table, self.path(workload), data_storage_version="2.0", **options)
+        path, version = self.path(workload), self.version
+        self.module.write_dataset(table, path, data_storage_version=version, **options)
 
     def open(self, workload: str) -> Any:
-        return self.module.dataset(self.path(workload))
+        return self.open_path(self.path(workload))
+
+    def open_path(self, path: str) -> Any:
+        """Open a table that may be another subject's."""
+        return self.module.dataset(path)
 
     def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:
         return opened.to_table(columns=columns, filter=where)
@@ -62,25 +73,25 @@ class _LanceLike(Subject):
         return opened.take(rows.tolist())
 
 
-class Ours(_LanceLike):
+class Ours(Lance):
     """This library."""
 
     name = "lance_core"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, version: str = "2.0") -> None:
+        super().__init__(folder, version)
         import lance_core
 
         self.module = lance_core
 
 
-class Pylance(_LanceLike):
+class Pylance(Lance):
     """pylance."""
 
     name = "pylance"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, version: str = "2.0") -> None:
+        super().__init__(folder, version)
         import lance
 
         self.module = lance

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.variable import is_variable
+
 
 def touch(data: pa.Table | pa.RecordBatch) -> int:
     """Read all bytes of all values; returns a number that depends on them."""
@@ -30,8 +32,8 @@ def _array(array: pa.Array) -> int:
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     ):
         total ^= _array(array.flatten())
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        width = 8 if pa.types.is_large_string(kind) else 4
+    elif is_variable(kind):
+        width = 8 if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) else 4
         start, stop = array.offset * width, (array.offset + len(array) + 1) * width
         total ^= _bytes(buffers[1], start, stop)
         if len(array):

@@ -92,8 +92,39 @@ def nested(rows: int) -> pa.Table:
     return pa.table({"id": ids, "items": pa.ListArray.from_arrays(pa.array(offsets), struct)})
 
 
+def compressible(rows: int) -> pa.Table:
+    """Sorted and repeated integers, and strings of few distinct values."""
+    rng = np.random.default_rng(10)
+    names = np.array(
+        [f"https://example.org/{first}/{second}" for first in WORDS for second in WORDS]
+    )
+    return pa.table(
+        {
+            "id": pa.array(np.arange(rows, dtype=np.int64)),
+            "at": pa.array(np.sort(rng.integers(0, 2**40, rows)), pa.timestamp("us")),
+            "status": pa.array(rng.integers(0, 5, rows, np.int32)),
+            "day": pa.array(np.arange(rows, dtype=np.int32) // 10_000),
+            "level": pa.array(WORDS[rng.integers(0, 4, rows)]).cast(pa.string()),
+            "page": pa.array(names[rng.integers(0, len(names), rows)]).cast(pa.string()),
+            "host": pa.array(np.sort(WORDS[rng.integers(0, len(WORDS), rows)])).cast(pa.string()),
+            "price": pa.array(rng.integers(0, 100, rows) / 4),
+        }
+    )
+
+
+def blobs(rows: int) -> pa.Table:
+    """Values of 100 KB that cannot be compressed."""
+    rng = np.random.default_rng(12)
+    offsets = pa.array(np.arange(rows + 1, dtype=np.int64) * 100_000)
+    data = pa.py_buffer(rng.bytes(rows * 100_000))
+    values = pa.Array.from_buffers(pa.large_binary(), rows, [None, offsets.buffers()[1], data])
+    return pa.table({"id": pa.array(np.arange(rows, dtype=np.int64)), "data": values})
+
+
 WORKLOADS = (
     Workload("wide", wide, 2_000_000, "i32 < 1000", ("id", "i32", "f64", "text", "city", "n_text")),
+    Workload("compressible", compressible, 3_000_000, "id % 1000 = 7", ("at", "day", "page")),
     Workload("embed", embed, 50_000, "id % 1000 = 7", ("vector",)),
     Workload("nested", nested, 500_000, "id % 1000 = 7", ("items",)),
+    Workload("blobs", blobs, 2_000, "id % 1000 = 7", ("data",)),
 )

@@ -1,0 +1,31 @@
+"""The least ratios to pylance, at the same file version, that this library is to reach."""
+
+from __future__ import annotations
+
+_OF_2_0 = {"write": None, "scan": 1.5, "column": 1.5, "filter": 1.0, "take": 1.5, "one": 1.0}
+_LATER = {"write": None, "scan": 1.2, "column": None, "filter": 1.0, "take": 1.2, "one": 1.0}
+_NO_KERNELS = 0.4
+
+_SPECIAL_OF_2_0 = {("wide", "write"): 0.8, ("blobs", "scan"): None, ("compressible", "scan"): None}
+_SPECIAL_LATER = {
+    ("wide", "write"): 0.7,
+    ("embed", "write"): 2.0,
+    ("nested", "scan"): 2.0,
+    ("embed", "scan"): 3.0,
+    ("blobs", "scan"): 5.0,
+    ("embed", "take"): 5.0,
+    ("wide", "column i32"): 1.2,
+    ("wide", "column text"): 1.5,
+}
+_FSST = {("wide", "scan"), ("wide", "column text"), ("wide", "column code"), ("wide", "write")}
+
+
+def bar(version: str, workload: str, operation: str, kernels: bool = True) -> float | None:
+    """The bar of ``operation``, one of those above or ``column NAME``; None: there is none."""
+    kind, key = operation.partition(" ")[0], (workload, operation)
+    if version == "2.0":
+        return _SPECIAL_OF_2_0[key] if key in _SPECIAL_OF_2_0 else _OF_2_0[kind]
+    wanted = _SPECIAL_LATER[key] if key in _SPECIAL_LATER else _LATER[kind]
+    if kernels or wanted is None:
+        return wanted
+    return None if key in _FSST else _NO_KERNELS
