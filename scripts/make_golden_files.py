@@ -20,6 +20,7 @@ from tests.golden.columns import CASES, FILES, Case
 
 
 def by_pylance(case: Case, version: str, path: Path) -> bytes:
+    """The file of a case, written to ``path``."""
     table = case.table()
     # A batch is a page where nothing may be held back.
     cache = 1 if case.pages > 1 else None
@@ -32,6 +33,7 @@ def by_pylance(case: Case, version: str, path: Path) -> bytes:
 
 
 def main() -> None:
+    """Replace the archives."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="replace the files that are there")
     again = parser.parse_args().all

@@ -229,12 +229,12 @@ ZIPPED_PAGES: dict[str, Case] = {
     "zipped integers": Case(lambda: ints(80, 32, "i4", 5), ZIPPED),
     "zipped integers without nulls": Case(lambda: ints(80, 64, "i8"), ZIPPED),
     "zipped strings": Case(lambda: texts(60, "text {n}", nulls=5), ZIPPED | PLAIN),
-    "zipped long strings": Case(lambda: long_texts(12, 4)),
+    "zipped long strings": Case(lambda: long_texts(24, 4)),
     "zipped zstd strings": Case(lambda: long_texts(150, 9), ZIPPED | {"compression": "zstd"}),
     "zipped fsst": Case(
         lambda: texts(150, "http://host/path/{n}", nulls=7), ZIPPED | {"compression": "fsst"}
     ),
-    "zipped vectors": Case(lambda: vectors(ints(600, 30, "i4", 4), 100, 3)),
+    "zipped vectors": Case(lambda: vectors(ints(270, 30, "i4", 4), 9, 3), ZIPPED),
     "zipped lists of integers": Case(lambda: lists(of_items(30, "i4", 4), 60), ZIPPED),
     "zipped lists of strings": Case(
         lambda: lists(lambda n: texts(n, "item {n}", nulls=4), 50), ZIPPED | PLAIN
