@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.struct_arrays import struct_arrays
 from lance_core.encodings.v2_0.column import FieldPlan
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.page import Column
 
@@ -39,29 +39,5 @@ class StructPlan(FieldPlan):
             raise CorruptFileError(
                 f"row {last - 1} of a column that has {self.header.num_rows} rows", field=self.path
             )
-        if not self.members:
-            return [pa.Array.from_buffers(self.type, len(rows), [None], 0)]
         columns = yield from together([member.decode(rows, context) for member in self.members])
-        return [
-            pa.Array.from_buffers(self.type, len(arrays[0]), [None], 0, 0, arrays)
-            for arrays in zip(*_aligned(columns), strict=True)
-        ]
-
-
-def _aligned(columns: list[list[pa.Array]]) -> list[list[pa.Array]]:
-    """The columns cut so that the arrays of all have the same lengths."""
-    edges = [list(accumulate((len(a) for a in arrays), initial=0)) for arrays in columns]
-    if all(one == edges[0] for one in edges):
-        return columns
-    common = sorted(set().union(*edges))
-    return [_cut(arrays, own, common) for arrays, own in zip(columns, edges, strict=True)]
-
-
-def _cut(arrays: list[pa.Array], own: list[int], common: list[int]) -> list[pa.Array]:
-    """``arrays``, whose edges are ``own``, cut at the edges ``common``, which include these."""
-    pieces, number = [], 0
-    for start, stop in pairwise(common):
-        if start == own[number + 1]:
-            number += 1
-        pieces.append(arrays[number].slice(start - own[number], stop - start))
-    return pieces
+        return struct_arrays(self.type, columns, len(rows))

@@ -1,0 +1,38 @@
+"""Arrow struct arrays from the arrays of their members, which may be cut at different rows."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import pyarrow as pa
+
+
+def struct_arrays(
+    type_: pa.StructType, columns: list[list[pa.Array]], num_rows: int
+) -> list[pa.Array]:
+    """Structs of ``num_rows`` rows, none of which is null; ``columns``: a list for each member."""
+    if not columns:
+        return [pa.Array.from_buffers(type_, num_rows, [None], 0)]
+    return [
+        pa.Array.from_buffers(type_, len(arrays[0]), [None], 0, 0, arrays)
+        for arrays in zip(*_aligned(columns), strict=True)
+    ]
+
+
+def _aligned(columns: list[list[pa.Array]]) -> list[list[pa.Array]]:
+    """The columns cut so that the arrays of all have the same lengths."""
+    edges = [list(accumulate((len(a) for a in arrays), initial=0)) for arrays in columns]
+    if all(one == edges[0] for one in edges):
+        return columns
+    common = sorted(set().union(*edges))
+    return [_cut(arrays, own, common) for arrays, own in zip(columns, edges, strict=True)]
+
+
+def _cut(arrays: list[pa.Array], own: list[int], common: list[int]) -> list[pa.Array]:
+    """``arrays``, whose edges are ``own``, cut at the edges ``common``, which include these."""
+    pieces, number = [], 0
+    for start, stop in pairwise(common):
+        if start == own[number + 1]:
+            number += 1
+        pieces.append(arrays[number].slice(start - own[number], stop - start))
+    return pieces

@@ -1,0 +1,154 @@
+"""Fields of 0.1 files: from a field and the page table to Arrow arrays.
+
+Structs have no pages: their members have, and no struct is null. A list has a page of offsets,
+which count the items of its batch from 0; a null list has been stored as an empty one. A dictionary
+column has pages of keys; its values are stored once, in the file and in each manifest of the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import together
+from lance_core.encodings.list_arrays import Lists, list_arrays
+from lance_core.encodings.struct_arrays import struct_arrays
+from lance_core.encodings.v0_1.page_table import Pages
+from lance_core.encodings.v0_1.selection import merged, select, whole_batch
+from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
+from lance_core.encodings.variable import is_variable
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.v0_1.page_table import PageTable
+    from lance_core.encodings.v0_1.selection import Selection
+    from lance_core.schema.field import DictionaryValues, Field
+
+_MOST_ITEMS = (1 << 31) - 1  # of the lists of one batch; their offsets are checked against it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LegacyColumns:
+    """The columns of a 0.1 file, and where in it the values of its dictionary fields are, by id."""
+
+    table: PageTable
+    dictionaries: Mapping[int, DictionaryValues]
+
+
+def decode_field(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: LegacyColumns,
+    rows: Rows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """`lance_core.encodings.structural.decode_field` for 0.1 files."""
+    if not len(rows):
+        return []
+    decoder = _Decoder(column_of, columns, context)
+    return (yield from decoder.decode(field, select(rows, columns.table.edges), field.name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decoder:
+    column_of: Mapping[int, int]
+    columns: LegacyColumns
+    context: DecodeContext
+
+    def decode(self, field: Field, selection: Selection, path: str) -> Decoding[list[pa.Array]]:
+        """The selected rows, at least one, of the field at ``path``."""
+        type_ = field.storage_type
+        if field.is_struct:
+            members = [self.decode(c, selection, f"{path}.{c.name}") for c in field.children]
+            columns = yield from together(members)
+            return struct_arrays(type_, columns, selection.num_rows)
+        if pa.types.is_null(type_):
+            return [pa.nulls(selection.num_rows)]
+        try:
+            pages = yield from self._pages(field)
+            if field.is_list:
+                (item,) = field.children
+                return (yield from self._lists(field, pages, selection, f"{path}.{item.name}"))
+            if field.children:
+                raise UnsupportedFeatureError(f"{type_} in a file of version 0.1")
+            if pa.types.is_dictionary(type_):
+                return (yield from self._dictionary(field, pages, selection))
+            return (yield from _values(type_, field.nullable, pages, selection, self.context))
+        except CorruptFileError as error:
+            raise error.at(field=path) from error
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {path!r}: {error}") from error
+
+    def _pages(self, field: Field) -> Decoding[Pages]:
+        column = self.column_of.get(field.id)
+        if column is None:
+            raise CorruptFileError("the file does not have this field")
+        return (yield from self.columns.table.pages(column, self.context))
+
+    def _lists(
+        self, field: Field, pages: Pages, selection: Selection, item_path: str
+    ) -> Decoding[list[pa.Array]]:
+        type_ = field.storage_type
+        dtype = "<i4" if pa.types.is_list(type_) else "<i8"
+        offsets = yield from read_offsets(dtype, _MOST_ITEMS, pages, selection, self.context)
+        wanted = merged(selection.batches, offsets.firsts, offsets.lasts)
+        items: list[pa.Array] = []
+        if len(wanted.batches):
+            items = yield from self.decode(field.children[0], wanted, item_path)
+        edges = list(accumulate((len(array) for array in items), initial=0))
+        lists = Lists(0, np.cumsum(offsets.lengths), None)
+        return list_arrays(type_, lists, items, edges)
+
+    def _dictionary(
+        self, field: Field, pages: Pages, selection: Selection
+    ) -> Decoding[list[pa.Array]]:
+        type_ = field.storage_type
+        values = field.dictionary_values
+        if values is None:
+            values = yield from self._stored_values(field)
+        keys = yield from decode_fixed(type_.index_type, pages, selection, self.context)
+        try:
+            return [pa.DictionaryArray.from_arrays(array, values) for array in keys]
+        except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+            raise CorruptFileError(
+                f"a key is not the number of one of {len(values)} values"
+            ) from error
+
+    def _stored_values(self, field: Field) -> Decoding[pa.Array]:
+        place = self.columns.dictionaries.get(field.id)
+        if place is None:
+            raise CorruptFileError("nothing says where the values of the dictionary are")
+        return (yield from decode_dictionary(field.storage_type.value_type, place, self.context))
+
+
+def _values(
+    type_: pa.DataType,
+    nullable: bool,
+    pages: Pages,
+    selection: Selection,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    if is_variable(type_):
+        return (yield from decode_variable(type_, nullable, pages, selection, context))
+    return (yield from decode_fixed(type_, pages, selection, context))
+
+
+def decode_dictionary(
+    type_: pa.DataType, place: DictionaryValues, context: DecodeContext
+) -> Decoding[pa.Array]:
+    """The values of a dictionary that the file holds at ``place``."""
+    if place.length == 0:
+        return pa.array([], type_)
+    if place.offset < 0 or place.length < 0 or place.length > context.file_size:
+        raise CorruptFileError(f"{place.length} values of a dictionary at {place.offset}")
+    pages = Pages(np.full(1, place.offset), np.full(1, place.length))
+    everything = whole_batch(place.length)
+    arrays = yield from _values(type_, True, pages, everything, context)
+    return pa.concat_arrays(arrays)

@@ -1,0 +1,184 @@
+"""Pages of values: fixed-width ones back to back, and bytes followed by their int64 offsets.
+
+Nothing says which fixed-width values are null: null values hold something and are read as that.
+Offsets of variable-width values count from the start of the file. A value of no bytes is null if
+the field may be null, and empty otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.v0_1.places import fetch
+from lance_core.encodings.v0_1.selection import Selection
+from lance_core.encodings.v2_0.flat import alignment, has_fixed_width
+from lance_core.encodings.variable import Spans, variable_arrays
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.v0_1.page_table import Pages
+
+
+def decode_fixed(
+    type_: pa.DataType, pages: Pages, selection: Selection, context: DecodeContext
+) -> Decoding[list[pa.Array]]:
+    """Values of a fixed-width type or of fixed size lists of such."""
+    item, per_row = _flattened(type_)
+    if not has_fixed_width(item):
+        raise UnsupportedFeatureError(f"values of type {type_} in a file of version 0.1")
+    if pa.types.is_boolean(item):
+        return (yield from _decode_bits(type_, per_row, pages, selection, context))
+    width = item.bit_width // 8 * per_row
+    starts, stops = _byte_places(pages, selection, width, context)
+    fetched = yield from fetch(starts, stops, context)
+    if not fetched.is_coarse:
+        return [_array(type_, selection.num_rows, _aligned(fetched.joined(), item))]
+    return [
+        _array(type_, count, _aligned(piece, item))
+        for count, piece in zip(selection.counts.tolist(), fetched.pieces(), strict=True)
+    ]
+
+
+def _byte_places(
+    pages: Pages, selection: Selection, width: int, context: DecodeContext, more: int = 0
+) -> tuple[Int64Array, Int64Array]:
+    """Where the values of the selection, and ``more`` after each range, are in the file."""
+    lengths = pages.lengths[selection.batches]
+    if (selection.stops + more > lengths).any():
+        wrong = int((selection.stops + more > lengths).argmax())
+        raise CorruptFileError(
+            f"a page of {int(lengths[wrong])} values has no value "
+            f"{int(selection.stops[wrong]) + more - 1}",
+            offset=int(pages.positions[selection.batches[wrong]]),
+        )
+    if (int(selection.stops.max()) + more) * width > context.file_size:
+        raise CorruptFileError(
+            f"{int(selection.stops.max())} values of {width} bytes in a file of "
+            f"{context.file_size} bytes",
+            offset=int(pages.positions[selection.batches[0]]),
+        )
+    places = pages.positions[selection.batches]
+    return places + selection.starts * width, places + (selection.stops + more) * width
+
+
+def _flattened(type_: pa.DataType) -> tuple[pa.DataType, int]:
+    """What fixed size lists consist of in the end, and how many of that a row has."""
+    per_row = 1
+    while pa.types.is_fixed_size_list(type_):
+        per_row *= type_.list_size
+        type_ = type_.value_type
+    return type_, per_row
+
+
+def _array(type_: pa.DataType, count: int, values: pa.Buffer, skip: int = 0) -> pa.Array:
+    """``count`` rows of ``type_`` over the values of its flattened items, ``skip`` of these on."""
+    if not pa.types.is_fixed_size_list(type_):
+        return pa.Array.from_buffers(type_, count, [None, values], 0, skip)
+    items = _array(type_.value_type, count * type_.list_size, values, skip)
+    return pa.Array.from_buffers(type_, count, [None], 0, 0, [items])
+
+
+def _aligned(values: pa.Buffer, item: pa.DataType) -> pa.Buffer:
+    """The same bytes where Arrow's kernels expect such values; files do not care."""
+    if values.address % alignment(item) == 0:
+        return values
+    return pa.py_buffer(np.frombuffer(values, np.uint8).copy())
+
+
+def _decode_bits(
+    type_: pa.DataType,
+    per_row: int,
+    pages: Pages,
+    selection: Selection,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    if int(selection.stops.max()) * per_row > context.file_size * 8:
+        raise CorruptFileError(f"{int(selection.stops.max())} rows in too few bytes")
+    # Only to check: bits are addressed below.
+    _byte_places(pages, selection, 0, context)
+    places = pages.positions[selection.batches]
+    firsts, lasts = selection.starts * per_row, selection.stops * per_row
+    begins, ends = firsts >> 3, lasts + 7 >> 3
+    # Ranges that share a byte are read as one.
+    apart = (selection.batches[1:] != selection.batches[:-1]) | (begins[1:] > ends[:-1])
+    is_first = np.concatenate([[True], apart])
+    is_last = np.concatenate([apart, [True]])
+    group = np.cumsum(is_first) - 1
+    starts, stops = (places + begins)[is_first], (places + ends)[is_last]
+    fetched = yield from fetch(starts, stops, context)
+    if fetched.is_coarse and len(starts) == len(firsts):
+        return [
+            _array(type_, count, piece, first)
+            for count, piece, first in zip(
+                selection.counts.tolist(), fetched.pieces(), (firsts & 7).tolist(), strict=True
+            )
+        ]
+    sizes = stops - starts
+    origin = (np.cumsum(sizes) - sizes - begins[is_first])[group] * 8
+    bits = np.unpackbits(np.frombuffer(fetched.joined(), np.uint8), bitorder="little")
+    chosen = bits[_positions(origin + firsts, lasts - firsts)]
+    packed = pa.py_buffer(np.packbits(chosen, bitorder="little"))
+    return [_array(type_, selection.num_rows, packed)]
+
+
+def _positions(starts: Int64Array, counts: Int64Array) -> Int64Array:
+    """The numbers ``starts[i]``, ``starts[i] + 1``, …, ``counts[i]`` of each."""
+    ends = np.cumsum(counts)
+    positions: Int64Array = np.repeat(starts - (ends - counts), counts) + np.arange(int(ends[-1]))
+    return positions
+
+
+class Offsets(NamedTuple):
+    """Offsets that were read: where each range of the selection begins and ends, and each length.
+
+    ``firsts`` and ``lasts`` have an entry for each range, ``lengths`` one for each row.
+    """
+
+    firsts: Int64Array
+    lasts: Int64Array
+    lengths: Int64Array
+
+
+def read_offsets(
+    dtype: str, limit: int, pages: Pages, selection: Selection, context: DecodeContext
+) -> Decoding[Offsets]:
+    """Offsets of a page that has one more of them than rows.
+
+    Raises `CorruptFileError` unless they ascend from 0 or more to ``limit`` or less.
+    """
+    width = np.dtype(dtype).itemsize
+    starts, stops = _byte_places(pages, selection, width, context, more=1)
+    fetched = yield from fetch(starts, stops, context)
+    offsets = np.frombuffer(fetched.joined(), dtype).astype(np.int64, copy=False)
+    counts = selection.counts
+    tails = np.cumsum(counts + 1) - 1
+    heads = tails - counts
+    lengths = np.diff(offsets)
+    if len(heads) > 1:
+        lengths = np.delete(lengths, tails[:-1])  # from one range to the next
+    if int(offsets.min()) < 0 or int(offsets.max()) > limit or (lengths < 0).any():
+        raise CorruptFileError(
+            f"offsets do not ascend from 0 to at most {limit}", offset=int(starts[0])
+        )
+    return Offsets(offsets[heads], offsets[tails], lengths)
+
+
+def decode_variable(
+    type_: pa.DataType,
+    nullable: bool,
+    pages: Pages,
+    selection: Selection,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """Strings or bytes."""
+    offsets = yield from read_offsets("<i8", context.file_size, pages, selection, context)
+    fetched = yield from fetch(offsets.firsts, offsets.lasts, context)
+    valid = offsets.lengths > 0 if nullable else None
+    if valid is not None and valid.all():
+        valid = None
+    spans = Spans(0, np.cumsum(offsets.lengths), valid)
+    return variable_arrays(type_, spans, fetched.joined(), context.validate_utf8)
