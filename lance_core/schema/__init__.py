@@ -2,6 +2,18 @@
 
 from lance_core.schema.align import align_batch, check_nulls, to_storage
 from lance_core.schema.as_json import json_to_schema, schema_to_json
+from lance_core.schema.blob import (
+    BLOB_V2,
+    DESCRIPTION_V2,
+    BlobKind,
+    BlobThresholds,
+    as_bytes,
+    described_in_file,
+    given_to_files,
+    has_blobs_v2,
+    is_blob_v2,
+    upgraded,
+)
 from lance_core.schema.compatible import append_schema
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path, parse_path
@@ -12,22 +24,32 @@ from lance_core.schema.wrap import wrap, wrap_chunks
 
 __all__ = [
     "BLOB_KEY",
+    "BLOB_V2",
+    "DESCRIPTION_V2",
     "RESERVED_NAMES",
     "UNASSIGNED",
+    "BlobKind",
+    "BlobThresholds",
     "DictionaryValues",
     "Field",
     "Schema",
     "align_batch",
     "append_schema",
+    "as_bytes",
     "check_nulls",
     "check_storable",
     "decode_metadata",
+    "described_in_file",
     "encode_metadata",
     "format_path",
+    "given_to_files",
+    "has_blobs_v2",
+    "is_blob_v2",
     "json_to_schema",
     "parse_path",
     "schema_to_json",
     "to_storage",
+    "upgraded",
     "wrap",
     "wrap_chunks",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema.blob import GIVEN_V2, is_blob_v2, is_given
 from lance_core.schema.field import Field
 from lance_core.schema.json_binary import encode_json
 from lance_core.schema.path import format_path
@@ -43,6 +44,8 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
         array = array.storage
     if array.type == wanted:
         return array
+    if is_blob_v2(field) and wanted == GIVEN_V2:
+        return _given_blobs(array, path)
     if field.is_json and array.type in _TEXTS:
         return encode_json(array, format_path(path))
     if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(array.type):
@@ -54,6 +57,20 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
     if array.type == _VIEWS.get(wanted):
         return array.cast(wanted)
     raise _mismatch(array.type, wanted, path)
+
+
+def _given_blobs(array: pa.Array, path: Sequence[str]) -> pa.Array:
+    """Blobs of version 2, or bytes in their place, as `GIVEN_V2`."""
+    members: list[pa.Array]
+    if is_given(array.type):
+        members = visible_children(array)
+    elif pa.types.is_large_binary(array.type) or pa.types.is_binary(array.type):
+        members = [array.cast(pa.large_binary())]
+    else:
+        raise _mismatch(array.type, GIVEN_V2, path)
+    missing = [pa.nulls(len(array), member.type) for member in list(GIVEN_V2)[len(members) :]]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays([*members, *missing], fields=list(GIVEN_V2), mask=mask)
 
 
 def _nested(array: pa.Array, field: Field, path: Sequence[str]) -> pa.Array:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lance_core.errors import SchemaMismatchError
 from lance_core.schema import extension
+from lance_core.schema.blob import is_blob_v2, is_given, other_thresholds
 from lance_core.schema.field import Field
 from lance_core.schema.path import format_path
 from lance_core.schema.tree import Schema
@@ -68,6 +69,11 @@ def _match_field(
 ) -> Field:
     """One field of the table matched to one of the data; ``in_map``: these are map entries."""
     path = (*parents, field.name)
+    if is_blob_v2(field) and not given.is_blob and is_given(given.storage_type):
+        reason = other_thresholds(field, given)
+        if reason:
+            differences.append(f"field {format_path(path)}: {reason}")
+        return field
     if _described(field) != _described(given):
         differences.append(
             f"field {format_path(path)}: expected {_described(field)}, got {_described(given)}"

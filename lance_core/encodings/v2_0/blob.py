@@ -94,24 +94,41 @@ def _spans(
 
 
 def encode_blobs(array: pa.Array, write_buffer: Callable[[pa.Buffer], int]) -> pa.StructArray:
-    """Write the values of a large_binary array and return their descriptions.
-
-    Small values are padded and joined first, larger ones written from where they are.
-    """
-    sizes = np.diff(_offsets(array))
-    valid = np.asarray(array.is_valid())
-    sizes[~valid] = 0
-    positions = np.where(valid, 0, 1).astype(np.int64)
+    """Write the values of a large_binary array and return their descriptions."""
+    sizes = sizes_of(array)
+    positions = np.where(np.asarray(array.is_valid()), 0, 1).astype(np.int64)
     full = np.flatnonzero(sizes)
-    if len(full):
-        small = int(sizes.sum()) < _WRITTEN_ALONE * len(full)
-        write = _write_joined if small else _write_each
-        positions[full] = write(array, full, sizes[full], write_buffer)
+    positions[full] = write_payloads(array, full, sizes[full], write_buffer)
     columns = [pa.array(values.view(np.uint64)) for values in (positions, sizes)]
     return pa.StructArray.from_arrays(columns, fields=list(DESCRIPTION))
 
 
-def _offsets(array: pa.Array) -> Int64Array:
+def sizes_of(array: pa.Array) -> Int64Array:
+    """The bytes of each value of a large_binary array, 0 for null."""
+    sizes = np.diff(offsets_of(array))
+    if array.null_count:
+        sizes[np.asarray(array.is_null())] = 0
+    return sizes
+
+
+def write_payloads(
+    array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
+) -> Int64Array:
+    """Write the values at ``rows``, none of 0 bytes, and return where they are.
+
+    Small values are padded and joined first, larger ones written from where they are.
+    """
+    if not len(rows):
+        return rows
+    if int(sizes.sum()) >= _WRITTEN_ALONE * len(rows):
+        return _write_each(array, rows, sizes, write_buffer)
+    if len(rows) < np.count_nonzero(sizes_of(array)):
+        array, rows = array.take(pa.array(rows)), np.arange(len(rows))
+    return _write_joined(array, rows, sizes, write_buffer)
+
+
+def offsets_of(array: pa.Array) -> Int64Array:
+    """Where the values of a large_binary array begin in its data, and the end of the last."""
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(len(array) + 1, np.int64)
@@ -121,7 +138,7 @@ def _offsets(array: pa.Array) -> Int64Array:
 def _write_each(
     array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
 ) -> Int64Array:
-    data, starts = array.buffers()[2], _offsets(array)[rows]
+    data, starts = array.buffers()[2], offsets_of(array)[rows]
     spans = zip(starts.tolist(), sizes.tolist(), strict=True)
     return np.array([write_buffer(data.slice(start, size)) for start, size in spans], np.int64)
 
