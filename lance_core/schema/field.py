@@ -39,6 +39,8 @@ class Field:
     that are not UTF-8 appear as surrogate escapes and are written back unchanged. ``encoding`` is a
     ``lance.file.Encoding`` number, ``unknown`` holds the message's fields that have no attribute
     here; both are only carried along. Key positions count from 1; 0 means none.
+    ``dictionary_values`` are those of a dictionary column of a 0.1 table, None where they are not
+    known; two fields that differ in nothing else are equal.
     """
 
     name: str
@@ -54,6 +56,9 @@ class Field:
     unenforced_primary_key_position: int = 0
     unenforced_clustering_key_position: int = 0
     unknown: bytes = b""
+    dictionary_values: pa.Array | None = dataclasses.field(
+        default=None, repr=False, compare=False, kw_only=True
+    )
     _storage: list[pa.DataType] = dataclasses.field(
         default_factory=list, init=False, repr=False, compare=False
     )

@@ -1,0 +1,171 @@
+"""The values of dictionary columns of 0.1 tables, as files that hold a schema store them.
+
+Numbers are stored back to back. Strings and bytes are stored as their bytes followed by one more
+int64 than there are values: where each begins and the last one ends, counted from the start of the
+file; `DictionaryValues.offset` points at these. A value of no bytes is null.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.field import DictionaryValues, Field
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from lance_core.schema.tree import Schema
+
+_MAX_INT32 = (1 << 31) - 1
+
+
+def is_dictionary(field: Field) -> bool:
+    """Whether values of this very field are keys of a dictionary."""
+    return field.is_leaf and bool(pa.types.is_dictionary(field.storage_type))
+
+
+def dictionaries(schema: Schema) -> Iterable[Field]:
+    """The dictionary fields at any depth, in the order of their ids."""
+    return sorted((f for f in schema.walk() if is_dictionary(f)), key=lambda field: field.id)
+
+
+def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
+    """The schema with every dictionary field changed; the same object if nothing is."""
+
+    def walk(field: Field) -> Field:
+        if field.is_leaf:
+            return change(field) if is_dictionary(field) else field
+        children = tuple(map(walk, field.children))
+        kept = all(a is b for a, b in zip(children, field.children, strict=True))
+        return field if kept else field.with_children(children)
+
+    fields = tuple(map(walk, schema.fields))
+    if all(a is b for a, b in zip(fields, schema.fields, strict=True)):
+        return schema
+    return dataclasses.replace(schema, fields=fields)
+
+
+def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:
+    """The schema with these values, by field id, where it has none yet."""
+
+    def change(field: Field) -> Field:
+        values = known.get(field.id)
+        if field.dictionary_values is not None or values is None:
+            return field
+        if values.type != field.storage_type.value_type:
+            return field
+        return dataclasses.replace(field, dictionary_values=values)
+
+    return replaced(schema, change)
+
+
+def values_of(schema: Schema) -> dict[int, pa.Array]:
+    """The values that are known, by field id."""
+    return {
+        field.id: field.dictionary_values
+        for field in dictionaries(schema)
+        if field.dictionary_values is not None
+    }
+
+
+def parse_values(data: memoryview, type_: pa.DataType, place: DictionaryValues) -> pa.Array:
+    """The values at ``place`` of a file whose bytes are ``data``; they are copied.
+
+    Raises `CorruptFileError` for a place outside of the file, and `UnsupportedFeatureError` for
+    values of a type that dictionaries of 0.1 tables never have.
+    """
+    if place.length == 0:
+        return pa.array([], type_)
+    variable = _is_variable(type_)
+    width = 8 if variable else _width(type_)
+    count = place.length + variable
+    if place.offset < 0 or place.length < 0 or place.offset + count * width > len(data):
+        raise CorruptFileError(
+            f"{place.length} values of a dictionary do not fit into {len(data)} bytes",
+            offset=place.offset,
+        )
+    stored = data[place.offset : place.offset + count * width]
+    if not variable:
+        return pa.Array.from_buffers(type_, place.length, [None, pa.py_buffer(bytes(stored))], 0)
+    return _variable(type_, np.frombuffer(stored, "<i8"), data, place)
+
+
+def _variable(
+    type_: pa.DataType,
+    offsets: npt.NDArray[np.int64],
+    data: memoryview,
+    place: DictionaryValues,
+) -> pa.Array:
+    first, last = int(offsets[0]), int(offsets[-1])
+    lengths = np.diff(offsets)
+    if not 0 <= first <= last <= len(data) or (lengths < 0).any():
+        raise CorruptFileError(
+            "the offsets of a dictionary's values do not ascend", offset=place.offset
+        )
+    large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
+    if not large and last - first > _MAX_INT32:
+        raise CorruptFileError("a dictionary of 2 GiB or more", offset=place.offset)
+    buffers = [
+        pa.py_buffer(np.packbits(lengths > 0, bitorder="little")),
+        pa.py_buffer((offsets - first).astype("<i8" if large else "<i4")),
+        pa.py_buffer(bytes(data[first:last])),
+    ]
+    values = pa.Array.from_buffers(type_, place.length, buffers)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError(
+            f"the values of a dictionary: {error}", offset=place.offset
+        ) from error
+    return values
+
+
+def serialize_values(values: pa.Array, position: int) -> tuple[bytes, DictionaryValues]:
+    """The bytes to write at byte ``position`` of a file, and the place that fields then name.
+
+    Raises `UnsupportedFeatureError` for values that the format has no form for.
+    """
+    if not _is_variable(values.type):
+        content = stored_numbers(values)
+        return content, DictionaryValues(position, len(values))
+    text = values.cast(pa.large_binary())
+    if text.null_count:
+        text = text.fill_null(b"")
+    offsets = np.frombuffer(text.buffers()[1], "<i8", len(text) + 1, text.offset * 8)
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = text.buffers()[2]
+    content = b"" if data is None else data.slice(first, last - first).to_pybytes()
+    places = (offsets - first + position).astype("<i8").tobytes()
+    return content + places, DictionaryValues(position + len(content), len(values))
+
+
+def stored_numbers(values: pa.Array) -> bytes:
+    """Values of fixed width back to back; null ones are zero."""
+    width = _width(values.type)
+    if values.null_count:
+        values = values.fill_null(0)
+    if len(values) == 0:
+        return b""
+    return bytes(values.buffers()[1].slice(values.offset * width, len(values) * width))
+
+
+def _is_variable(type_: pa.DataType) -> bool:
+    tests = (
+        pa.types.is_string,
+        pa.types.is_binary,
+        pa.types.is_large_string,
+        pa.types.is_large_binary,
+    )
+    return any(test(type_) for test in tests)
+
+
+def _width(type_: pa.DataType) -> int:
+    if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+        raise UnsupportedFeatureError(f"dictionaries of {type_} in tables of file version 0.1")
+    return int(type_.bit_width) // 8
