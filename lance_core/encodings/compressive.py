@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.registry import EncodingRegistry
 
-_DEEPEST = 8
+DEEPEST = 8
+"""How many encodings may be within each other."""
 PLAUSIBLE = 64 << 20
 """Bytes that an encoding without a size of its own may always claim."""
 
@@ -116,19 +117,27 @@ what they claim, and `UnsupportedFeatureError` where the encoding does not occur
 
 def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext) -> Values:
     """The values that ``source`` holds, as many as it says; raises as `CompressiveDecoder` does."""
-    key = encoding.WhichOneof("compression")
-    if key is None:
-        raise CorruptFileError("it is not said how values are compressed")
-    if source.depth >= _DEEPEST:
-        raise CorruptFileError(f"more than {_DEEPEST} encodings within each other")
-    spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
-    if context.version < spec.min_file_version:
-        raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
+    if source.depth >= DEEPEST:
+        raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
+    key, decoder = find_compressive(encoding, context)
     inner = replace(source, depth=source.depth + 1)
-    values: Values = spec.decoder(getattr(encoding, key), inner, context)
+    values: Values = decoder(getattr(encoding, key), inner, context)
     if values.count != source.count:
         raise CorruptFileError(f"{values.count} values where there should be {source.count}")
     return values
+
+
+def find_compressive(
+    encoding: CompressiveEncoding, context: DecodeContext
+) -> tuple[str, CompressiveDecoder]:
+    """The key of ``encoding``, and who decodes it; raises if the version has no such."""
+    key = encoding.WhichOneof("compression")
+    if key is None:
+        raise CorruptFileError("it is not said how values are compressed")
+    spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
+    if context.version < spec.min_file_version:
+        raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
+    return key, spec.decoder
 
 
 def not_here(key: str, source: Source | Target) -> UnsupportedFeatureError:

@@ -28,12 +28,18 @@ def decode_byte_stream_split(
     """`CompressiveDecoder` of ``byte_stream_split``; chunks of one size are turned together."""
     if not isinstance(source, MiniBlockChunks):
         raise not_here("byte_stream_split", source)
-    bits = inner_flat(message.values, "byte streams")
-    if bits not in _VALUES:
-        raise UnsupportedFeatureError(f"byte streams of values of {bits} bits")
+    bits = stream_bits(message)
     width, counts = bits // 8, source.single().counts
     octets = np.frombuffer(chunk_bytes(source, 0, counts * width), np.uint8)
     return FixedWidth(pa.py_buffer(_turned(octets, counts, width, True)), bits, source.count)
+
+
+def stream_bits(message: ByteStreamSplit) -> int:
+    """Bits of each value."""
+    bits = inner_flat(message.values, "byte streams")
+    if bits not in _VALUES:
+        raise UnsupportedFeatureError(f"byte streams of values of {bits} bits")
+    return bits
 
 
 def encode_byte_stream_split(values: Values, target: Target) -> Encoded:

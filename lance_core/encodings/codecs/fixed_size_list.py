@@ -97,6 +97,14 @@ def decode_fixed_size_list(
     return FixedSizeListValues(tuple(validity), values, shape.dimensions, chunks.count)
 
 
+def plain_list(message: FixedSizeList) -> tuple[int, int] | None:
+    """The size of lists and the bits of an item; None if lists are not just bytes of items."""
+    shape = _shape(message)
+    if len(shape.dimensions) > 1 or any(shape.nullable) or shape.bits % 8 or not shape.bits:
+        return None
+    return shape.dimensions[0], shape.bits
+
+
 def _decode_rows(shape: _Shape, source: PerValue) -> FixedSizeListValues:
     payload, count = source.payload, source.count
     if not isinstance(payload, FixedWidth):

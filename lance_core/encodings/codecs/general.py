@@ -47,21 +47,27 @@ _NUMBERS = {name: number for number, name in _SCHEMES.items()}
 
 def decode_general(message: General, source: Source, context: DecodeContext) -> Values:
     """`CompressiveDecoder` of ``general``."""
-    scheme = _SCHEMES.get(message.compression.scheme)
-    if scheme is None:
-        number = message.compression.scheme
-        raise UnsupportedFeatureError(f"compression scheme {number} is not supported")
+    scheme = scheme_of(message)
     plain: Source
     if isinstance(source, Block):
         plain = replace(source, data=decompress(scheme, source.data))
     elif isinstance(source, MiniBlockChunks):
-        plain = _plain_chunks(source, scheme)
+        plain = plain_chunks(source, scheme)
     else:
         plain = replace(source, payload=_plain_values(source, scheme))
     return decode(message.values, plain, context)
 
 
-def _plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
+def scheme_of(message: General) -> str:
+    """The name of the compression."""
+    scheme = _SCHEMES.get(message.compression.scheme)
+    if scheme is None:
+        number = message.compression.scheme
+        raise UnsupportedFeatureError(f"compression scheme {number} is not supported")
+    return scheme
+
+
+def plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
     """The first buffers decompressed, and behind them what the page had of the others."""
     if not chunks.num_buffers:
         raise CorruptFileError("compressed chunks without a buffer")
@@ -118,26 +124,30 @@ def _variable(
 
 
 def encode_general(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``general``, by ``target.scheme`` around the rest of the chain.
+    """`CompressiveEncoder` of ``general``, by ``target.scheme`` around the rest of the chain."""
+    return compressed(encode(values, target), target.scheme, target.level)
+
+
+def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
+    """``inner`` compressed by ``scheme``, also where that takes more bytes.
 
     What compresses so well that a reader could take it for a bomb is left as it is; so are values
-    of a fixed width in a full-zip page.
+    of a fixed width in a full-zip page. Raises `UnsupportedFeatureError` for another scheme.
     """
-    inner = encode(values, target)
     payload = inner.payload
     if payload is None and not inner.buffers:
         return inner
-    level = BufferCompression(scheme=_number(target.scheme), level=target.level)
-    outer = CompressiveEncoding(general=General(compression=level, values=inner.encoding))
+    how = BufferCompression(scheme=_number(scheme), level=level)
+    outer = CompressiveEncoding(general=General(compression=how, values=inner.encoding))
     if payload is not None:
         if not isinstance(payload, VariableWidth):
             return inner
-        parts = _compressed(target, payload.data, np.diff(payload.offsets))
+        parts = _parts(scheme, level, payload.data, np.diff(payload.offsets))
         if parts is None:
             return inner
         ends = np.cumsum([0, *(part.size for part in parts)])
         return Encoded.per_value(outer, _variable(ends, parts, payload))
-    parts = _compressed(target, inner.buffers[0], inner.sizes[0])
+    parts = _parts(scheme, level, inner.buffers[0], inner.sizes[0])
     if parts is None:
         return inner
     sizes = inner.sizes.copy()
@@ -152,11 +162,13 @@ def _number(scheme: str) -> CompressionScheme.ValueType:
     return _NUMBERS[scheme]
 
 
-def _compressed(target: Target, data: pa.Buffer, sizes: Int64Array) -> list[pa.Buffer] | None:
+def _parts(
+    scheme: str, level: int | None, data: pa.Buffer, sizes: Int64Array
+) -> list[pa.Buffer] | None:
     """Each part compressed by itself; None if one of them cannot be."""
     parts, start = [], 0
     for size in sizes.tolist():
-        part = compress(target.scheme, target.level, data.slice(start, size))
+        part = compress(scheme, level, data.slice(start, size))
         if part is None:
             return None
         parts.append(part)

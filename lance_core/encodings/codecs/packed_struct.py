@@ -24,12 +24,16 @@ def decode_packed_struct(
     """`CompressiveDecoder` of ``packed_struct``."""
     if not isinstance(source, MiniBlockChunks):
         raise not_here("packed_struct", source)
+    return split_rows(message, as_fixed(decode(message.values, source, context)))
+
+
+def split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
+    """The children of structs that are stored as ``rows``."""
     widths = list(message.bits_per_value)
     if not widths or not all(widths):
         raise CorruptFileError(f"packed children of {widths} bits")
     if any(bits % 8 for bits in widths):
         raise UnsupportedFeatureError(f"packed children of {widths} bits, not of whole bytes")
-    rows = as_fixed(decode(message.values, source, context))
     if rows.bits != sum(widths):
         raise CorruptFileError(f"packed children of {sum(widths)} bits in {rows.bits}")
     octets = rows.octets().reshape(rows.count, rows.bits // 8)

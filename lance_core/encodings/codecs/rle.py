@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
@@ -41,10 +42,19 @@ def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWid
     """`CompressiveDecoder` of ``rle``."""
     if isinstance(source, PerValue):
         raise not_here("rle", source)
+    runs_of = _two_buffers(source) if isinstance(source, Block) else source
+    chunks, bits, lengths = run_chunks(message, runs_of)
+    values = np.frombuffer(chunk_bytes(chunks, 0, chunks.sizes[0]), f"<u{bits // 8}", len(lengths))
+    return FixedWidth.of(np.repeat(values, lengths))
+
+
+def run_chunks(
+    message: Rle, chunks: MiniBlockChunks
+) -> tuple[MiniBlockChunks, int, npt.NDArray[np.uint8]]:
+    """Checked chunks of runs, the bits of a value, and the lengths of all runs."""
     bits = inner_flat(message.values, "runs")
     if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
         raise UnsupportedFeatureError(f"runs of values of {bits} bits, or of unusual length")
-    chunks = _two_buffers(source) if isinstance(source, Block) else source
     if chunks.num_buffers != 2:
         raise CorruptFileError(f"runs in {chunks.num_buffers} buffers, not 2")
     runs = chunks.sizes[1]
@@ -55,8 +65,7 @@ def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWid
     stops = np.cumsum(runs)
     if (ends[stops] - ends[stops - runs] != chunks.counts).any():
         raise CorruptFileError("runs are not as long as there are values")
-    values = np.frombuffer(chunk_bytes(chunks, 0, chunks.sizes[0]), f"<u{bits // 8}", len(lengths))
-    return FixedWidth.of(np.repeat(values, lengths))
+    return chunks, bits, lengths
 
 
 def _two_buffers(block: Block) -> MiniBlockChunks:
@@ -78,18 +87,18 @@ def encode_rle(values: Values, target: Target) -> Encoded:
     if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
         raise UnsupportedFeatureError("runs of values that are not integers")
     words = values.words()
-    message = Rle(values=flat_encoding(values.bits), run_lengths=flat_encoding(8))
-    encoding = CompressiveEncoding(rle=message)
+    encoding = _encoding(values.bits)
     if target.place is Place.BLOCK:
-        plain, lengths = _split(words, _run_starts(words))
+        plain, lengths = split_runs(words, run_starts(words))
         data = np.concatenate(
             [np.array([plain.nbytes], "<u8").view(np.uint8), plain.view(np.uint8), lengths]
         )
         return Encoded.block(encoding, pa.py_buffer(data), len(words))
-    counts = _chunk_counts(words)
+    starts = run_starts(words)
+    counts = _chunk_counts(words, starts)
     # A chunk begins a run of its own.
     begins = np.cumsum(counts) - counts
-    plain, lengths = _split(words, np.union1d(_run_starts(words), begins[counts > 0]))
+    plain, lengths = split_runs(words, np.union1d(starts, begins[counts > 0]))
     ends = np.cumsum(lengths, dtype=np.int64)
     runs = np.diff(np.searchsorted(ends, np.cumsum(counts), side="left") + 1, prepend=0)
     runs[counts == 0] = 0
@@ -97,43 +106,84 @@ def encode_rle(values: Values, target: Target) -> Encoded:
     return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
 
 
-def _run_starts(words: Words) -> Int64Array:
+def run_levels(words: Words, counts: Int64Array) -> Encoded:
+    """A block of runs for each ``counts`` of the words, all by one message."""
+    width, begins = words.itemsize, np.cumsum(counts) - counts
+    starts = np.union1d(run_starts(words), begins[counts > 0])
+    per_run = entries(np.diff(starts, append=len(words)))
+    plain, lengths = split_runs(words, starts)
+    before = np.concatenate([[0], np.cumsum(per_run)])[np.searchsorted(starts, begins)]
+    runs = np.diff(before, append=len(lengths))
+    sizes = 8 + runs * (width + 1)
+    places = np.cumsum(sizes) - sizes
+    data = np.empty(int(sizes.sum()), np.uint8)
+    heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, 8)
+    data[places[:, None] + np.arange(8)] = heads
+    own = np.arange(len(lengths)) - np.repeat(before, runs)
+    firsts = np.repeat(places + 8, runs)
+    data[(firsts + own * width)[:, None] + np.arange(width)] = plain.view(np.uint8).reshape(
+        -1, width
+    )
+    data[firsts + np.repeat(runs * width, runs) + own] = lengths
+    return Encoded(_encoding(8 * width), (pa.py_buffer(data),), sizes[None], counts)
+
+
+def _encoding(bits: int) -> CompressiveEncoding:
+    return CompressiveEncoding(rle=Rle(values=flat_encoding(bits), run_lengths=flat_encoding(8)))
+
+
+def run_starts(words: Words, segment: int | None = None) -> Int64Array:
+    """Where a value differs from the one before it, and all multiples of ``segment``."""
     if not len(words):
         return np.empty(0, np.int64)
-    return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(words[1:] != words[:-1]) + 1])
+    is_start = np.empty(len(words), np.bool_)
+    is_start[0] = True
+    np.not_equal(words[1:], words[:-1], out=is_start[1:])
+    if segment is not None:
+        is_start[::segment] = True
+    return np.flatnonzero(is_start)
 
 
-def _split(words: Words, starts: Int64Array) -> tuple[Words, np.ndarray]:
+def entries(lengths: Int64Array) -> Int64Array:
+    """Pairs of a value and a length that runs of so many values take."""
+    return -(-lengths // _LONGEST)
+
+
+def split_runs(words: Words, starts: Int64Array) -> tuple[Words, npt.NDArray[np.uint8]]:
     """Values and lengths of the runs that start there, long ones in parts."""
     whole = np.diff(starts, append=len(words))
-    parts = (whole + _LONGEST - 1) // _LONGEST
+    parts = entries(whole)
     lengths = np.full(int(parts.sum()), _LONGEST, np.uint8)
     lengths[np.cumsum(parts) - 1] = whole - (parts - 1) * _LONGEST
     return np.repeat(words[starts], parts), lengths
 
 
-def _chunk_counts(words: Words) -> Int64Array:
+def _chunk_counts(words: Words, starts: Int64Array) -> Int64Array:
     """Values of each chunk: the largest power of two whose runs fit, all that is left at last."""
-    width = words.itemsize
+    width, count = words.itemsize, len(words)
     least = {1: 256, 2: 128}.get(width, 64)
     room = _MOST_BYTES // (width + 1)
-    count, start, counts = len(words), 0, []
-    is_start = np.zeros(count + 1, np.bool_)
-    is_start[_run_starts(words)] = True
+    before = np.concatenate([[0], np.cumsum(entries(np.diff(starts, append=count)))])
+    start, counts = 0, []
     while start < count:
-        window = is_start[start : start + _MOST_VALUES].copy()
-        window[0] = True
-        starts = np.flatnonzero(window)
-        taken = least
         size = _MOST_VALUES
-        while size >= least:
-            inside = starts[starts < size]
-            end = min(size, len(window))
-            runs = int(((np.diff(inside, append=end) + _LONGEST - 1) // _LONGEST).sum())
-            if runs <= room:
-                taken = size
-                break
+        while (
+            size > least and _entries_within(starts, before, start, min(start + size, count)) > room
+        ):
             size //= 2
-        counts.append(min(taken, count - start))
+        counts.append(min(size, count - start))
         start += counts[-1]
     return np.array(counts or [0], np.int64)
+
+
+def _entries_within(starts: Int64Array, before: Int64Array, begin: int, end: int) -> int:
+    """Entries of the runs of the values from ``begin`` to ``end``, if they were all.
+
+    ``before[i]`` are the entries of the first i runs.
+    """
+    first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
+    if first == last:
+        return -(-(end - begin) // _LONGEST)
+    head = -(-(int(starts[first]) - begin) // _LONGEST)
+    tail = -(-(end - int(starts[last - 1])) // _LONGEST)
+    return head + int(before[last - 1] - before[first]) + tail

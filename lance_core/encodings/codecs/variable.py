@@ -8,7 +8,7 @@ are as wide as its offsets. In full-zip pages there are only the bytes.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.values import Values
 
-_MOST_VALUES = 4096
+_MOST_VALUES = 2048
 _PADDING = 0x48
 
 
@@ -41,12 +41,18 @@ def decode_variable(message: Variable, source: Source, context: DecodeContext) -
         if not isinstance(source.payload, VariableWidth):
             raise CorruptFileError("values of variable width in a fixed one")
         return source.payload
-    bits = inner_flat(message.offsets, "offsets")
-    if bits not in (32, 64):
-        raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
+    bits = offset_bits(message)
     if isinstance(source, Block):
         return _decode_block(source, bits // 8)
     return _decode_chunks(source.single(), bits // 8)
+
+
+def offset_bits(message: Variable) -> int:
+    """Bits of an offset: 32 or 64."""
+    bits = inner_flat(message.offsets, "offsets")
+    if bits not in (32, 64):
+        raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
+    return bits
 
 
 def _decode_chunks(chunks: MiniBlockChunks, width: int) -> VariableWidth:
@@ -111,40 +117,43 @@ def encode_variable(values: Values, target: Target) -> Encoded:
 
 
 def _encode_chunks(values: VariableWidth, encoding: CompressiveEncoding, limit: int) -> Encoded:
-    offsets, width, octets = (
-        values.offsets.astype(np.int64),
-        values.offset_bits // 8,
-        values.octets(),
-    )
+    width, octets = values.offset_bits // 8, values.octets()
+    offsets = values.offsets
     edges = _edges(offsets, width, limit)
-    parts, sizes = [], []
-    for start, stop in pairwise(edges):
+    starts, stops = edges[:-1], edges[1:]
+    heads = (stops - starts + 1) * width
+    lengths = offsets[stops].astype(np.int64) - offsets[starts]
+    sizes = -(-(heads + lengths) // width) * width
+    ends = np.cumsum(sizes)
+    data = np.full(int(ends[-1]), _PADDING, np.uint8)
+    words = data.view(offsets.dtype)
+    spans = zip(starts.tolist(), stops.tolist(), (ends - sizes).tolist(), strict=True)
+    for start, stop, place in spans:
         head = (stop - start + 1) * width
-        inner = offsets[start : stop + 1] - offsets[start] + head
-        text = octets[offsets[start] : offsets[stop]]
-        padding = np.full(-(head + len(text)) % width, _PADDING, np.uint8)
-        parts += [inner.astype(f"<u{width}").view(np.uint8), text, padding]
-        sizes.append(head + len(text) + len(padding))
-    data = pa.py_buffer(np.concatenate(parts))
-    return Encoded(encoding, (data,), np.array([sizes], np.int64), np.diff(edges))
+        first, last = offsets[start], offsets[stop]
+        own = words[place // width : (place + head) // width]
+        np.add(offsets[start : stop + 1], head - first, out=own)
+        data[place + head : place + head + last - first] = octets[first:last]
+    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], stops - starts)
 
 
-def _edges(offsets: Int64Array, width: int, limit: int) -> list[int]:
+def _edges(offsets: Offsets, width: int, limit: int) -> Int64Array:
     """The first value of each chunk, then the number of values.
 
-    A chunk doubles as long as its offsets and bytes are at most ``limit``; the last one may have
-    any number of values.
+    A chunk doubles from two values on as long as its offsets and bytes are at most ``limit``; the
+    last one may have any number of values.
     """
     count, edges = len(offsets) - 1, [0]
+    # What chunks from the first value on would take, but for their last offset.
+    ends = offsets + np.arange(count + 1, dtype=np.int64) * width
     while edges[-1] < count:
-        start, size = edges[-1], 1
-        while size < _MOST_VALUES:
-            stop = min(start + 2 * size, count)
-            if offsets[stop] - offsets[start] + (stop - start + 1) * width > limit:
-                break
-            if stop == count:
-                size = count - start
-                break
-            size *= 2
-        edges.append(start + min(size, count - start))
-    return edges if count else [0, 0]
+        start = edges[-1]
+        most = int(ends[start]) + limit - width
+        fit = bisect_right(ends, most, start, min(start + 2 * _MOST_VALUES, count + 1)) - 1 - start
+        left = count - start
+        if left <= 2 or (left <= fit and left < 2 * _MOST_VALUES):
+            size = left
+        else:
+            size = max(2, 1 << (min(fit, _MOST_VALUES).bit_length() - 1)) if fit > 0 else 2
+        edges.append(start + size)
+    return np.array(edges if count else [0, 0], np.int64)

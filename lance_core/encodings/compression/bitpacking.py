@@ -7,10 +7,16 @@ of all lanes follows word j - 1 of all lanes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, rows_at
+from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
+
+Words = npt.NDArray[np.unsignedinteger[Any]]
 
 CHUNK = 1024
 """Values that are packed together."""
@@ -40,7 +46,7 @@ def unpack_fastlanes(
     words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
     mask = kind((1 << width) - 1)
     values = np.empty((chunks, CHUNK), kind)
-    for row, first in enumerate(_places(bits)):
+    for row, first in enumerate(places_of_rows(bits)):
         word, shift = divmod(row * width, bits)
         value = words[:, word] >> kind(shift)
         if shift + width > bits:
@@ -62,7 +68,7 @@ def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.N
     kind = values.dtype.type
     words = np.zeros((len(chunks), width, lanes), values.dtype)
     if width:
-        for row, first in enumerate(_places(bits)):
+        for row, first in enumerate(places_of_rows(bits)):
             word, shift = divmod(row * width, bits)
             value = chunks[:, first : first + lanes]
             words[:, word] |= value << kind(shift)
@@ -71,11 +77,118 @@ def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.N
     return words.reshape(-1).view(np.uint8)
 
 
+def unpack_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.unpack_inline`."""
+    check_inline(data, starts, sizes, counts, bits)
+    word = bits // 8
+    values = np.empty((len(counts), CHUNK), f"<u{word}")
+    stated = rows_at(data, starts, word).view(values.dtype).reshape(-1)
+    if (stated > bits).any():
+        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+    widths = stated.astype(np.int64)
+    if (word + widths * (CHUNK // 8) > sizes).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    for width in np.unique(widths).tolist():
+        where = np.flatnonzero(widths == width)
+        packed = rows_at(data, starts[where] + word, packed_bytes(width)) if width else data[:0]
+        values[where] = unpack_fastlanes(packed.reshape(-1), width, bits, len(where)).reshape(
+            -1, CHUNK
+        )
+    if (counts[:-1] == CHUNK).all():
+        return values.reshape(-1)[: int(counts.sum())]
+    return values[np.arange(CHUNK) < counts[:, None]]
+
+
+def check_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> None:
+    """Raise `CorruptFileError` unless these are chunks that begin with a width."""
+    if bits not in WIDTHS:
+        raise CorruptFileError(f"packed values of {bits} bits")
+    check_spans(data, starts, sizes, counts)
+    if len(counts) and (counts.max() > CHUNK or sizes.min() < bits // 8):
+        raise CorruptFileError(f"a chunk of more than {CHUNK} packed values, or of no bytes")
+
+
+def unpack_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> npt.NDArray[np.uint16]:
+    """See `lance_core.encodings.kernels.unpack_levels`."""
+    if not 0 <= width <= 16:
+        raise CorruptFileError(f"levels packed to {width} bits")
+    check_spans(data, starts, sizes, counts)
+    units, rest = np.divmod(counts, CHUNK)
+    unit, raw = packed_bytes(width), 2 * rest
+    if unit and (units > sizes // unit).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed levels")
+    tail = sizes - units * unit
+    is_packed = (rest > 0) & (tail != raw)
+    if (tail != np.where(is_packed, unit, raw)).any():
+        raise CorruptFileError("a chunk has not as many packed levels as it says")
+    units += is_packed
+    first = np.cumsum(units) - units
+    where = _each(starts, units, unit)
+    packed = rows_at(data, where, unit).reshape(-1) if unit else data[:0]
+    plain = unpack_fastlanes(packed, width, 16, len(where)).astype(np.uint16, copy=False)
+    parts: list[npt.NDArray[np.uint16]] = []
+    for number in range(len(counts)):
+        taken = min(int(units[number]) * CHUNK, int(counts[number]))
+        begin = int(first[number]) * CHUNK
+        parts.append(plain[begin : begin + taken])
+        if taken < counts[number]:
+            stop = int(starts[number] + sizes[number])
+            parts.append(data[stop - int(raw[number]) : stop].view("<u2"))
+    return np.concatenate([plain[:0], *parts])
+
+
+def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:
+    """``times[i]`` places from ``starts[i]`` on, ``step`` apart, for all i."""
+    within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+    places: Int64Array = np.repeat(starts, times) + within * step
+    return places
+
+
+def chunk_widths(words: Words) -> Int64Array:
+    """See `lance_core.encodings.kernels.chunk_widths`."""
+    _check_width(0, words.itemsize * 8, InvalidInputError)
+    if not len(words):
+        return np.zeros(1, np.int64)
+    tops = np.bitwise_or.reduceat(words, np.arange(0, len(words), CHUNK))
+    if words.itemsize < 8:
+        return np.frexp(tops.astype(np.float64))[1].astype(np.int64)
+    # A number of 64 bits may be rounded up to a power of two: its halves are not.
+    high, low = (np.frexp((half).astype(np.float64))[1] for half in (tops >> 32, tops & 0xFFFFFFFF))
+    return np.where(high > 0, high + 32, low).astype(np.int64)
+
+
+def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
+    """See `lance_core.encodings.kernels.pack_inline`."""
+    widths = chunk_widths(words)
+    word = words.itemsize
+    sizes = word + packed_bytes(1) * widths
+    begins = np.cumsum(sizes) - sizes
+    padded = np.zeros(len(widths) * CHUNK, words.dtype)
+    padded[: len(words)] = words
+    chunks = padded.reshape(-1, CHUNK)
+    out = np.empty(int(sizes.sum()), np.uint8)
+    for width in np.unique(widths).tolist():
+        where = np.flatnonzero(widths == width)
+        rows = np.lib.stride_tricks.sliding_window_view(
+            out, word + packed_bytes(width), writeable=True
+        )
+        heads = np.full((len(where), 1), width, words.dtype).view(np.uint8)
+        packed = pack_fastlanes(chunks[where].reshape(-1), width).reshape(len(where), -1)
+        rows[begins[where]] = np.concatenate([heads, packed], axis=1)
+    return out, sizes
+
+
 def _check_width(width: int, bits: int, error: type[LanceError]) -> None:
     if bits not in WIDTHS or not 0 <= width <= bits:
         raise error(f"values of {bits} bits packed to {width}")
 
 
-def _places(bits: int) -> list[int]:
+def places_of_rows(bits: int) -> list[int]:
     """Of each row, the number of the value in lane 0; the other lanes follow."""
     return [_ORDER[row // 8] * 16 + row % 8 * 128 for row in range(bits)]

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.codecs.picks import Picks
+from lance_core.encodings.compressive import MiniBlockChunks
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows
 from lance_core.encodings.layouts.chunk_parts import ChunkParts
 from lance_core.encodings.layouts.chunk_table import ChunkTable, RowTable
+from lance_core.encodings.layouts.codecs import PickedFrom
 from lance_core.encodings.layouts.layout import Where, picked_levels, spans_index
-from lance_core.encodings.layouts.level_codecs import decode_levels
-from lance_core.encodings.repdef import BoolArray, LayerKinds, Levels
+from lance_core.encodings.layouts.level_codecs import decode_levels, pick_levels
+from lance_core.encodings.repdef import BoolArray, LayerKinds, LevelArray, Levels
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -70,6 +73,26 @@ class ChunkLevels(NamedTuple):
             raise CorruptFileError("levels and repetition index do not agree")
 
 
+def _next(edges: Int64Array, places: Int64Array) -> Int64Array:
+    """The first of ascending ``edges`` behind each of ``places``; the last one is behind all."""
+    following: Int64Array = edges[np.searchsorted(edges, places, side="right")]
+    return following
+
+
+def picked_definition(
+    message: MiniBlockLayout, parts: ChunkParts, where: PickedFrom, context: DecodeContext
+) -> LevelArray | None:
+    """The definition levels of single values of chunks without lists."""
+    has_levels = parts.rep is not None or parts.definition is not None
+    if has_levels and not np.array_equal(parts.num_levels, where.counts):
+        raise CorruptFileError("the levels of a chunk are not those of its values")
+    if parts.definition is None:
+        return None
+    starts, sizes = parts.definition
+    chunks = MiniBlockChunks(parts.data, starts[None], sizes[None], where.counts)
+    return pick_levels(message.def_compression, Picks(chunks, where.chunk, where.position), context)
+
+
 def _before(flags: BoolArray) -> Int64Array:
     """How many of ``flags`` are set before each, and in all."""
     before = np.zeros(len(flags) + 1, np.int64)
@@ -88,12 +111,12 @@ def selected(
 ) -> tuple[Levels, Where]:
     """The levels of ``rows`` and which of the chunks' values are theirs."""
     if table.rows is None:
-        return _plain(decoded.levels, _values_of_rows(rows, chunks, table))
+        return _plain(decoded.levels, values_of_rows(rows, chunks, table))
     return _of_lists(decoded, rows, chunks, table.rows)
 
 
-def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
-    """Without lists: a row is a level is a value."""
+def values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
+    """Which of the values of ``chunks`` are those of ``rows``, where there are no lists."""
     if isinstance(rows, RowRange):
         first = int(table.values[chunks[0]])
         return slice(rows.start - first, rows.stop - first)
@@ -130,8 +153,10 @@ def _of_lists(
         return levels.part(start, stop), slice(before, before + within)
     begin = starts[np.searchsorted(ids, rows.values)]
     jumps = decoded.starts[1:-1][np.diff(chunks) > 1]
-    edges = np.union1d(starts, np.append(jumps, levels.count))
-    end = edges[np.searchsorted(edges, begin, side="right")]
+    # A row ends where the next one starts, where chunks that are not read would come, or at last.
+    end = _next(np.append(starts, levels.count), begin)
+    if len(jumps):
+        end = np.minimum(end, _next(np.append(jumps, levels.count), begin))
     picked = spans_index(begin, end)
     chosen = picked_levels(levels, picked)
     if visible is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.codecs.picks import Picks, pick
 from lance_core.encodings.compressive import Block, MiniBlockChunks, PerValue, decode
 
 if TYPE_CHECKING:
@@ -23,6 +24,29 @@ def decode_chunks(
     """The values of chunks that hold ``counts`` of them, joined."""
     chunks = MiniBlockChunks(parts.data, parts.starts, parts.sizes, counts)
     return decode(encoding, chunks, context)
+
+
+def pick_values(
+    encoding: CompressiveEncoding, parts: ChunkParts, where: PickedFrom, context: DecodeContext
+) -> Values:
+    """Single values of chunks."""
+    chunks = MiniBlockChunks(parts.data, parts.starts, parts.sizes, where.counts)
+    return pick(encoding, Picks(chunks, where.chunk, where.position), context)
+
+
+class PickedFrom(NamedTuple):
+    """Of chunks that hold ``counts`` values each: which one, and which of its values."""
+
+    counts: Int64Array
+    chunk: Int64Array
+    position: Int64Array
+
+    @classmethod
+    def of(cls, where: Int64Array, counts: Int64Array) -> PickedFrom:
+        """From ascending places among the values of all chunks."""
+        ends = np.cumsum(counts)
+        chunk = np.searchsorted(ends, where, side="right")
+        return cls(counts, chunk, where - (ends - counts).take(chunk))
 
 
 def decode_part(

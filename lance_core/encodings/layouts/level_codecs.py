@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings import kernels
+from lance_core.encodings.codecs.chunks import spans
+from lance_core.encodings.codecs.picks import Packed, Picks, bytes_at, pick
 from lance_core.encodings.compression.bitpacking import packed_bytes
 from lance_core.encodings.layouts.codecs import decode_block, decode_part
 from lance_core.encodings.layouts.layout import spans_index
@@ -18,7 +20,7 @@ from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Int64Array
-    from lance_core.encodings.repdef import LevelArray
+    from lance_core.encodings.repdef import BoolArray, LevelArray
 
 _BYTES = 2
 _UNIT = 1024
@@ -63,7 +65,8 @@ def decode_levels(
     if encoding.WhichOneof("compression") in _LIKE_VALUES:
         return _levels(decode_part(encoding, data, place, counts, context), total)
     if encoding.WhichOneof("compression") == "out_of_line_bitpacking":
-        return _packed_levels(encoding.out_of_line_bitpacking, data, place, counts)
+        packing = _Packing.of(encoding.out_of_line_bitpacking, starts, sizes, counts)
+        return packing.all(data, counts)
     whole = pa.py_buffer(data)
     spans = zip(starts.tolist(), sizes.tolist(), counts.tolist(), strict=True)
     blocks = [
@@ -80,35 +83,83 @@ def _levels(values: Values, count: int) -> LevelArray:
     return fixed.words().astype(np.uint16, copy=False)
 
 
-def _packed_levels(
-    message: OutOfLineBitpacking,
-    data: npt.NDArray[np.uint8],
-    place: tuple[Int64Array, Int64Array],
-    counts: Int64Array,
-) -> LevelArray:
-    """Levels of one width in all chunks: whole units of 1024, then a unit or the rest as u16."""
-    inner = message.values
-    width = inner.flat.bits_per_value
-    flat = inner.WhichOneof("compression") == "flat"
-    if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
-        raise CorruptFileError("levels that are not packed to a width up to 16 bits")
-    starts, sizes = place
-    units, rest = np.divmod(counts, _UNIT)
-    body, unit = units * packed_bytes(width), packed_bytes(width)
-    tail, raw = sizes - body, rest * _BYTES
-    is_packed = (rest > 0) & (tail != raw)
-    if (np.where(is_packed, tail != unit, tail != raw)).any():
-        raise CorruptFileError("a chunk has not as many packed levels as it says")
-    units = units + is_packed
-    octets = data[spans_index(starts, starts + units * unit)]
-    plain = kernels.unpack_fastlanes(octets, width, 16, int(units.sum()))
-    taken = np.minimum(units * _UNIT, counts)
-    begin, first = np.cumsum(counts) - counts, (np.cumsum(units) - units) * _UNIT
-    if not (taken < counts).any():
-        return plain[spans_index(first, first + taken)].astype(np.uint16, copy=False)
-    levels = np.empty(int(counts.sum()), np.uint16)
-    levels[spans_index(begin, begin + taken)] = plain[spans_index(first, first + taken)]
-    raw = np.where(is_packed, 0, raw)
-    rests = data[spans_index(starts + body, starts + body + raw)].view("<u2")
-    levels[spans_index(begin + taken, begin + counts)] = rests
-    return levels
+def pick_levels(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) -> LevelArray:
+    """Single levels of chunks whose only buffer they are."""
+    chunks = picks.chunks
+    place = chunks.starts[0], chunks.sizes[0]
+    kind = encoding.WhichOneof("compression")
+    if kind in _LIKE_VALUES:
+        return _levels(pick(encoding, picks, context), len(picks.chunk))
+    if kind == "out_of_line_bitpacking":
+        packing = _Packing.of(encoding.out_of_line_bitpacking, *place, chunks.counts)
+        return packing.pick(picks)
+    return decode_levels(encoding, chunks.data, place, chunks.counts, context).take(picks.places())
+
+
+class _Packing(NamedTuple):
+    """Levels of one width in chunks: ``units`` of 1024 each, then, if ``is_raw``, the rest as u16.
+
+    ``body``: bytes of the units that are whole.
+    """
+
+    width: int
+    starts: Int64Array
+    units: Int64Array
+    body: Int64Array
+    is_raw: BoolArray
+
+    @classmethod
+    def of(
+        cls,
+        message: OutOfLineBitpacking,
+        starts: Int64Array,
+        sizes: Int64Array,
+        counts: Int64Array,
+    ) -> _Packing:
+        """Checked: all of that is in ``sizes`` bytes."""
+        inner = message.values
+        width = inner.flat.bits_per_value
+        flat = inner.WhichOneof("compression") == "flat"
+        if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
+            raise CorruptFileError("levels that are not packed to a width up to 16 bits")
+        units, rest = np.divmod(counts, _UNIT)
+        body = units * packed_bytes(width)
+        tail, raw = sizes - body, rest * _BYTES
+        is_packed = (rest > 0) & (tail != raw)
+        if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
+            raise CorruptFileError("a chunk has not as many packed levels as it says")
+        return cls(width, starts, units + is_packed, body, (rest > 0) & ~is_packed)
+
+    def pick(self, picks: Picks) -> LevelArray:
+        """Single levels."""
+        unit, position = np.divmod(picks.position, _UNIT)
+        chunk, data = picks.chunk, picks.chunks.data
+        is_raw = self.is_raw.take(chunk) & (unit == self.units.take(chunk))
+        starts = self.starts.take(chunk)
+        at = starts + np.where(is_raw, 0, unit * packed_bytes(self.width))
+        widths = np.where(is_raw, 0, self.width)
+        levels = Packed(data, at, widths, 16).values(position).astype(np.uint16, copy=False)
+        if is_raw.any():
+            places = (starts + self.body.take(chunk) + position * _BYTES)[is_raw]
+            levels[is_raw] = bytes_at(data, places, _BYTES).view("<u2")
+        return levels
+
+    def all(self, data: npt.NDArray[np.uint8], counts: Int64Array) -> LevelArray:
+        """The levels of all chunks."""
+        starts, units, unit = self.starts, self.units, packed_bytes(self.width)
+        octets = np.frombuffer(spans(data, starts, starts + units * unit), np.uint8)
+        plain = kernels.unpack_fastlanes(octets, self.width, 16, int(units.sum()))
+        plain = plain.astype(np.uint16, copy=False)
+        taken = np.minimum(units * _UNIT, counts)
+        begin, first = np.cumsum(counts) - counts, (np.cumsum(units) - units) * _UNIT
+        joined = np.frombuffer(
+            spans(plain.view(np.uint8), first * _BYTES, (first + taken) * _BYTES), np.uint16
+        )
+        if not self.is_raw.any():
+            return joined
+        levels = np.empty(int(counts.sum()), np.uint16)
+        levels[spans_index(begin, begin + taken)] = joined
+        raw = np.where(self.is_raw, counts - taken, 0) * _BYTES
+        rests = data[spans_index(starts + self.body, starts + self.body + raw)].view("<u2")
+        levels[spans_index(begin + taken, begin + counts)] = rests
+        return levels

@@ -13,28 +13,41 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange
 from lance_core.encodings.gather import span_ranges
-from lance_core.encodings.layouts.chunk_levels import ChunkLevels, selected
-from lance_core.encodings.layouts.chunk_parts import ChunkForm, chunk_parts
+from lance_core.encodings.layouts.chunk_levels import (
+    ChunkLevels,
+    picked_definition,
+    selected,
+    values_of_rows,
+)
+from lance_core.encodings.layouts.chunk_parts import ChunkForm, ChunkParts, chunk_parts
 from lance_core.encodings.layouts.chunk_table import ChunkTable, chunk_table, row_table
-from lance_core.encodings.layouts.codecs import decode_block, decode_chunks
-from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
+from lance_core.encodings.layouts.codecs import (
+    PickedFrom,
+    decode_block,
+    decode_chunks,
+    pick_values,
+)
+from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, Where, kinds_of
 from lance_core.encodings.layouts.leaf_values import (
     dictionary_items,
     dictionary_values,
     leaf_values,
 )
-from lance_core.encodings.repdef import check_levels
+from lance_core.encodings.repdef import Levels, check_levels
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.values import Values
     from lance_core.store.base import ByteRange
 
 _MOST_BUFFERS = 64
+_PICKED_COST = 8
+"""How much more it costs to pick a value than to decode it with all others of its chunk."""
 
 
 class MiniBlockPlan(LayoutPlan):
@@ -129,16 +142,44 @@ class MiniBlockPlan(LayoutPlan):
         counts = np.diff(table.values)[chunks]
         sizes = np.diff(table.bytes)[chunks]
         parts = chunk_parts(self.form, data, positions, sizes)
+        where: Where
+        if table.rows is None and isinstance(rows, RowIndices):
+            where = values_of_rows(rows, chunks, table)
+            if not isinstance(where, slice) and _is_sparse(where, counts):
+                picked = PickedFrom.of(where, counts)
+                found = picked_definition(self.message, parts, picked, context)
+                chosen = Levels(self.kinds, None, found, len(where))
+                return self._picked(parts, chosen, picked, context)
         levels = ChunkLevels.decode(self.message, self.kinds, parts, counts, context)
         levels.check(chunks, counts, table)
-        values = decode_chunks(self.message.value_compression, parts, counts, context)
         chosen, where = selected(levels, rows, chunks, table)
-        check_levels(chosen)
+        if not isinstance(where, slice) and _is_sparse(where, counts):
+            return self._picked(parts, chosen, PickedFrom.of(where, counts), context)
+        values = decode_chunks(self.message.value_compression, parts, counts, context)
+        return self._leaf(values, where, chosen, context)
+
+    def _picked(
+        self, parts: ChunkParts, levels: Levels, picked: PickedFrom, context: DecodeContext
+    ) -> LeafPart:
+        values = pick_values(self.message.value_compression, parts, picked, context)
+        return self._leaf(values, slice(0, values.count), levels, context)
+
+    def _leaf(
+        self, values: Values, where: Where, levels: Levels, context: DecodeContext
+    ) -> LeafPart:
+        """``levels``, not checked yet, and which of the ``values`` are theirs."""
+        check_levels(levels)
+        type_ = self.scope.type
         if self._dictionary is not None:
-            array = dictionary_values(values, where, chosen, self._dictionary, self.scope.type)
+            array = dictionary_values(values, where, levels, self._dictionary, type_)
         else:
-            array = leaf_values(values, where, self.scope.type, context)
-        return LeafPart(chosen, array)
+            array = leaf_values(values, where, type_, context)
+        return LeafPart(levels, array)
+
+
+def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:
+    """Whether so few values are wanted that picking them costs less than decoding all."""
+    return len(where) * _PICKED_COST < int(counts.sum())
 
 
 def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:

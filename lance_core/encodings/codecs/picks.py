@@ -1,0 +1,275 @@
+"""Single values out of the chunks of a mini-block page, without decoding what is around them.
+
+A picker gives what the decoder of its encoding gives at some places, and checks what of a chunk it
+uses. Encodings without one, as those of plugins are, are decoded whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    ByteStreamSplit,
+    CompressiveEncoding,
+    FixedSizeList,
+    Flat,
+    Fsst,
+    General,
+    InlineBitpacking,
+    PackedStruct,
+    Rle,
+    Variable,
+)
+from lance_core.encodings import kernels
+from lance_core.encodings.codecs.bitpacking import decode_inline
+from lance_core.encodings.codecs.byte_stream_split import decode_byte_stream_split, stream_bits
+from lance_core.encodings.codecs.fixed_size_list import decode_fixed_size_list, plain_list
+from lance_core.encodings.codecs.flat import decode_flat, flat_bits
+from lance_core.encodings.codecs.fsst import decode_fsst, expanded
+from lance_core.encodings.codecs.general import decode_general, plain_chunks, scheme_of
+from lance_core.encodings.codecs.packed_struct import decode_packed_struct, split_rows
+from lance_core.encodings.codecs.rle import decode_rle, run_chunks
+from lance_core.encodings.codecs.variable import decode_variable, offset_bits
+from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes, places_of_rows
+from lance_core.encodings.compressive import DEEPEST, MiniBlockChunks, decode, find_compressive
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.taken import narrowed, taken
+from lance_core.encodings.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    Values,
+    VariableWidth,
+    as_fixed,
+    as_variable,
+)
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picks:
+    """Single values of chunks: of chunk ``chunk[i]`` the value at ``position[i]``, below its count.
+
+    They ascend, first by chunk, then by position. ``depth``: how many encodings are around.
+    """
+
+    chunks: MiniBlockChunks
+    chunk: Int64Array
+    position: Int64Array
+    depth: int = 0
+
+    def places(self) -> Int64Array:
+        """Where they are among the values of all chunks."""
+        counts = self.chunks.counts
+        places: Int64Array = (np.cumsum(counts) - counts).take(self.chunk) + self.position
+        return places
+
+
+def pick(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) -> Values:
+    """The values that are picked; raises as `lance_core.encodings.compressive.decode` does."""
+    if picks.depth >= DEEPEST:
+        raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
+    key, decoder = find_compressive(encoding, context)
+    picker = _PICKERS.get(decoder)
+    values = None
+    if picker is not None:
+        values = picker(getattr(encoding, key), replace(picks, depth=picks.depth + 1), context)
+    if values is None:
+        return taken(decode(encoding, picks.chunks, context), picks.places())
+    if values.count != len(picks.chunk):
+        raise CorruptFileError(f"{values.count} values where there should be {len(picks.chunk)}")
+    return values
+
+
+def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
+    """The ``width`` bytes at each of ``places``, one after the other.
+
+    Raises `CorruptFileError` if some are not within ``data``.
+    """
+    if not len(places) or not width:
+        return np.empty(0, np.uint8)
+    if int(places.min()) < 0 or int(places.max()) > len(data) - width:
+        raise CorruptFileError("a value is not within its page")
+    table = np.lib.stride_tricks.as_strided(
+        data, (len(data) - width + 1, width), (1, 1), writeable=False
+    )
+    picked: Bytes = table[places].reshape(-1)
+    return picked
+
+
+def pick_flat(message: Flat, picks: Picks, context: DecodeContext) -> FixedWidth:
+    """Of ``flat``."""
+    bits, chunks = flat_bits(message), picks.chunks.single()
+    if ((chunks.counts * bits + 7) // 8 > chunks.sizes[0]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+    starts = chunks.starts[0].take(picks.chunk)
+    if bits == 1:
+        octets = bytes_at(chunks.data, starts + (picks.position >> 3), 1)
+        found = (octets >> (picks.position & 7).astype(np.uint8)) & 1
+        return FixedWidth(pa.py_buffer(np.packbits(found, bitorder="little")), 1, len(starts))
+    octets = bytes_at(chunks.data, starts + picks.position * (bits // 8), bits // 8)
+    return FixedWidth(pa.py_buffer(octets), bits, len(starts))
+
+
+def pick_inline(message: InlineBitpacking, picks: Picks, context: DecodeContext) -> FixedWidth:
+    """Of ``inline_bitpacking``."""
+    bits, chunks = message.uncompressed_bits_per_value, picks.chunks.single()
+    if bits not in WIDTHS or message.HasField("values"):
+        raise UnsupportedFeatureError(f"packed values of {bits} bits")
+    word, starts = bits // 8, chunks.starts[0]
+    stated = bytes_at(chunks.data, starts, word).view(f"<u{word}")
+    if (stated > bits).any() or (chunks.counts > CHUNK).any():
+        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+    widths = stated.astype(np.int64)
+    if (word + widths * (CHUNK // 8) > chunks.sizes[0]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    packed = Packed(chunks.data, starts.take(picks.chunk) + word, widths.take(picks.chunk), bits)
+    return FixedWidth.of(packed.values(picks.position))
+
+
+class Packed(NamedTuple):
+    """Units of 1024 values of ``bits`` bits, packed to ``widths[i]`` and at ``starts[i]``."""
+
+    data: Bytes
+    starts: Int64Array
+    widths: Int64Array
+    bits: int
+
+    def values(self, positions: Int64Array) -> Words:
+        """The value at ``positions[i]`` of unit i."""
+        bits, word = self.bits, self.bits // 8
+        rows, lanes = _rows_and_lanes(bits)
+        first = rows.take(positions) * self.widths
+        number, shift = np.divmod(first, bits)
+        is_split = shift + self.widths > bits
+        # A value of no bits may be at the end of all bytes, where there is no word to be read.
+        is_there = self.widths > 0
+        at = (self.starts + lanes.take(positions) * word + number * packed_bytes(1)) * is_there
+        unit = np.dtype(f"<u{word}")
+        low = bytes_at(self.data, at, word).view(unit)
+        found = low >> shift.astype(unit)
+        if is_split.any():
+            high = bytes_at(self.data, at + is_split * packed_bytes(1), word).view(unit)
+            moved = high << np.where(is_split, bits - shift, 0).astype(unit)
+            found |= np.where(is_split, moved, 0).astype(unit)
+        masks = _masks(bits).take(self.widths)
+        result: Words = found & masks
+        return result
+
+
+@cache
+def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
+    """The row and the lane of each of 1024 packed values."""
+    lanes = CHUNK // bits
+    rows, within = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
+    for row, first in enumerate(places_of_rows(bits)):
+        rows[first : first + lanes] = row
+        within[first : first + lanes] = np.arange(lanes)
+    return rows, within
+
+
+@cache
+def _masks(bits: int) -> Words:
+    """The largest number of each width up to ``bits``."""
+    return np.array([(1 << width) - 1 for width in range(bits + 1)], f"<u{bits // 8}")
+
+
+def pick_variable(message: Variable, picks: Picks, context: DecodeContext) -> VariableWidth:
+    """Of ``variable``."""
+    if message.HasField("values"):
+        raise UnsupportedFeatureError("values of variable width that are compressed themselves")
+    chunks, width = picks.chunks.single(), offset_bits(message) // 8
+    heads, sizes = (chunks.counts + 1) * width, chunks.sizes[0]
+    if (heads > sizes).any():
+        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
+    starts = chunks.starts[0].take(picks.chunk)
+    stored = bytes_at(chunks.data, starts + picks.position * width, 2 * width).view(f"<u{width}")
+    edges = stored.astype(np.int64).reshape(-1, 2)
+    first, last = edges[:, 0], edges[:, 1]
+    inside = (first >= heads.take(picks.chunk)) & (last <= sizes.take(picks.chunk))
+    if not inside.all() or (last < first).any():
+        raise CorruptFileError("the offsets of a chunk do not ascend within it", field="Variable")
+    data, offsets = kernels.gather_variable(chunks.data, starts + first, starts + last)
+    return VariableWidth(narrowed(offsets, 8 * width), data)
+
+
+def pick_fsst(message: Fsst, picks: Picks, context: DecodeContext) -> VariableWidth:
+    """Of ``fsst``."""
+    return expanded(message, as_variable(pick(message.values, picks, context)))
+
+
+def pick_rle(message: Rle, picks: Picks, context: DecodeContext) -> FixedWidth:
+    """Of ``rle``: only the lengths of runs are looked at as a whole."""
+    chunks, bits, lengths = run_chunks(message, picks.chunks)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    begins = np.cumsum(chunks.counts) - chunks.counts
+    runs = np.searchsorted(ends, begins.take(picks.chunk) + picks.position, side="right")
+    before = np.cumsum(chunks.sizes[1]) - chunks.sizes[1]
+    within = runs - before.take(picks.chunk)
+    at = chunks.starts[0].take(picks.chunk) + within * (bits // 8)
+    return FixedWidth(pa.py_buffer(bytes_at(chunks.data, at, bits // 8)), bits, len(at))
+
+
+def pick_byte_stream_split(
+    message: ByteStreamSplit, picks: Picks, context: DecodeContext
+) -> FixedWidth:
+    """Of ``byte_stream_split``."""
+    bits, chunks = stream_bits(message), picks.chunks.single()
+    width = bits // 8
+    if (chunks.counts * width > chunks.sizes[0]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+    first = chunks.starts[0].take(picks.chunk) + picks.position
+    steps = chunks.counts.take(picks.chunk)
+    octets = chunks.data[first[:, None] + steps[:, None] * np.arange(width)]
+    return FixedWidth(pa.py_buffer(octets.reshape(-1)), bits, len(first))
+
+
+def pick_general(message: General, picks: Picks, context: DecodeContext) -> Values:
+    """Of ``general``: the chunks of the picked values are decompressed."""
+    plain = plain_chunks(picks.chunks, scheme_of(message))
+    return pick(message.values, replace(picks, chunks=plain), context)
+
+
+def pick_fixed_size_list(
+    message: FixedSizeList, picks: Picks, context: DecodeContext
+) -> FixedSizeListValues | None:
+    """Of ``fixed_size_list``, if it is not nested and no item can be null."""
+    plain = plain_list(message)
+    if plain is None:
+        return None
+    size, bits = plain
+    rows = pick_flat(Flat(bits_per_value=size * bits), picks, context)
+    values = FixedWidth(rows.data, bits, rows.count * size)
+    return FixedSizeListValues((None,), values, (size,), rows.count)
+
+
+def pick_packed_struct(message: PackedStruct, picks: Picks, context: DecodeContext) -> StructValues:
+    """Of ``packed_struct``."""
+    return split_rows(message, as_fixed(pick(message.values, picks, context)))
+
+
+_PICKERS: dict[Callable[..., Any], Callable[[Any, Picks, DecodeContext], Values | None]] = {
+    decode_flat: pick_flat,
+    decode_inline: pick_inline,
+    decode_variable: pick_variable,
+    decode_fsst: pick_fsst,
+    decode_rle: pick_rle,
+    decode_byte_stream_split: pick_byte_stream_split,
+    decode_general: pick_general,
+    decode_fixed_size_list: pick_fixed_size_list,
+    decode_packed_struct: pick_packed_struct,
+}
+"""By decoder. None is returned where only all values of chunks can be decoded."""
