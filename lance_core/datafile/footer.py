@@ -6,7 +6,8 @@ A 2.x file ends with 40 bytes, little-endian::
     u32 number of global buffers | u32 number of columns | u16 major | u16 minor | "LANC"
 
 The three positions count from the start of the file. Each table has one (u64 position, u64 length)
-per entry. A 0.1 file ends differently but shares the last eight bytes.
+per entry. A 0.1 file ends differently (`lance_core.datafile.legacy_metadata`) but shares the last
+eight bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ TABLE_ENTRY = 16
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 _ENDING = struct.Struct("<HH4s")
-_READABLE = frozenset({FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
     `CorruptFileError` if it is no data file or its parts do not fit into it, and
     `UnsupportedFeatureError` for versions that cannot be read.
     """
-    version = _version(tail, file_size)
+    version = file_version(tail, file_size)
+    if version is FileVersion.V0_1:
+        raise UnsupportedFeatureError(f"a file of version {version} has another footer")
     if file_size < FOOTER_LENGTH:
         raise CorruptFileError(
             f"the file has {file_size} bytes, its footer alone has {FOOTER_LENGTH}",
@@ -90,7 +92,12 @@ def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
     return footer
 
 
-def _version(tail: bytes | memoryview, file_size: int) -> FileVersion:
+def file_version(tail: bytes | memoryview, file_size: int) -> FileVersion:
+    """The version of a file of ``file_size`` bytes that ends with ``tail``.
+
+    Raises `CorruptFileError` if it is no data file, and `UnsupportedFeatureError` for versions
+    later than 2.2.
+    """
     if file_size < _ENDING.size:
         raise CorruptFileError(
             f"the file has {file_size} bytes, too few for a data file", offset=0, field="footer"
@@ -103,12 +110,9 @@ def _version(tail: bytes | memoryview, file_size: int) -> FileVersion:
             field="footer.magic",
         )
     try:
-        version = FileVersion.from_footer(major, minor)
+        return FileVersion.from_footer(major, minor)
     except CorruptFileError as error:
         raise error.at(offset=file_size - _ENDING.size, field="footer.version") from None
-    if version not in _READABLE:
-        raise UnsupportedFeatureError(f"data files of version {version} are not supported yet")
-    return version
 
 
 def _check(footer: Footer, position: int) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from google.protobuf.message import DecodeError
 
@@ -14,10 +14,18 @@ from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.page import Column
+from lance_core.encodings.structural import decode_field
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.datafile.page_statistics import PageStatistics
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.schema import Field
 
 MAX_DESCRIPTION = 32 << 20
 """Bytes of a file's description (its schema); a longer one is taken for damage."""
@@ -116,6 +124,44 @@ class FileMetadata:
             return Schema.from_proto(stored.fields, stored.metadata)
         except CorruptFileError as error:
             raise error.at(offset=self.global_buffers[0].start) from error
+
+    def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
+        """Raise unless the field's own column, if it has one, has as many rows as the file."""
+        index = column_of.get(field.id)
+        if index is None or index < 0:
+            return
+        try:
+            rows = self.column(index).num_rows
+        except CorruptFileError as error:
+            raise error.at(field=field.name) from error
+        if rows != self.num_rows:
+            raise CorruptFileError(
+                f"the pages of column {index} have {rows} rows, the file has {self.num_rows}",
+                field=field.name,
+            )
+
+    def decode_field(
+        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+    ) -> Decoding[list[pa.Array]]:
+        """See `lance_core.datafile.content.FileContent`."""
+        return decode_field(field, column_of, self.columns, rows, context)
+
+    def column_bytes(self, index: int) -> int:
+        """Bytes in the pages of a column."""
+        return sum(buffer.length for page in self.column(index).pages for buffer in page.buffers)
+
+    def page_statistics(
+        self, fields: Sequence[Field], context: DecodeContext
+    ) -> Decoding[PageStatistics | None]:
+        """Files of 2.x have none."""
+        yield from ()
+        return None
+
+    def column(self, index: int) -> Column:
+        """A physical column; `CorruptFileError` if there are not so many."""
+        if index >= len(self.columns):
+            raise CorruptFileError(f"column {index} is missing, the file has {len(self.columns)}")
+        return self.columns[index]
 
     @property
     def num_column_metadata_bytes(self) -> int:

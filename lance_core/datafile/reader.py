@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 
-from lance_core.datafile.metadata import FileMetadata, read_metadata
+from lance_core.datafile.content import FileContent, read_content
+from lance_core.datafile.metadata import FileMetadata
+from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.tail import Tail
-from lance_core.encodings.decoding import DecodeContext, RowRange, Rows, together
-from lance_core.encodings.page import Column
+from lance_core.encodings.decoding import DecodeContext, Decoding, RowRange, Rows, together
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.structural import decode_field
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
+
+T = TypeVar("T")
 
 
 class FileReader:
@@ -25,16 +29,16 @@ class FileReader:
     parsing once. Files must not change while a reader exists; data files never do.
     """
 
-    __slots__ = ("_context", "_store", "_whole", "metadata", "path")
+    __slots__ = ("_content", "_context", "_store", "_whole", "path")
 
     def __init__(
-        self, store: ObjectStore, path: str, metadata: FileMetadata, registry: EncodingRegistry
+        self, store: ObjectStore, path: str, content: FileContent, registry: EncodingRegistry
     ) -> None:
         self.path = path
-        self.metadata = metadata
+        self._content = content
         self._store = store
         self._whole: pa.Buffer | None = None
-        self._context = DecodeContext(store.coalesce_gap, metadata.size, metadata.version, registry)
+        self._context = DecodeContext(store.coalesce_gap, content.size, content.version, registry)
 
     @classmethod
     def open(
@@ -50,7 +54,7 @@ class FileReader:
             size = store.head(path).size
         try:
             tail = Tail(store, path, size)
-            reader = cls(store, path, read_metadata(tail), registry)
+            reader = cls(store, path, read_content(tail), registry)
         except CorruptFileError as error:
             raise error.at(path=path) from error
         if tail.is_whole_file:
@@ -58,10 +62,24 @@ class FileReader:
         return reader
 
     @property
+    def version(self) -> FileVersion:
+        """The version of the format."""
+        return self._content.version
+
+    @property
+    def metadata(self) -> FileMetadata:
+        """The metadata of a 2.x file; `UnsupportedFeatureError` for a 0.1 file."""
+        if isinstance(self._content, FileMetadata):
+            return self._content
+        raise UnsupportedFeatureError(
+            f"{self.path!r} is of file version {self.version}: only tables of such files are read"
+        )
+
+    @property
     def num_rows(self) -> int:
         """Rows in the file; raises `CorruptFileError`."""
         try:
-            return self.metadata.num_rows
+            return self._content.num_rows
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
@@ -69,7 +87,7 @@ class FileReader:
     def schema(self) -> Schema:
         """The schema that the file holds; raises as `num_rows` does."""
         try:
-            return self.metadata.schema
+            return self._content.schema
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
@@ -79,8 +97,8 @@ class FileReader:
         """Some rows of fields, one result for each field, in row order.
 
         ``fields`` are top-level fields, each possibly with only some of its children. ``column_of``
-        maps their ids, and those of their children, to physical columns, as a manifest's
-        ``DataFile`` does. Results are of the fields' storage types; what the file holds in the form
+        maps their ids, and those of their children, to physical columns, as `DataFile.columns`
+        does. Results are of the fields' storage types; what the file holds in the form
         that Arrow wants is not copied.
 
         Raises `InvalidInputError` for rows that the file does not have, `CorruptFileError` if the
@@ -88,21 +106,15 @@ class FileReader:
         """
         try:
             self._check_rows(rows)
-            columns = self.metadata.columns
             for field in fields:
-                self._check_column(field, column_of)
+                self._content.check_field(field, column_of)
             if len(rows) == 0:
                 return [_chunked(field, [], 0) for field in fields]
             decodings = [
-                decode_field(field, column_of, columns, rows, self._context) for field in fields
+                self._content.decode_field(field, column_of, rows, self._context)
+                for field in fields
             ]
-            decoding = together(decodings)
-            try:
-                ranges = next(decoding)
-                while True:
-                    ranges = decoding.send(self._get(ranges))
-            except StopIteration as done:
-                arrays: list[list[pa.Array]] = done.value
+            arrays = self._run(together(decodings))
             return [
                 _chunked(field, chunks, len(rows))
                 for field, chunks in zip(fields, arrays, strict=True)
@@ -113,10 +125,19 @@ class FileReader:
     def column_bytes(self, index: int) -> int:
         """Bytes in the pages of a physical column; raises `CorruptFileError`."""
         try:
-            pages = self._column(index).pages
+            return self._content.column_bytes(index)
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
-        return sum(buffer.length for page in pages for buffer in page.buffers)
+
+    def page_statistics(self, fields: Sequence[Field]) -> PageStatistics | None:
+        """Statistics of runs of rows of ``fields``, which may be of any depth.
+
+        None if the file has no statistics; fields without any are left out.
+        """
+        try:
+            return self._run(self._content.page_statistics(fields, self._context))
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
 
     def read_global_buffer(self, index: int) -> pa.Buffer:
         """The bytes of a global buffer; number 0 is the description of the file."""
@@ -128,6 +149,15 @@ class FileReader:
         (buffer,) = self._get([buffers[index]])
         return buffer
 
+    def _run(self, decoding: Decoding[T]) -> T:
+        try:
+            ranges = next(decoding)
+            while True:
+                ranges = decoding.send(self._get(ranges))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         if not ranges:
             return ()
@@ -136,7 +166,7 @@ class FileReader:
         return slice_ranges(self._whole, ranges, self.path)
 
     def _check_rows(self, rows: Rows) -> None:
-        num_rows = self.metadata.num_rows
+        num_rows = self._content.num_rows
         if isinstance(rows, RowRange):
             first, stop = rows.start, rows.stop
         elif len(rows) == 0:
@@ -147,28 +177,6 @@ class FileReader:
             raise InvalidInputError(
                 f"rows {first} to {stop} were asked for, but {self.path!r} has {num_rows}"
             )
-
-    def _check_column(self, field: Field, column_of: Mapping[int, int]) -> None:
-        """Raise unless the field's own column, if it has one, has as many rows as the file."""
-        index = column_of.get(field.id)
-        if index is None or index < 0:
-            return
-        try:
-            rows = self._column(index).num_rows
-        except CorruptFileError as error:
-            raise error.at(field=field.name) from error
-        if rows != self.metadata.num_rows:
-            raise CorruptFileError(
-                f"the pages of column {index} have {rows} rows, the file has "
-                f"{self.metadata.num_rows}",
-                field=field.name,
-            )
-
-    def _column(self, index: int) -> Column:
-        columns = self.metadata.columns
-        if index >= len(columns):
-            raise CorruptFileError(f"column {index} is missing, the file has {len(columns)}")
-        return columns[index]
 
 
 def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedArray:

@@ -49,12 +49,13 @@ class DataFile:
         return path if base is None or base.is_dataset_root else self.path
 
     def columns(self) -> dict[int, int]:
-        """Column of each field id that has one. 0.1 files store no such mapping: empty.
+        """Column of each field id that has one.
 
+        In 0.1 files a column is a row of the page table: ids, counted from the first one listed.
         Raises `CorruptFileError` if the two lists do not fit together.
         """
         if self.file_version == LEGACY and not self.column_indices:
-            return {}
+            return {id_: id_ - self.fields[0] for id_ in self.fields if id_ >= self.fields[0] >= 0}
         if len(self.fields) != len(self.column_indices):
             raise CorruptFileError(
                 f"data file {self.path!r} has {len(self.fields)} fields and "

@@ -24,7 +24,7 @@ from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.v0_1.page_table import PageTable
@@ -36,10 +36,13 @@ _MOST_ITEMS = (1 << 31) - 1  # of the lists of one batch; their offsets are chec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegacyColumns:
-    """The columns of a 0.1 file, and where in it the values of its dictionary fields are, by id."""
+    """The columns of a 0.1 file.
+
+    ``find_dictionary`` tells by id of a field where in the file the values of its dictionary are.
+    """
 
     table: PageTable
-    dictionaries: Mapping[int, DictionaryValues]
+    find_dictionary: Callable[[int], DictionaryValues | None]
 
 
 def decode_field(
@@ -122,7 +125,7 @@ class _Decoder:
             ) from error
 
     def _stored_values(self, field: Field) -> Decoding[pa.Array]:
-        place = self.columns.dictionaries.get(field.id)
+        place = self.columns.find_dictionary(field.id)
         if place is None:
             raise CorruptFileError("nothing says where the values of the dictionary are")
         return (yield from decode_dictionary(field.storage_type.value_type, place, self.context))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.places import fetch
 from lance_core.encodings.v0_1.selection import Selection
 from lance_core.encodings.v2_0.flat import alignment, has_fixed_width
@@ -20,7 +21,6 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
-    from lance_core.encodings.v0_1.page_table import Pages
 
 
 def decode_fixed(
@@ -175,7 +175,9 @@ def decode_variable(
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """Strings or bytes."""
-    offsets = yield from read_offsets("<i8", context.file_size, pages, selection, context)
+    # The length of such a page does not count the last offset, unlike that of a page of lists.
+    places = Pages(pages.positions, pages.lengths + 1)
+    offsets = yield from read_offsets("<i8", context.file_size, places, selection, context)
     fetched = yield from fetch(offsets.firsts, offsets.lasts, context)
     valid = offsets.lengths > 0 if nullable else None
     if valid is not None and valid.all():

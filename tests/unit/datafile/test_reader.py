@@ -17,6 +17,7 @@ from lance_core._pb import file_pb2
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -219,9 +220,12 @@ def test_a_wrong_size_is_noticed(store: TracingStore, change: int) -> None:
 
 
 def test_an_old_file_is_recognised(store: TracingStore) -> None:
+    """Its metadata is empty here: there are no batches."""
     store.put(PATH, bytes(100) + b"\0\0\x02\0LANC")
+    reader = opened(store)
+    assert (reader.version, reader.num_rows) == (FileVersion.V0_1, 0)
     with pytest.raises(UnsupportedFeatureError, match=r"0\.1"):
-        opened(store)
+        _ = reader.metadata
 
 
 def check_damage(store: TracingStore, parts: Any, text: str) -> None:

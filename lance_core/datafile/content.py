@@ -1,0 +1,72 @@
+"""What an open data file consists of, whichever version it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from lance_core.datafile.footer import FOOTER_LENGTH, file_version
+from lance_core.encodings.version import FileVersion
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.datafile.page_statistics import PageStatistics
+    from lance_core.datafile.tail import Tail
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.schema import Field, Schema
+
+
+class FileContent(Protocol):
+    """The metadata of a file, and how rows are decoded by it. All members may be slow once.
+
+    Everything raises `CorruptFileError`, without a path, for metadata that contradicts itself.
+    """
+
+    @property
+    def version(self) -> FileVersion:
+        """The version of the format."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in the file."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that the file holds."""
+
+    def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
+        """Raise `CorruptFileError` if a column of the field is known not to have all rows."""
+
+    def decode_field(
+        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+    ) -> Decoding[list[pa.Array]]:
+        """See `lance_core.encodings.structural.decode_field`."""
+
+    def column_bytes(self, index: int) -> int:
+        """Bytes in the pages of a column, 0 if the metadata does not tell."""
+
+    def page_statistics(
+        self, fields: Sequence[Field], context: DecodeContext
+    ) -> Decoding[PageStatistics | None]:
+        """Statistics of runs of rows of these fields, at any depth; None if there are none."""
+
+
+def read_content(tail: Tail) -> FileContent:
+    """What the file that ``tail`` is the end of consists of.
+
+    Raises `CorruptFileError` and `UnsupportedFeatureError`.
+    """
+    (ending,) = tail.read([ByteRange(max(0, tail.size - FOOTER_LENGTH), tail.size)])
+    if file_version(ending, tail.size) is FileVersion.V0_1:
+        from lance_core.datafile.legacy_metadata import read_legacy_metadata
+
+        return read_legacy_metadata(tail)
+    from lance_core.datafile.metadata import read_metadata
+
+    return read_metadata(tail)

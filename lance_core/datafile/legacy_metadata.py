@@ -1,0 +1,170 @@
+"""The metadata of a 0.1 file: batches, page table, statistics, schema.
+
+A 0.1 file ends with 16 bytes, little-endian::
+
+    u64 metadata position | u16 major = 0 | u16 minor | "LANC"
+
+At the metadata position is a ``Metadata`` message (``file.proto``), which says where everything
+else is; both it and the ``Manifest`` message that holds the schema have a u32 length before them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+
+from lance_core._pb.file_pb2 import Metadata
+from lance_core._pb.table_pb2 import Manifest
+from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
+from lance_core.datafile.metadata import MAX_DESCRIPTION
+from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
+from lance_core.encodings.v0_1.page_table import PageTable
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
+from lance_core.schema import Schema
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.datafile.page_statistics import PageStatistics
+    from lance_core.datafile.tail import Tail
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.schema import Field
+    from lance_core.schema.field import DictionaryValues
+
+FOOTER = struct.Struct("<QHH4s")
+LENGTH = struct.Struct("<I")
+
+M = TypeVar("M", bound=Message)
+
+
+class LegacyMetadata:
+    """The metadata of one 0.1 file; see `lance_core.datafile.content.FileContent`."""
+
+    def __init__(
+        self,
+        size: int,
+        table: PageTable,
+        statistics: StoredStatistics | None,
+        manifest: bytes,
+    ) -> None:
+        """``manifest``: a serialized ``Manifest``, of which the schema counts."""
+        self.size = size
+        self.version = FileVersion.V0_1
+        self._table = table
+        self._statistics = statistics
+        self._manifest = manifest
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all batches."""
+        return self._table.num_rows
+
+    @property
+    def batch_edges(self) -> Int64Array:
+        """The first row of each batch, then the number of rows."""
+        return self._table.edges
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The fields of the file with their ids."""
+        message = _parsed(Manifest, self._manifest, "Metadata.manifest_position")
+        return Schema.from_proto(message.fields, message.schema_metadata)
+
+    @cached_property
+    def _dictionaries(self) -> Mapping[int, DictionaryValues]:
+        return {field.id: field.dictionary for field in self.schema.walk() if field.dictionary}
+
+    def _find_dictionary(self, field_id: int) -> DictionaryValues | None:
+        return self._dictionaries.get(field_id)
+
+    def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
+        """The lengths of pages are checked when they are read."""
+
+    def decode_field(
+        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+    ) -> Decoding[list[pa.Array]]:
+        """See `FileContent`."""
+        columns = LegacyColumns(self._table, self._find_dictionary)
+        return decode_field(field, column_of, columns, rows, context)
+
+    def column_bytes(self, index: int) -> int:
+        """Not said by the metadata."""
+        return 0
+
+    def page_statistics(
+        self, fields: Sequence[Field], context: DecodeContext
+    ) -> Decoding[PageStatistics | None]:
+        """The statistics of batches; see `FileContent`."""
+        if self._statistics is None:
+            yield from ()
+            return None
+        return (yield from read_statistics(self._statistics, self._table.edges, fields, context))
+
+
+def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
+    """The metadata of the 0.1 file that ``tail`` is the end of; raises `CorruptFileError`.
+
+    Needs no further request if the tail holds it and the schema, two at most if not.
+    """
+    end = tail.size - FOOTER.size
+    if end < 0:
+        raise CorruptFileError(
+            f"the file has {tail.size} bytes, its footer alone has {FOOTER.size}",
+            offset=0,
+            field="footer",
+        )
+    (ending,) = tail.read([ByteRange(end, tail.size)])
+    position = FOOTER.unpack(ending)[0]
+    raw = _block(tail, position, end, "footer.metadata_position")
+    metadata = _parsed(Metadata, raw, "footer.metadata_position")
+    edges = _edges(metadata, end)
+    manifest = b""
+    if metadata.manifest_position:
+        manifest = _block(tail, metadata.manifest_position, end, "Metadata.manifest_position")
+    if metadata.page_table_position > end:
+        raise CorruptFileError(
+            f"the page table at {metadata.page_table_position} is past the end",
+            field="Metadata.page_table_position",
+        )
+    statistics = None
+    if metadata.HasField("statistics"):
+        statistics = StoredStatistics.of(metadata.statistics, len(edges) - 1, end)
+    table = PageTable(metadata.page_table_position, edges)
+    return LegacyMetadata(tail.size, table, statistics, manifest)
+
+
+def _block(tail: Tail, position: int, end: int, field: str) -> bytes:
+    """The bytes after the length at ``position``; they end at or before ``end``."""
+    if position + LENGTH.size > end:
+        raise CorruptFileError(f"offset {position} is past the end", field=field)
+    (head,) = tail.read([ByteRange(position, position + LENGTH.size)])
+    (length,) = LENGTH.unpack(head)
+    start = position + LENGTH.size
+    if length > end - start or length > MAX_DESCRIPTION:
+        raise CorruptFileError(
+            f"{length} bytes of metadata are not credible", offset=position, field=field
+        )
+    (content,) = tail.read([ByteRange(start, start + length)])
+    return bytes(content)
+
+
+def _parsed(kind: type[M], raw: bytes, field: str) -> M:
+    try:
+        return kind.FromString(raw)
+    except DecodeError as error:
+        raise CorruptFileError(f"not a valid {kind.__name__} message", field=field) from error
+
+
+def _edges(metadata: Metadata, end: int) -> Int64Array:
+    """The first row of each batch and the number of rows, from 0 on and never descending."""
+    edges = np.array(metadata.batch_offsets or [0], np.int64)
+    if edges[0] != 0 or (np.diff(edges) < 0).any():
+        raise CorruptFileError("batches do not ascend from row 0", field="Metadata.batch_offsets")
+    return edges

@@ -1,0 +1,125 @@
+"""The page statistics of a 0.1 file: a table of one batch, with a row for each batch of the file.
+
+Its columns are structs, named by the decimal id of the field that they are about, of
+``null_count``, ``min_value`` and ``max_value``. The rules for these values are those of
+``docs/format/file-0.1.md``; what is returned here holds for the values that readers see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.v0_1.bounds import text_bound
+from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
+from lance_core.encodings.v0_1.page_table import PageTable
+from lance_core.encodings.variable import is_text, is_variable
+from lance_core.errors import CorruptFileError
+from lance_core.schema import Schema
+
+if TYPE_CHECKING:
+    from lance_core._pb.file_pb2 import Metadata
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.schema import Field
+
+_NULL_COUNT, _LOWEST, _HIGHEST = "null_count", "min_value", "max_value"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredStatistics:
+    """Where the statistics are: a struct field by the id of the field that it is about."""
+
+    table: PageTable
+    columns: Mapping[int, int]
+    fields: Mapping[int, Field]
+
+    @classmethod
+    def of(
+        cls, message: Metadata.StatisticsMetadata, num_batches: int, end: int
+    ) -> StoredStatistics:
+        """Raises `CorruptFileError` for statistics past byte ``end`` or without a schema."""
+        if message.page_table_position > end:
+            raise CorruptFileError(
+                f"statistics at {message.page_table_position} are past the end",
+                field="Metadata.statistics",
+            )
+        schema = Schema.from_proto(message.schema)
+        first = message.fields[0] if message.fields else 0
+        columns = {field_id: field_id - first for field_id in message.fields}
+        fields = {
+            int(field.name): field
+            for field in schema.fields
+            if field.name.isascii() and field.name.isdecimal() and len(field.name) < 11
+        }
+        table = PageTable(message.page_table_position, np.array([0, num_batches], np.int64))
+        return cls(table, columns, fields)
+
+
+def read_statistics(
+    stored: StoredStatistics, edges: Int64Array, fields: Sequence[Field], context: DecodeContext
+) -> Decoding[PageStatistics | None]:
+    """The statistics of those of ``fields`` that have some."""
+    wanted = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
+    if not wanted or len(edges) < 2:
+        return None
+    columns = LegacyColumns(stored.table, lambda field_id: None)
+    rows = RowRange(0, len(edges) - 1)
+    decodings = [
+        decode_field(stored.fields[field.id], stored.columns, columns, rows, context)
+        for field in wanted
+    ]
+    found = yield from together(decodings)
+    sizes = np.diff(edges)
+    return PageStatistics(
+        edges,
+        {
+            field.id: _usable(pa.concat_arrays(arrays), field, sizes)
+            for field, arrays in zip(wanted, found, strict=True)
+        },
+    )
+
+
+def _are_about(stored: Field | None, field: Field) -> bool:
+    """Whether ``stored`` has bounds of the type of ``field``; further members may be there."""
+    if stored is None or not stored.is_struct:
+        return False
+    types = {member.name: member.storage_type for member in stored.children}
+    wanted = {_NULL_COUNT: pa.int64(), _LOWEST: field.storage_type, _HIGHEST: field.storage_type}
+    return all(types.get(name) == type_ for name, type_ in wanted.items())
+
+
+def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> FieldStatistics:
+    """Bounds of the values that readers see.
+
+    Null values of fixed width are read as whatever they hold, which no bound covers. A bound of no
+    bytes is no bound. Writers cut strings at different lengths, so that the highest of the cut ones
+    need not be the cut highest one.
+    """
+    null_counts = np.asarray(stored.field(_NULL_COUNT)).astype(np.int64)
+    lowest, highest = stored.field(_LOWEST), stored.field(_HIGHEST)
+    if is_variable(field.storage_type):
+        lowest, highest = (_without_empty(bound) for bound in (lowest, highest))
+        if is_text(field.storage_type):
+            highest = pa.array([text_bound(one) for one in highest.to_pylist()], highest.type)
+    else:
+        unknown = pa.array(null_counts != 0)
+        lowest, highest = (_without(bound, unknown) for bound in (lowest, highest))
+    return FieldStatistics(np.clip(null_counts, 0, sizes), lowest, highest)
+
+
+def _without(bound: pa.Array, unknown: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.if_else(unknown, pa.scalar(None, bound.type), bound)
+
+
+def _without_empty(bound: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return _without(bound, pc.equal(pc.binary_length(bound), 0))
