@@ -8,9 +8,10 @@ values, and the rest packed like one, or as it is where that takes no more bytes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import (
@@ -31,6 +32,7 @@ from lance_core.encodings.compressive import (
     Place,
     not_here,
 )
+from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.values import FixedWidth, Words
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -116,18 +118,45 @@ def encode_inline(values: Values, target: Target) -> Encoded:
     if target.place is Place.BLOCK and len(words) > CHUNK:
         raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
     counts, _ = split_sizes(len(words), CHUNK, bits)
-    chunks = _padded(words).reshape(-1, CHUNK)
-    widths = [int(top).bit_length() for top in chunks.max(axis=1)]
-    parts = []
-    for chunk, width in zip(chunks, widths, strict=True):
-        parts += [np.array([width], words.dtype).view(np.uint8)]
-        parts += [kernels.pack_fastlanes(chunk, width)]
-    sizes = np.array([bits // 8 + packed_bytes(width) for width in widths])
-    data = pa.py_buffer(np.concatenate(parts))
+    widths = chunk_widths(words)
+    data = _packed_chunks(_padded(words), widths)
     encoding = CompressiveEncoding(
         inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
     )
-    return Encoded(encoding, (data,), sizes[None], counts)
+    sizes = bits // 8 + packed_bytes(1) * widths
+    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)
+
+
+def chunk_widths(words: Words) -> Int64Array:
+    """Bits of the largest value of each 1024; that of a single chunk if there are no values."""
+    whole = len(words) // CHUNK * CHUNK
+    tops = words[:whole].reshape(-1, CHUNK).max(axis=1).tolist()
+    if whole < len(words):
+        tops.append(int(words[whole:].max()))
+    return np.array([top.bit_length() for top in tops] or [0], np.int64)
+
+
+def _packed_chunks(words: Words, widths: Int64Array) -> npt.NDArray[np.uint8]:
+    """The width and the packed values of each chunk. Chunks of one width are packed together."""
+    word = words.itemsize
+    distinct = np.unique(widths).tolist()
+    if len(distinct) == 1:
+        rows = np.empty((len(widths), word + packed_bytes(distinct[0])), np.uint8)
+        rows[:, :word] = np.array([distinct[0]], words.dtype).view(np.uint8)
+        rows[:, word:] = kernels.pack_fastlanes(words, distinct[0]).reshape(len(widths), -1)
+        return rows.reshape(-1)
+    sizes = word + packed_bytes(1) * widths
+    ends = np.cumsum(sizes)
+    data = np.empty(int(ends[-1]), np.uint8)
+    chunks = words.reshape(-1, CHUNK)
+    for width in distinct:
+        where = np.flatnonzero(widths == width)
+        head = np.array([width], words.dtype).view(np.uint8)
+        packed = kernels.pack_fastlanes(chunks[where].reshape(-1), width).reshape(len(where), -1)
+        for end, part in zip(ends[where].tolist(), packed, strict=True):
+            data[end - len(part) - word : end - len(part)] = head
+            data[end - len(part) : end] = part
+    return data
 
 
 def encode_out_of_line(values: Values, target: Target) -> Encoded:
@@ -140,7 +169,7 @@ def encode_out_of_line(values: Values, target: Target) -> Encoded:
     if width > bits:
         raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
     rest = len(words) % CHUNK
-    if width * (CHUNK - rest) < (bits - width) * rest:
+    if packs_tail(width, bits, rest):
         octets = kernels.pack_fastlanes(_padded(words), width)
     else:
         whole = len(words) - rest
@@ -149,6 +178,47 @@ def encode_out_of_line(values: Values, target: Target) -> Encoded:
     packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
     encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
     return Encoded.block(encoding, pa.py_buffer(octets), len(words))
+
+
+def packed_levels(words: Words, counts: Int64Array) -> Encoded:
+    """A block for each ``counts`` of the words, all packed out of line to one width."""
+    bits, width = words.itemsize * 8, int(words.max()).bit_length()
+    whole, rest = np.divmod(counts, CHUNK)
+    is_packed = packs_tail(width, bits, rest) & (rest > 0)
+    units = whole + is_packed
+    raw = np.where(is_packed, 0, rest) * words.itemsize
+    packed = units * packed_bytes(width)
+    sizes = packed + raw
+    if not rest[:-1].any() and (not rest.size or is_packed[-1] or not rest[-1]):
+        data = kernels.pack_fastlanes(_padded(words) if rest.any() else words, width)
+    else:
+        begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
+        spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
+        firsts = (np.cumsum(units) - units) * CHUNK
+        spread[_spans(firsts, taken)] = words[_spans(begins, taken)]
+        data = np.empty(int(sizes.sum()), np.uint8)
+        is_raw = np.repeat(np.tile([False, True], len(counts)), np.stack([packed, raw], 1).ravel())
+        data[~is_raw] = kernels.pack_fastlanes(spread, width)
+        data[is_raw] = words[_spans(begins + taken, counts - taken)].view(np.uint8)
+    packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
+    encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
+    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)
+
+
+def _spans(starts: Int64Array, lengths: Int64Array) -> Int64Array:
+    """The numbers of all spans, which start there."""
+    before = np.cumsum(lengths) - lengths
+    indices: Int64Array = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return indices
+
+
+@overload
+def packs_tail(width: int, bits: int, rest: int) -> bool: ...
+@overload
+def packs_tail(width: int, bits: int, rest: Int64Array) -> npt.NDArray[np.bool_]: ...
+def packs_tail(width: int, bits: int, rest: int | Int64Array) -> bool | npt.NDArray[np.bool_]:
+    """Whether the last ``rest`` values, below 1024, take fewer bits when packed like 1024."""
+    return width * (CHUNK - rest) < (bits - width) * rest
 
 
 def _bits(bits: int) -> int:

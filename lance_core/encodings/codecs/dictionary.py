@@ -26,15 +26,30 @@ def decode_dictionary(message: Dictionary, source: Source, context: DecodeContex
     raise UnsupportedFeatureError("a dictionary among the values of a page")
 
 
-def distinct(values: FixedWidth | VariableWidth) -> tuple[FixedWidth, Values]:
-    """Indices of 32 bits, and the distinct values in the order of their first occurrence."""
+def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:
+    """The values as an array of bytes, over the same buffers, none of them null.
+
+    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    """
     if isinstance(values, FixedWidth):
         if values.bits % 8 or not values.bits:
             raise UnsupportedFeatureError(f"a dictionary of values of {values.bits} bits")
-        array = values.to_arrow(pa.binary(values.bits // 8))
+        return values.to_arrow(pa.binary(values.bits // 8))
+    return values.to_arrow(pa.large_binary() if values.offset_bits == 64 else pa.binary())
+
+
+def distinct(
+    values: FixedWidth | VariableWidth,
+) -> tuple[FixedWidth, FixedWidth | VariableWidth]:
+    """Indices of 32 bits, and the distinct values in the order of their first occurrence.
+
+    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    """
+    if isinstance(values, FixedWidth) and values.bits == 64:
+        # Arrow is much faster with integers than with bytes.
+        array = values.to_arrow(pa.uint64())
     else:
-        large = values.offset_bits == 64
-        array = values.to_arrow(pa.large_binary() if large else pa.binary())
+        array = as_binary(values)
     encoded = array.dictionary_encode()
     indices = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(array)).view(np.uint32)
     items = encoded.dictionary

@@ -16,7 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, FixedSizeList
+from lance_core._pb.encodings_v2_1_pb2 import (
+    CompressiveEncoding,
+    Constant,
+    FixedSizeList,
+)
 from lance_core.encodings.codecs.chunks import chunk_bits, largest_chunk, split_sizes
 from lance_core.encodings.codecs.flat import flat_chunks, flat_encoding, inner_flat
 from lance_core.encodings.compressive import Block, Encoded, PerValue, Place, not_here
@@ -158,7 +162,8 @@ def encode_fixed_size_list(values: Values, target: Target) -> Encoded:
         raise UnsupportedFeatureError("lists of fixed size of values that are none")
     nullable = tuple(bitmap is not None for bitmap in values.validity)
     shape = _Shape(values.dimensions, nullable, values.values.bits)
-    encoding = flat_encoding(shape.bits)
+    nothing = CompressiveEncoding(constant=Constant())
+    encoding = flat_encoding(shape.bits) if shape.bits else nothing
     for size, has_nulls in reversed(list(zip(shape.dimensions, nullable, strict=True))):
         message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
         encoding = CompressiveEncoding(fixed_size_list=message)
@@ -206,5 +211,5 @@ def _encode_rows(values: FixedSizeListValues, shape: _Shape) -> FixedWidth:
         parts.append(_by_row(values.values.data, count, shape.items[-1]))
     else:
         parts.append(values.values.octets().reshape(count, _row_widths(shape)[-1]))
-    rows = np.concatenate(parts, axis=1)
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     return FixedWidth(pa.py_buffer(rows.reshape(-1)), 8 * rows.shape[1], count)

@@ -6,6 +6,7 @@ and the bytes of any other. Each child may be compressed, value by value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,23 +100,31 @@ def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
         raise not_here("variable_packed_struct", target)
     if not isinstance(values, StructValues) or not values.children:
         raise UnsupportedFeatureError("packing of values that are no structs")
+    children = [
+        encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
+        for child in values.children
+    ]
+    return packed_per_value(children, values.count)
+
+
+def packed_per_value(children: Sequence[Encoded], count: int) -> Encoded:
+    """``count`` structs of children that are encoded value by value, at least one."""
     fields = []
     pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]] = []
-    for child in values.children:
-        inner = encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
-        payload = inner.payload
+    for child in children:
+        payload = child.payload
         if isinstance(payload, VariableWidth):
             bits = payload.offset_bits
             edges = payload.offsets.astype(np.int64)
             lengths = edges[1:] - edges[:-1]
             pieces.append((lengths.astype(f"<u{bits // 8}").view(np.uint8), bits // 8))
             pieces.append((payload.octets(), lengths))
-            fields.append(_Field(value=inner.encoding, bits_per_length=bits))
+            fields.append(_Field(value=child.encoding, bits_per_length=bits))
         elif payload is not None:
             pieces.append((payload.octets(), payload.bits // 8))
-            fields.append(_Field(value=inner.encoding, bits_per_value=payload.bits))
+            fields.append(_Field(value=child.encoding, bits_per_value=payload.bits))
     encoding = CompressiveEncoding(variable_packed_struct=VariablePackedStruct(fields=fields))
-    return Encoded.per_value(encoding, _interleaved(values.count, pieces))
+    return Encoded.per_value(encoding, _interleaved(count, pieces))
 
 
 def _interleaved(

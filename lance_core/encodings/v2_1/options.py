@@ -1,19 +1,35 @@
-"""What the metadata of a field asks of the encodings of its values, in 2.1 and 2.2 files."""
+"""What the metadata of fields asks of the encodings of a leaf, in 2.1 and 2.2 files.
+
+Texts that are no value of their key are as if the key was not there, as in pylance. Names of
+compressions and of structures are kept as they are and checked where they are used: metadata that
+changes nothing, for example a compression of vectors, fails nowhere.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-_PREFIX = "lance-encoding:"
+if TYPE_CHECKING:
+    from lance_core.schema import Field
+
+PREFIX = "lance-encoding:"
+STRUCTURAL_KEY = f"{PREFIX}structural-encoding"
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_BSS = ("off", "on", "auto")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """The wishes for a field; None where there is none.
+    """The wishes for a leaf; None where there is none.
 
-    ``compression`` is ``zstd``, ``lz4``, ``fsst`` or ``none``; ``level`` belongs to it.
-    ``structural_encoding`` is ``miniblock`` or ``fullzip``; ``minichunk_size`` are bytes.
+    ``compression`` should be ``zstd``, ``lz4``, ``fsst`` or ``none``; ``level`` belongs to it.
+    ``structural_encoding`` should be ``miniblock`` or ``fullzip``. ``bss`` is ``on``, ``off`` or
+    ``auto``. ``minichunk_size`` are bytes. ``children`` are those of the children of a packed
+    struct, in order.
     """
 
     compression: str | None = None
@@ -27,36 +43,57 @@ class FieldOptions:
     structural_encoding: str | None = None
     minichunk_size: int | None = None
     packed: bool = False
+    children: tuple[FieldOptions, ...] = ()
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> FieldOptions:
-        """The options of a field with this metadata."""
-
-        def text(key: str) -> str | None:
-            return metadata.get(_PREFIX + key)
-
-        def whole(key: str) -> int | None:
-            try:
-                return int(metadata[_PREFIX + key])
-            except (KeyError, ValueError):
-                return None
-
-        def number(key: str) -> float | None:
-            try:
-                return float(metadata[_PREFIX + key])
-            except (KeyError, ValueError):
-                return None
-
+        """The options of a top-level leaf with this metadata."""
+        bss = (metadata.get(f"{PREFIX}bss") or "").lower()
         return cls(
-            compression=text("compression"),
-            level=whole("compression-level"),
-            rle_threshold=number("rle-threshold"),
-            bss=text("bss"),
-            dict_divisor=whole("dict-divisor"),
-            dict_size_ratio=number("dict-size-ratio"),
-            dict_values_compression=text("dict-values-compression"),
-            dict_values_level=whole("dict-values-compression-level"),
-            structural_encoding=(text("structural-encoding") or "").lower() or None,
-            minichunk_size=whole("minichunk-size"),
-            packed=_PREFIX + "packed" in metadata or "packed" in metadata,
+            compression=metadata.get(f"{PREFIX}compression"),
+            level=_whole(metadata, "compression-level", -(1 << 31), 1 << 31),
+            rle_threshold=_number(metadata, "rle-threshold"),
+            bss=bss if bss in _BSS else None,
+            dict_divisor=_whole(metadata, "dict-divisor", 0, 1 << 64),
+            dict_size_ratio=_number(metadata, "dict-size-ratio"),
+            dict_values_compression=metadata.get(f"{PREFIX}dict-values-compression"),
+            dict_values_level=_whole(
+                metadata, "dict-values-compression-level", -(1 << 31), 1 << 31
+            ),
+            structural_encoding=_structure(metadata),
+            minichunk_size=_whole(metadata, "minichunk-size", -(1 << 63), 1 << 63),
+            packed=f"{PREFIX}packed" in metadata or "packed" in metadata,
         )
+
+    @classmethod
+    def of_leaf(cls, leaf: Field, top: Field) -> FieldOptions:
+        """The options of a leaf below, or the same as, the top-level field ``top``.
+
+        The structure of pages is asked for by ``top``, everything else by the leaf.
+        """
+        own = cls.of(leaf.metadata)
+        children = tuple(cls.of_leaf(child, child) for child in leaf.children)
+        return replace(own, structural_encoding=_structure(top.metadata), children=children)
+
+
+def _structure(metadata: Mapping[str, str]) -> str | None:
+    text = metadata.get(STRUCTURAL_KEY)
+    return None if text is None else text.lower()
+
+
+def _whole(metadata: Mapping[str, str], key: str, low: int, high: int) -> int | None:
+    """A whole number from ``low`` on and below ``high``."""
+    text = metadata.get(PREFIX + key, "")
+    if not _WHOLE.fullmatch(text) or not low <= int(text) < high:
+        return None
+    return int(text)
+
+
+def _number(metadata: Mapping[str, str], key: str) -> float | None:
+    text = metadata.get(PREFIX + key, "")
+    if "_" in text or text != text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,17 +1,35 @@
-"""Which values are stored once, in a dictionary beside the page."""
+"""Which values are stored once, in a dictionary beside the page: what pylance chooses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_core.encodings.values import FixedWidth, Values
+from lance_core.encodings.arrow_values import values_of
+from lance_core.encodings.codecs.dictionary import as_binary, distinct
+from lance_core.encodings.values import FixedWidth, Values, VariableWidth
+from lance_core.encodings.variable import is_variable
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.structural import EncodeContext
     from lance_core.encodings.v2_1.options import FieldOptions
+
+_LEAST_VALUES = 100
+_DIVISOR = 2
+_MOST_ITEMS = 100_000
+_SIZE_RATIO = 0.8
+_INDEX_BYTES = 4
+_BLOCKS, _PER_BLOCK = 32, 128
+_LEAST_SAMPLE = 1024
+_UNIQUE_RATIO = 0.98
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,5 +44,64 @@ class DictionaryValues:
 def as_dictionary(
     array: pa.Array, options: FieldOptions, context: EncodeContext
 ) -> DictionaryValues | None:
-    """The values of ``array`` with a dictionary, if that makes them smaller."""
-    return None
+    """The values of ``array`` with a dictionary, if that is likely to make them smaller.
+
+    Values of variable width and of 128 bits, from 2.2 on also those of 64. Raises
+    `InvalidInputError` for a ratio of sizes that is not above 0 and at most 1.
+    """
+    if len(array) < _LEAST_VALUES or not _may_have(array.type, context.version):
+        return None
+    values = values_of(array)
+    assert isinstance(values, FixedWidth | VariableWidth)
+    ratio = _SIZE_RATIO if options.dict_size_ratio is None else options.dict_size_ratio
+    if not 0 < ratio <= 1:
+        raise InvalidInputError(f"a dict-size-ratio of {ratio} is not above 0 and at most 1")
+    most_bytes = int(_size(values) * ratio)
+    divisor = _DIVISOR if options.dict_divisor is None else max(options.dict_divisor, 1)
+    most_items = min(values.count // divisor, _MOST_ITEMS)
+    if not most_items or values.count * _INDEX_BYTES > most_bytes:
+        return None
+    if _seems_unique(values, most_items):
+        return None
+    indices, items = distinct(values)
+    size = _size(items) + values.count * _INDEX_BYTES
+    if items.count > most_items or size > most_bytes:
+        return None
+    return DictionaryValues(indices, items, items.count)
+
+
+def _may_have(type_: pa.DataType, version: FileVersion) -> bool:
+    if is_variable(type_):
+        return True
+    is_fixed = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+    if not is_fixed and not pa.types.is_fixed_size_binary(type_):
+        return False
+    return type_.bit_width == 128 or (type_.bit_width == 64 and version >= FileVersion.V2_2)
+
+
+def _size(values: FixedWidth | VariableWidth) -> int:
+    """Bytes of values and offsets."""
+    if isinstance(values, FixedWidth):
+        return values.count * values.bits // 8
+    return int(values.offsets[-1]) + values.offsets.nbytes
+
+
+def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
+    """Whether a sample has as good as no value twice, or too many different ones for all."""
+    places = _sample(values.count)
+    if len(places) < _LEAST_SAMPLE:
+        return False
+    if isinstance(values, FixedWidth) and values.bits == 64:
+        found = len(np.unique(values.words()[places]))
+    else:
+        found = pc.count_distinct(as_binary(values).take(pa.array(places))).as_py()
+    ratio = found / len(places)
+    return ratio >= _UNIQUE_RATIO or ceil(ratio * values.count) > most_items
+
+
+def _sample(count: int) -> Int64Array:
+    """Places of values: the first of each of 32 parts of all."""
+    per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
+    starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
+    places = starts[:-1, None] + np.arange(per_block)
+    return places[places < starts[1:, None]]

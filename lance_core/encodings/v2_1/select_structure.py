@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow_values import values_of
+from lance_core.encodings.v2_1.options import STRUCTURAL_KEY
+from lance_core.encodings.v2_1.select_values import longest
 from lance_core.encodings.values import FixedSizeListValues, FixedWidth, StructValues, Values
+from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from lance_core.encodings.structural import EncodeContext
@@ -28,28 +31,32 @@ class Structure(enum.Enum):
 def choose_structure(
     array: pa.Array, options: FieldOptions, context: EncodeContext, has_lists: bool
 ) -> Structure:
-    """The layout for the values of ``array``, a leaf of the field that ``options`` are of."""
+    """The layout for the values of ``array``, a leaf of the field that ``options`` are of.
+
+    To be asked for what gets no dictionary; with one, values are always put into chunks. Raises
+    `InvalidInputError` if the metadata asks for a layout that there is not.
+    """
     values = values_of(array)
-    if _has_variable_child(values):
-        return Structure.FULL_ZIP
-    for structure in Structure:
-        if options.structural_encoding == structure.value:
-            return structure
-    return Structure.MINI_BLOCK if _longest(values) < _NARROW else Structure.FULL_ZIP
+    if isinstance(values, StructValues):
+        is_fixed = all(isinstance(child, FixedWidth) for child in values.children)
+        return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP
+    wanted = options.structural_encoding
+    if wanted is None:
+        return Structure.MINI_BLOCK if _width(values) < _NARROW else Structure.FULL_ZIP
+    try:
+        return Structure(wanted)
+    except ValueError:
+        raise InvalidInputError(
+            f"{STRUCTURAL_KEY} is {wanted!r}; there are miniblock and fullzip"
+        ) from None
 
 
-def _has_variable_child(values: Values) -> bool:
-    return isinstance(values, StructValues) and not all(
-        isinstance(child, FixedWidth) for child in values.children
-    )
-
-
-def _longest(values: Values) -> int:
-    """Bytes of the longest value."""
+def _width(values: Values) -> int:
+    """Bytes of the longest value; booleans count as none, in lists too."""
     if isinstance(values, FixedWidth):
         return values.bits // 8
     if isinstance(values, FixedSizeListValues):
-        return values.values.bits * int(np.prod(values.dimensions)) // 8
+        return values.values.bits // 8 * prod(values.dimensions)
     if isinstance(values, StructValues):
-        return sum(_longest(child) for child in values.children)
-    return int(np.diff(values.offsets).max()) if values.count else 0
+        return sum(map(_width, values.children))
+    return longest(values)
