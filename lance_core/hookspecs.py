@@ -33,6 +33,7 @@ from lance_core.commits.base import (
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.commits.surroundings import Surroundings
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl
@@ -52,6 +53,7 @@ __all__ = [
     "StoreCapabilities",
     "StoreUrl",
     "Surroundings",
+    "ValueEncodingSpec",
     "hookimpl",
     "hookspec",
     "lance_commit_handlers",
@@ -108,7 +110,9 @@ def lance_encodings() -> Iterable[EncodingSpec]:
     """Encodings of data files, by family and key.
 
     The key is the name of the alternative in the format's protobuf message, or a type URL for an
-    encoding that the format does not know. A plugin that has faster inner loops for the encodings
-    that there are hands them to `lance_core.encodings.kernels.use` when this hook is called.
+    encoding that the format does not know. For the latter a `ValueEncodingSpec` is enough: it turns
+    values into bytes and back, and the metadata of a field asks for it. A plugin that has faster
+    inner loops for the encodings that there are hands them to `lance_core.encodings.kernels.use`
+    when this hook is called.
     """
     return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ class EncodingFamily(enum.Enum):
     """Page layouts of 2.1 and 2.2 files."""
     COMPRESSIVE = "lance.encodings21.CompressiveEncoding"
     """Compression of values within a page layout."""
+    VALUES = "lance_core.encodings.ForeignValues"
+    """Encodings of values that plugins bring, in files of any 2.x version."""
 
 
 Decoder = Callable[..., Any]
@@ -34,7 +36,8 @@ class EncodingSpec:
     for an encoding that the format does not know. ``min_file_version`` is the first file version
     that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
     (for `EncodingFamily.ARRAY` see `lance_core.encodings.array`, for `EncodingFamily.COMPRESSIVE`
-    `lance_core.encodings.compressive`); ``encoder`` is None for what is only read.
+    `lance_core.encodings.compressive`); ``encoder`` is None for what is only read. Those of
+    `EncodingFamily.VALUES` are `lance_core.encodings.value_encoding.ValueEncodingSpec`.
     """
 
     key: str
@@ -47,16 +50,20 @@ class EncodingSpec:
 class EncodingRegistry:
     """Finds encodings by family and key. Built from (provider's name, spec) pairs; immutable.
 
-    A key that two providers offer is no error until someone asks for it.
+    A key that two providers offer is no error until someone asks for it. ``failed``: the plugins
+    that could not be loaded, as text for whoever misses an encoding.
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "failed")
 
-    def __init__(self, offered: Iterable[tuple[str, EncodingSpec]]) -> None:
+    def __init__(
+        self, offered: Iterable[tuple[str, EncodingSpec]], failed: Sequence[str] = ()
+    ) -> None:
         entries: dict[tuple[EncodingFamily, str], list[tuple[str, EncodingSpec]]] = {}
         for provider, spec in offered:
             entries.setdefault((spec.family, spec.key), []).append((provider, spec))
         self._entries = entries
+        self.failed = tuple(failed)
 
     def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
         """The encoding with this key.
@@ -71,6 +78,10 @@ class EncodingRegistry:
             names = " and ".join(repr(provider) for provider, _ in entry)
             raise PluginConflictError(f"encoding {key!r} is provided by {names}")
         return entry[0][1]
+
+    def offers(self, family: EncodingFamily) -> dict[str, list[tuple[str, EncodingSpec]]]:
+        """Every key of a family with everyone who provides it, by name, and what they provide."""
+        return {key: list(entry) for (of, key), entry in self._entries.items() if of is family}
 
     def keys(self, family: EncodingFamily = EncodingFamily.ARRAY) -> list[str]:
         """The known keys of a family, sorted."""

@@ -164,7 +164,10 @@ class PluginManager:
             ),
             handlers=_offers((source, spec, spec.name) for source, spec in handlers),
             handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
-            encodings=EncodingRegistry((str(c.source), e) for c in every for e in c.encodings),
+            encodings=EncodingRegistry(
+                ((str(c.source), e) for c in every for e in c.encodings),
+                [str(failure) for failure in (*failures, *failed)],
+            ),
         )
 
 

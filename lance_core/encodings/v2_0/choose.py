@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from lance_core.encodings.array import Compression, EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_strings
 from lance_core.encodings.v2_0.flat import has_fixed_width
+from lance_core.encodings.v2_0.foreign import encode_foreign
+from lance_core.encodings.value_encoding import ENCODING_KEY
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import UnsupportedFeatureError
 
@@ -37,6 +39,8 @@ def encode_page(
         compression = Compression(wanted, _level(metadata.get(LEVEL_KEY)))
     scope = EncodeScope(context.registry, [], compression)
     type_ = array.type
+    if ENCODING_KEY in metadata and array.null_count < len(array):
+        return encode_foreign(array, metadata[ENCODING_KEY], scope), scope.buffers
     if pa.types.is_string(type_):
         encoded = few_distinct(array, context.dictionary_threshold)
         if encoded is not None:

@@ -13,7 +13,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.array import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.decoding import RowIndices, RowRange, together
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +67,8 @@ class ColumnPlan(FieldPlan):
             raise placed(error, self.column.pages[number], self.path) from error
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+        except PluginNotFoundError as error:
+            raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
 
     def _plan(self, page: Page, context: DecodeContext) -> ArrayPlan:
         encoding = page.encoding

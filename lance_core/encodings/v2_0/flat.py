@@ -19,6 +19,7 @@ from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.gather import bit_ranges, bit_take, fixed_ranges, fixed_take
 from lance_core.encodings.v2_0.compressed_flat import CompressedPlan
+from lance_core.encodings.v2_0.foreign import decode_foreign
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
@@ -121,6 +122,8 @@ def with_validity(plan: ArrayPlan, validity: int) -> ArrayPlan | None:
 def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``flat``."""
     bits = encoding.bits_per_value
+    if encoding.compression.HasField("foreign"):
+        return decode_foreign(encoding, scope)
     if bits != bit_width(scope.type):
         raise CorruptFileError(f"values of type {scope.type} in {bits} bits", field="Flat")
     place = scope.buffer(encoding.buffer)

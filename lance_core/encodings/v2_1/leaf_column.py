@@ -10,10 +10,13 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
 from lance_core.encodings.layouts.builtin import plan_page
 from lance_core.encodings.layouts.constant import ConstantPlan
+from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
+from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.v2_0.column import placed, split_rows
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.v2_1.assemble import Node, check_kinds
+from lance_core.encodings.value_encoding import unknown_page
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -84,9 +87,14 @@ class LeafColumn:
         return plan
 
     def _planned(self, page: Page, context: DecodeContext) -> LayoutPlan:
-        if not isinstance(page.encoding, PageLayout):
-            raise UnsupportedFeatureError("a page of a foreign encoding")
+        if isinstance(page.encoding, ForeignEncoding):
+            raise unknown_page(page.encoding, self.path)
+        assert isinstance(page.encoding, PageLayout)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
-        plan = plan_page(page.encoding, scope, context.version)
+        mini_block = page.encoding.mini_block_layout
+        if is_foreign(mini_block):
+            plan = decode_foreign(mini_block, scope, self.path, context.registry)
+        else:
+            plan = plan_page(page.encoding, scope, context.version)
         check_kinds(self._nodes, plan.kinds)
         return plan

@@ -13,6 +13,7 @@ from lance_core._pb import (
     encodings_v2_1_pb2,
     file2_pb2,
     file_pb2,
+    foreign_pb2,
     frames_pb2,
     index_old_pb2,
     index_pb2,
@@ -26,6 +27,7 @@ MODULES = (
     encodings_v2_1_pb2,
     file2_pb2,
     file_pb2,
+    foreign_pb2,
     frames_pb2,
     index_old_pb2,
     index_pb2,
@@ -176,6 +178,10 @@ PINNED = {
     "lance.table.EncodedU64Array.U64Array": "2 values bytes",
     "lance.table.RowDatasetVersionRun": "1 span U64Segment, 2 version uint64",
     "lance_core.frames.ManifestFrame": "2 fragments *bytes",
+    "lance_core.encodings.ForeignValues": "1 type_url string, 2 distribution string,"
+    " 3 num_values uint64, 4 values_per_block uint32, 5 block_bytes *uint64",
+    "lance.encodings21.BufferCompression": "1 scheme CompressionScheme, 2 level ?int32,"
+    " 50001 foreign ?bytes",
 }
 
 

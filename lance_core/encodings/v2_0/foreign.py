@@ -1,0 +1,67 @@
+"""Values in an encoding of a plugin (``foreign`` in the compression of a ``Flat`` message).
+
+The scheme of the compression is the encoding's type URL, which other readers refuse. What is null
+is said around it, as for other values of fixed width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Compression, Flat, Nullable
+from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.foreign_blocks import ForeignBlocks, encode_blocks, parse_foreign
+from lance_core.encodings.value_encoding import find_value_encoding
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignPlan(ArrayPlan):
+    """Values that a plugin decodes."""
+
+    blocks: ForeignBlocks
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `ArrayPlan`."""
+        where = slice(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values
+        return [(yield from self.blocks.decode(where, context.coalesce_gap))]
+
+
+def decode_foreign(encoding: Flat, scope: PlanScope) -> ArrayPlan:
+    """The plan for values of a foreign encoding.
+
+    Raises `PluginNotFoundError` if no plugin has it, and `CorruptFileError`.
+    """
+    foreign = parse_foreign(encoding.compression.foreign)
+    spec = find_value_encoding(foreign.type_url, scope.registry, "a page", foreign.distribution)
+    if foreign.num_values != scope.num_values:
+        raise CorruptFileError(f"{foreign.num_values} values for {scope.num_values} rows")
+    return ForeignPlan(ForeignBlocks.of(foreign, spec, scope.type, scope.buffer(encoding.buffer)))
+
+
+def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEncoding:
+    """An array of which something is not null, in the encoding that is ``wanted``."""
+    spec = find_value_encoding(wanted, scope.registry, "a column")
+    validity = None
+    if array.null_count:
+        validity = scope.encode("flat", array.is_valid())
+    message, data = encode_blocks(array, spec)
+    compression = Compression(scheme=spec.key, foreign=message.SerializeToString())
+    bits = array.type.bit_width if _has_width(array.type) else 8
+    flat = Flat(bits_per_value=bits, buffer=scope.add(data), compression=compression)
+    values = ArrayEncoding(flat=flat)
+    if validity is None:
+        return ArrayEncoding(nullable=Nullable(no_nulls=Nullable.NoNull(values=values)))
+    some = Nullable.SomeNull(validity=validity, values=values)
+    return ArrayEncoding(nullable=Nullable(some_nulls=some))
+
+
+def _has_width(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(type_) or pa.types.is_fixed_size_binary(type_))
