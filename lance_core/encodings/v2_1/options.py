@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lance_core.encodings.value_encoding import ENCODING_KEY
+
 if TYPE_CHECKING:
     from lance_core.schema import Field
 
@@ -28,8 +30,8 @@ class FieldOptions:
 
     ``compression`` should be ``zstd``, ``lz4``, ``fsst`` or ``none``; ``level`` belongs to it.
     ``structural_encoding`` should be ``miniblock`` or ``fullzip``. ``bss`` is ``on``, ``off`` or
-    ``auto``. ``minichunk_size`` are bytes. ``children`` are those of the children of a packed
-    struct, in order.
+    ``auto``. ``minichunk_size`` are bytes. ``encoding`` is one that a plugin brings. ``children``
+    are those of the children of a packed struct, in order.
     """
 
     compression: str | None = None
@@ -43,6 +45,7 @@ class FieldOptions:
     structural_encoding: str | None = None
     minichunk_size: int | None = None
     packed: bool = False
+    encoding: str | None = None
     children: tuple[FieldOptions, ...] = ()
 
     @classmethod
@@ -63,6 +66,7 @@ class FieldOptions:
             structural_encoding=_structure(metadata),
             minichunk_size=_whole(metadata, "minichunk-size", -(1 << 63), 1 << 63),
             packed=f"{PREFIX}packed" in metadata or "packed" in metadata,
+            encoding=metadata.get(ENCODING_KEY),
         )
 
     @classmethod
