@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema.dictionary_values import values_of, with_values
 from lance_core.schema.tree import Schema
 from lance_core.table.draft import Draft
 from lance_core.table.feature_flags import (
@@ -69,7 +70,7 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(
         version=draft.version,
-        schema=draft.schema,
+        schema=_schema(base, transaction, draft),
         fragments=draft.fragments,
         timestamp_ns=facts.timestamp_ns,
         flags=_flags(base, draft),
@@ -86,6 +87,15 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
         carried=draft.carried,
     )
     return ManifestFile(manifest, draft.index_section, transaction.to_bytes())
+
+
+def _schema(base: ManifestFile | None, transaction: Transaction, draft: Draft) -> Schema:
+    """The schema; the dictionary columns of a 0.1 table keep their values, whoever names them."""
+    if draft.storage_version != LEGACY or base is None:
+        return draft.schema
+    if isinstance(transaction.operation, Overwrite):
+        return draft.schema  # what has an old id may be new
+    return with_values(draft.schema, values_of(base.manifest.schema))
 
 
 def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFacts) -> Draft:

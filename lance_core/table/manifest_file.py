@@ -2,26 +2,35 @@
 
 ::
 
+    [values of dictionary columns]
     [u32 length | IndexSection]  [u32 length | Transaction]  u32 length | Manifest
     u64 position of the manifest's length | u16 major = 0 | u16 minor | "LANC"
 
 All little-endian. The manifest says where the two sections are; readers go by those positions.
+Tables of 0.1 files alone have values of dictionary columns here, at the positions that the fields
+of the schema name.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.dictionary_values import (
+    dictionaries,
+    parse_values,
+    replaced,
+    serialize_values,
+    with_values,
+)
+from lance_core.schema.field import DictionaryValues, Field
+from lance_core.schema.tree import Schema
 from lance_core.table.manifest import Manifest, join, section_positions, split
 from lance_core.table.storage_version import LEGACY
-
-if TYPE_CHECKING:
-    from lance_core._pb import table_pb2
 
 _TAIL = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
@@ -54,7 +63,7 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
         message, fragments = split(bytes(view[start:stop]))
         positions = section_positions(message)
         return ManifestFile(
-            Manifest.from_proto(message, fragments),
+            _with_dictionaries(Manifest.from_proto(message, fragments), view),
             _section(view, positions.index_section, "index_section"),
             _section(view, positions.transaction_section, "transaction_section"),
         )
@@ -65,12 +74,13 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
 def serialize_manifest_file(file: ManifestFile) -> bytes:
     """The bytes of a manifest file as today's releases write it.
 
-    Raises `UnsupportedFeatureError` for 0.1 tables that keep dictionary values in this file.
+    Raises `UnsupportedFeatureError` for a 0.1 table of whose dictionary columns the values are not
+    known.
     """
-    parts: list[bytes] = []
-    message = file.manifest.to_proto()
-    _forget_dictionary_values(message, file.manifest.storage_version)
-    position = 0
+    values, schema = _placed_dictionaries(file.manifest)
+    parts = [values] if values else []
+    position = len(values)
+    message = dataclasses.replace(file.manifest, schema=schema).to_proto()
     if file.index_section is not None:
         message.index_section = position
         position += _add_section(parts, file.index_section)
@@ -82,21 +92,51 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
     return b"".join(parts)
 
 
-def _forget_dictionary_values(message: table_pb2.Manifest, storage_version: str) -> None:
-    """Take out the positions of values that the manifest file written before had, and this lacks.
+def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
+    """The manifest, its dictionary fields with the values that the file ``view`` holds."""
+    fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
+    if not fields or manifest.storage_version != LEGACY:
+        return manifest
+    values = {}
+    for field in fields:
+        assert field.dictionary is not None
+        try:
+            values[field.id] = parse_values(view, field.storage_type.value_type, field.dictionary)
+        except CorruptFileError as error:
+            raise error.at(field=field.name) from None
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {field.name!r}: {error}") from None
+    return dataclasses.replace(manifest, schema=with_values(manifest.schema, values))
 
-    Releases before 1.0 put them into 2.0 tables as well, where no reader looks at them.
+
+def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
+    """What a manifest file begins with, and the schema whose dictionary fields point there.
+
+    Releases before 1.0 wrote such values for 2.0 tables as well, where no reader looks at them:
+    their positions would be wrong in the new file and are taken out.
     """
-    for field in message.fields:
-        if field.dictionary.length == 0:
+    parts: list[bytes] = []
+    position = 0
+    places: dict[int, DictionaryValues] = {}
+    for field in dictionaries(manifest.schema):
+        if manifest.storage_version != LEGACY:
+            places[field.id] = DictionaryValues(0, 0)
             continue
-        if storage_version == LEGACY:
+        if field.dictionary_values is None:
             raise UnsupportedFeatureError(
-                f"column {field.name!r} of a 0.1 table keeps dictionary values in the manifest "
-                "file; writing such a table is not supported"
+                f"the values of the dictionary column {field.name!r} are not known, which a table "
+                "of file version 0.1 keeps in its manifests"
             )
-        field.dictionary.Clear()
-        field.dictionary.SetInParent()
+        content, places[field.id] = serialize_values(field.dictionary_values, position)
+        parts.append(content)
+        position += len(content)
+
+    def place(field: Field) -> Field:
+        if field.dictionary is None and manifest.storage_version != LEGACY:
+            return field
+        return dataclasses.replace(field, dictionary=places[field.id])
+
+    return b"".join(parts), replaced(manifest.schema, place)
 
 
 def _bytes_view(data: pa.Buffer | bytes | memoryview) -> memoryview:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import lance
+import pyarrow as pa
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.dictionary_values import with_values
 from lance_core.schema.field import DictionaryValues
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList
@@ -218,19 +220,72 @@ def test_a_time_that_is_none_is_corrupt_where_it_is_used() -> None:
         parse_manifest_file(file_of(message))
 
 
-def test_dictionary_values_in_the_manifest_file_are_not_lost_by_rewriting() -> None:
-    manifest = parse_manifest_file(file_of(minimal())).manifest
-    (field,) = manifest.schema.fields
-    field = dataclasses.replace(field, dictionary=DictionaryValues(2, 5))
-    schema = dataclasses.replace(manifest.schema, fields=(field,))
+def with_dictionary(values: pa.Array | None, version: str = "0.1") -> ManifestFile:
+    """A manifest with one dictionary column; ``values`` are where a caller has them in memory."""
+    message = minimal()
+    message.data_format.file_format, message.data_format.version = "lance", version
+    kind = "int64" if values is None else str(values.type)
+    message.fields[0].logical_type = f"dict:{kind}:int8:false"
+    message.fields[0].dictionary.SetInParent()
+    manifest = parse_manifest_file(file_of(message)).manifest
+    known = {} if values is None else {manifest.schema.fields[0].id: values}
+    schema = with_values(manifest.schema, known)
+    return ManifestFile(dataclasses.replace(manifest, schema=schema), transaction=b"a change")
+
+
+DICTIONARIES = {
+    "numbers": pa.array([5, -7, 1 << 40]),
+    "small numbers": pa.array([5, 1, 0, 3], pa.uint8()).slice(1),
+    "texts": pa.array(["Oslo", "Zürich", "x"]),
+    "part of long texts": pa.array(["a", "bb", "ccc"], pa.large_string()).slice(1),
+    "bytes": pa.array([b"\xff", b"\0\0"], pa.binary()),
+}
+
+
+@pytest.mark.parametrize("values", DICTIONARIES.values(), ids=DICTIONARIES)
+def test_dictionary_values_of_a_0_1_table_are_kept_in_each_manifest_file(values: pa.Array) -> None:
+    data = serialize_manifest_file(with_dictionary(values))
+    for _ in range(2):
+        file = parse_manifest_file(data)
+        (field,) = file.manifest.schema.fields
+        assert field.dictionary_values == values
+        assert field.dictionary is not None
+        assert field.dictionary.length == len(values)
+        assert file.transaction == b"a change"
+        data = serialize_manifest_file(file)
+
+
+def test_a_value_of_no_bytes_is_read_as_null() -> None:
+    (field,) = parse_manifest_file(
+        serialize_manifest_file(with_dictionary(pa.array(["", None, "a"])))
+    ).manifest.schema.fields
+    assert field.dictionary_values.to_pylist() == [None, None, "a"]
+
+
+def test_a_0_1_table_is_not_written_without_the_values_of_its_dictionaries() -> None:
     with pytest.raises(UnsupportedFeatureError, match="dictionary"):
-        serialize_manifest_file(ManifestFile(dataclasses.replace(manifest, schema=schema)))
+        serialize_manifest_file(with_dictionary(None))
+
+
+@pytest.mark.parametrize("change", ["offset", "length", "bytes"])
+def test_dictionary_values_that_do_not_fit_the_file_are_refused(change: str) -> None:
+    data = bytearray(serialize_manifest_file(with_dictionary(pa.array(["a", "b"]))))
+    if change == "bytes":
+        data[2:10] = b"\xff" * 8
+    else:
+        message, _ = message_of(bytes(data))
+        wrong = message.fields[0].dictionary
+        setattr(wrong, change, len(data) if change == "offset" else 1 << 40)
+        data = bytearray(file_of(message))
+    with pytest.raises(CorruptFileError, match="dictionary"):
+        parse_manifest_file(bytes(data))
 
 
 def test_positions_of_dictionary_values_in_a_2_0_table_do_not_outlive_their_file() -> None:
     """Old releases wrote such values for 2.0 tables too; nobody reads them."""
     message = minimal()
     message.data_format.file_format, message.data_format.version = "lance", "2.0"
+    message.fields[0].logical_type = "dict:string:int8:false"
     message.fields[0].dictionary.offset, message.fields[0].dictionary.length = 2, 5
     again = parse_manifest_file(serialize_manifest_file(parse_manifest_file(file_of(message))))
     assert [field.dictionary for field in again.manifest.schema.fields] == [DictionaryValues(0, 0)]
