@@ -44,6 +44,14 @@ class LayoutPlan(ABC):
         Raises `CorruptFileError` without a path; offset and field are filled in above.
         """
 
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """The value of one row, possibly null, of a page without structs and lists around values.
+
+        None if that is not possible, or `decode` is as good.
+        """
+        yield from ()
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class PageScope:

@@ -35,15 +35,16 @@ from lance_core.encodings.layouts.leaf_values import (
     dictionary_values,
     leaf_values,
 )
+from lance_core.encodings.layouts.single_value import SingleValues
 from lance_core.encodings.repdef import Levels, check_levels
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.values import Values
-    from lance_core.store.base import ByteRange
 
 _MOST_BUFFERS = 64
 _PICKED_COST = 8
@@ -53,7 +54,7 @@ _PICKED_COST = 8
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers."""
 
-    __slots__ = ("_dictionary", "_table", "form", "kinds", "message", "scope")
+    __slots__ = ("_dictionary", "_single", "_table", "form", "kinds", "message", "scope")
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -67,6 +68,7 @@ class MiniBlockPlan(LayoutPlan):
         )
         self._table: ChunkTable | None = None
         self._dictionary: pa.Array | None = None
+        self._single: SingleValues | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
@@ -86,6 +88,25 @@ class MiniBlockPlan(LayoutPlan):
             chunks = table.chunks_of(rows)
             data, positions = yield from self._read(table, chunks, context)
         return self._part(rows, chunks, data, positions, context)
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """See `LayoutPlan`."""
+        if self._has_lists:
+            return None
+        if self._table is None:
+            buffers = yield self._descriptions()
+            self._describe(buffers, context)
+        table, single = self._table, self._single
+        if single is None or table is None:
+            return None
+        chunk = int(table.values.searchsorted(number, "right")) - 1
+        first, stop = table.values[chunk : chunk + 2].tolist()
+        begin, end = table.bytes[chunk : chunk + 2].tolist()
+        base = self.scope.buffers[1].start
+        (buffer,) = yield [ByteRange(base + begin, base + end)]
+        return single.decode(
+            memoryview(buffer), number - first, stop - first, context.validate_utf8
+        )
 
     def _descriptions(self) -> list[ByteRange]:
         """Chunk words, and the dictionary and the repetition index if there are any."""
@@ -111,7 +132,12 @@ class MiniBlockPlan(LayoutPlan):
             rows = row_table(buffers[-1], message.repetition_index_depth, num_rows)
         size = self.scope.buffers[1].length
         large = message.has_large_chunk
-        self._table = chunk_table(buffers[0], large, message.num_items, size, rows)
+        table = chunk_table(buffers[0], large, message.num_items, size, rows)
+        if rows is None:
+            max_def, type_ = self.kinds.max_def, self.scope.type
+            known = self._dictionary
+            self._single = SingleValues.of(message, self.form, max_def, type_, known, context)
+        self._table = table
 
     def _read(
         self, table: ChunkTable, chunks: Int64Array, context: DecodeContext

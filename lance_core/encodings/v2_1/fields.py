@@ -41,6 +41,10 @@ def decode_field(
         rows = packed_rows(rows.values)
     if not len(rows):
         return []
+    if len(rows) == 1 and isinstance(rows, RowRange):
+        value = yield from _single(field, column_of, columns, rows.start, context)
+        if value is not None:
+            return [value]
     leaves: list[_Leaf] = []
     root = _tree(field, column_of, columns, field.name, leaves, 0)
     plan = _plan(root, leaves)
@@ -53,6 +57,24 @@ def decode_field(
         return [assemble(root, parts) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
+
+
+def _single(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    row: int,
+    context: DecodeContext,
+) -> Decoding[pa.Array | None]:
+    """One row, by a way that costs least; None if there is none for this field."""
+    number = column_of.get(field.id, -1)
+    if not 0 <= number < len(columns):
+        return None
+    type_ = field.storage_type
+    leaf = LeafColumn.of(columns[number], type_, field.name)
+    if not leaf.is_field:
+        leaf.expect((Node(type_, is_leaf=True),))
+    return (yield from leaf.row(row, context))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

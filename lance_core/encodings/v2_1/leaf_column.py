@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
 from lance_core.encodings.layouts.builtin import plan_page
-from lance_core.encodings.layouts.constant import ConstantPlan
+from lance_core.encodings.layouts.constant import (
+    ConstantPlan,
+    decode_constant,
+    is_empty_struct,
+)
 from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.page import ForeignEncoding
@@ -47,6 +52,11 @@ class LeafColumn:
             kept = column.decoder_cache = cls(column, type_, path)
         return kept
 
+    @property
+    def is_field(self) -> bool:
+        """Whether `expect` found that nothing is around this leaf."""
+        return len(self._nodes) == 1
+
     def expect(self, nodes: Sequence[Node]) -> None:
         """Check layers of pages against the fields on the way to this leaf, outermost first."""
         if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
@@ -63,6 +73,19 @@ class LeafColumn:
         if not isinstance(plan, ConstantPlan) or not plan.is_all_null:
             return None
         return [all_null(self.type, len(rows))]
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """One row of a column that is a field by itself; None if it is better read with others."""
+        starts = self.column.starts
+        if number >= starts[-1]:
+            return None
+        page = bisect_right(starts, number) - 1
+        try:
+            return (yield from self._page(page, context).row(number - starts[page], context))
+        except CorruptFileError as error:
+            raise placed(error, self.column.pages[page], self.path) from error
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
 
     def decode_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, counted from the start of page ``number``."""
@@ -91,6 +114,10 @@ class LeafColumn:
             raise unknown_page(page.encoding, self.path)
         assert isinstance(page.encoding, PageLayout)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
+        is_plain = not page.buffers and not any(node.is_list for node in self._nodes)
+        if is_plain and is_empty_struct(self.type):  # then all around is valid, too
+            layers = [REPDEF_ALL_VALID_ITEM] * len(self._nodes)
+            return decode_constant(ConstantLayout(layers=layers), scope)
         mini_block = page.encoding.mini_block_layout
         if is_foreign(mini_block):
             plan = decode_foreign(mini_block, scope, self.path, context.registry)
