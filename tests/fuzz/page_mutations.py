@@ -39,10 +39,10 @@ def layout_of(page: Any) -> PageLayout:
     return PageLayout.FromString(AnyMessage.FromString(page.encoding.direct.encoding).value)
 
 
-def set_layout(page: Any, layout: PageLayout) -> None:
+def set_layout(page: Any, layout: PageLayout | bytes) -> None:
     """Give a page another layout."""
     stored = AnyMessage.FromString(page.encoding.direct.encoding)
-    stored.value = layout.SerializeToString()
+    stored.value = layout if isinstance(layout, bytes) else layout.SerializeToString()
     page.encoding.direct.encoding = stored.SerializeToString()
 
 
@@ -150,6 +150,8 @@ def change_rows(data: bytes, chance: random.Random) -> Mutant:
     rows = page.length
     new = chance.choice([0, 1, rows - 1, rows + 1, rows * 2, rows // 2, *_EDGES])
     page.length = max(0, new)
+    if chance.random() < 0.7 and parsed.descriptor.length + max(0, new) >= rows:
+        parsed.descriptor.length = min(parsed.descriptor.length + max(0, new) - rows, (1 << 64) - 1)
     layout = layout_of(page)
     kind = layout.WhichOneof("layout")
     if kind in ("mini_block_layout", "full_zip_layout") and chance.random() < 0.6:
