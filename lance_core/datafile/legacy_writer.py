@@ -1,0 +1,241 @@
+"""Writing one data file of version 0.1: record batches in, batches of a fixed number of rows out.
+
+From the start of the file: the pages of each batch; the page table; the pages of the statistics and
+their page table; the values of dictionaries; the schema; the metadata; the footer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.file_pb2 import Metadata
+from lance_core._pb.table_pb2 import Manifest
+from lance_core.datafile.footer import MAGIC
+from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
+from lance_core.datafile.writer import FileWriteResult
+from lance_core.encodings.v0_1.collect import Collector, covered
+from lance_core.encodings.v0_1.pages import write_pages
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema import Field, Schema, encode_metadata
+from lance_core.schema.dictionary_values import dictionaries, replaced, serialize_values
+from lance_core.schema.logical_type import encoding_of, logical_type_of
+from lance_core.store.base import BytesLike, ObjectWriter
+
+DEFAULT_ROWS_PER_GROUP = 1024
+MAX_ROWS = (1 << 31) - 1
+"""Row numbers of a file are stored as int32."""
+
+T = TypeVar("T")
+
+
+class LegacyFileWriter:
+    """Writes one 0.1 file. Not thread-safe.
+
+    Rows wait until there are enough for a batch. Nothing is visible before `finish` returns; a
+    writer that failed is aborted and cannot be used any more.
+    """
+
+    def __init__(
+        self,
+        writer: ObjectWriter,
+        schema: Schema,
+        *,
+        rows_per_group: int = DEFAULT_ROWS_PER_GROUP,
+    ) -> None:
+        """Dictionary fields of ``schema`` have their values."""
+        self.version = FileVersion.V0_1
+        self.schema = schema
+        self.num_rows = 0
+        self._pages = _Pages(writer)
+        self._writer = writer
+        self._rows_per_group = rows_per_group
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._edges = [0]
+        self._statistics = {one.id: Collector(one.storage_type) for one in covered(schema.fields)}
+        self._is_open = True
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of ``batch``, whose columns are those of `Schema.storage_schema`.
+
+        Raises `SchemaMismatchError`, and nothing was written, if columns' types are different or a
+        dictionary does not have the values of the schema's.
+        """
+        self._check_open()
+        for array, field in zip(batch.columns, self.schema.fields, strict=True):
+            if array.type != field.storage_type:
+                raise SchemaMismatchError(
+                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
+                )
+        if self.num_rows + batch.num_rows > MAX_ROWS:
+            raise InvalidInputError(f"a file of version 0.1 cannot have more than {MAX_ROWS} rows")
+        self.num_rows += batch.num_rows
+        start = 0
+        while start < batch.num_rows:
+            part = batch.slice(start, self._rows_per_group - self._waiting_rows)
+            self._waiting.append(part)
+            self._waiting_rows += part.num_rows
+            start += part.num_rows
+            if self._waiting_rows == self._rows_per_group:
+                self._guarded(self._write_group)
+
+    def tell(self) -> int:
+        """Bytes written so far; more rows may be waiting to fill a batch."""
+        return self._pages.tell()
+
+    def finish(self) -> FileWriteResult:
+        """Write what is left and the metadata, and make the file visible.
+
+        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
+        """
+        self._check_open()
+        return self._guarded(self._finish)
+
+    def abort(self) -> None:
+        """Drop what was written. Does nothing after `finish`."""
+        if self._is_open:
+            self._is_open = False
+            self._writer.abort()
+
+    def _write_group(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        rows, self._waiting_rows = self._waiting_rows, 0
+        for number, field in enumerate(self.schema.fields):
+            arrays = [batch.column(number) for batch in waiting]
+            array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+            self._collect(field, array)
+            write_pages(field, array, self._pages)
+        self._pages.next_batch()
+        self._edges.append(self._edges[-1] + rows)
+
+    def _collect(self, field: Field, array: pa.Array) -> None:
+        collector = self._statistics.get(field.id)
+        if collector is not None:
+            collector.add(array)
+        elif field.is_struct:
+            for number, child in enumerate(field.children):
+                self._collect(child, array.field(number))
+
+    def _finish(self) -> FileWriteResult:
+        if self._waiting_rows:
+            self._write_group()
+        pages, ids = self._pages, self.schema.field_ids
+        metadata = Metadata(batch_offsets=self._edges)
+        metadata.page_table_position = pages.write_table(min(ids, default=0))
+        if self._statistics and len(self._edges) > 1:
+            self._write_statistics(metadata.statistics)
+        schema = self._write_dictionaries()
+        manifest = Manifest(
+            fields=schema.to_proto(), schema_metadata=encode_metadata(schema.metadata), version=1
+        )
+        manifest.data_format.file_format, manifest.data_format.version = "lance", "0.1"
+        metadata.manifest_position = pages.write_block(
+            manifest.SerializeToString(deterministic=True)
+        )
+        position = pages.write_block(metadata.SerializeToString(deterministic=True))
+        pages.write(FOOTER.pack(position, *self.version.footer, MAGIC))
+        self._is_open = False
+        self._writer.close()
+        return FileWriteResult(self.num_rows, pages.tell(), tuple(sorted(ids)), (), self.version)
+
+    def _write_statistics(self, message: Metadata.StatisticsMetadata) -> None:
+        pages = _Pages(self._writer, self._pages.tell())
+        fields = []
+        for number, (field_id, collector) in enumerate(sorted(self._statistics.items())):
+            struct = _statistics_field(number * 4, field_id, self.schema.field_by_id(field_id))
+            for child, column in zip(struct.children, collector.columns(), strict=True):
+                write_pages(child, column, pages)
+            fields.append(struct)
+        pages.next_batch()
+        schema = Schema(tuple(fields))
+        message.schema.extend(schema.to_proto())
+        message.fields.extend(schema.field_ids)
+        message.page_table_position = pages.write_table(0)
+        self._pages.position = pages.position
+
+    def _write_dictionaries(self) -> Schema:
+        """The schema whose dictionary fields point at the values that were written."""
+        places = {}
+        for field in dictionaries(self.schema):
+            content, places[field.id] = serialize_values(
+                field.dictionary_values, self._pages.tell()
+            )
+            self._pages.write(content)
+        return replaced(
+            self.schema, lambda field: dataclasses.replace(field, dictionary=places[field.id])
+        )
+
+    def _guarded(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except BaseException:
+            self.abort()
+            raise
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("this file was finished, aborted or failed before")
+
+
+class _Pages:
+    """The `PageSink` of a file: bytes go to the store, places of pages wait for the page table."""
+
+    def __init__(self, writer: ObjectWriter, position: int = 0) -> None:
+        self.position = position
+        self._writer = writer
+        self._places: dict[int, list[tuple[int, int, int]]] = {}
+        self._batch = 0
+
+    def tell(self) -> int:
+        return self.position
+
+    def write(self, data: BytesLike) -> None:
+        self._writer.write(data)
+        self.position += memoryview(data).nbytes
+
+    def write_block(self, content: bytes) -> int:
+        """Write a message with its length before it; returns where that is."""
+        start = self.position
+        self.write(LENGTH.pack(len(content)) + content)
+        return start
+
+    def add_page(self, field_id: int, position: int, length: int) -> None:
+        self._places.setdefault(field_id, []).append((self._batch, position, length))
+
+    def next_batch(self) -> None:
+        self._batch += 1
+
+    def write_table(self, first: int) -> int:
+        """Write the page table of the ids from ``first`` on; returns where it is."""
+        start = self.position
+        last = max(self._places, default=first - 1)
+        for field_id in range(first, last + 1):
+            entries = np.zeros((self._batch, 2), "<i8")
+            if field_id in self._places:
+                found = np.array(self._places[field_id], "<i8")
+                entries[found[:, 0]] = found[:, 1:]
+            self.write(pa.py_buffer(entries))
+        return start
+
+
+def _statistics_field(id_: int, field_id: int, about: Field | None) -> Field:
+    """The struct of the statistics of a field; it and its members have the ids from ``id_`` on."""
+    assert about is not None
+    bound = logical_type_of(about.storage_type)
+    assert bound is not None
+    members: Sequence[tuple[str, str, bool]] = [
+        ("null_count", "int64", False),
+        ("min_value", bound, about.nullable),
+        ("max_value", bound, about.nullable),
+    ]
+    children = tuple(
+        Field(name, kind, nullable, id_ + number, id_, encoding=encoding_of(kind))
+        for number, (name, kind, nullable) in enumerate(members, 1)
+    )
+    return Field(str(field_id), "struct", False, id_, children=children)

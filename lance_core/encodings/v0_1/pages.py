@@ -1,0 +1,146 @@
+"""One batch of a field as the pages of a 0.1 file.
+
+What is null is not stored: fixed-width values are written as zero, lists as empty, structs as their
+members, keys of dictionaries as 0. Strings and bytes are read as null where they are empty.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.variable import is_variable, offset_dtype
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from lance_core.schema import Field
+    from lance_core.store.base import BytesLike
+
+
+class PageSink(Protocol):
+    """Where pages go: into the file, and into its page table."""
+
+    def tell(self) -> int:
+        """Bytes from the start of the file to where the next ones are written."""
+
+    def write(self, data: BytesLike) -> None:
+        """Write bytes."""
+
+    def add_page(self, field_id: int, position: int, length: int) -> None:
+        """Note the page of a field in the current batch: its byte offset, and number of values."""
+
+
+def write_pages(field: Field, array: pa.Array, sink: PageSink) -> None:
+    """Write one batch of a field; ``array`` is of its storage type.
+
+    Raises `UnsupportedFeatureError` for a type that the version has no page for.
+    """
+    type_ = array.type
+    if pa.types.is_struct(type_):
+        for number, child in enumerate(field.children):
+            write_pages(child, array.field(number), sink)
+    elif field.is_list:
+        _write_lists(field, array, sink)
+    elif pa.types.is_null(type_):
+        sink.add_page(field.id, sink.tell(), len(array))
+    elif is_variable(type_):
+        _write_variable(field, array, sink)
+    else:
+        values = array.indices if pa.types.is_dictionary(type_) else array
+        sink.add_page(field.id, sink.tell(), len(array))
+        sink.write(fixed_values(values))
+
+
+def _write_lists(field: Field, array: pa.Array, sink: PageSink) -> None:
+    if array.null_count:
+        array = _without_nulls(array)
+    wide = pa.types.is_large_list(array.type)
+    dtype = np.dtype("<i8" if wide else "<i4")
+    first, last = 0, 0
+    offsets = np.zeros(1, dtype)
+    if len(array):
+        offsets = np.asarray(array.offsets)
+        first, last = int(offsets[0]), int(offsets[-1])
+    sink.add_page(field.id, sink.tell(), len(array) + 1)
+    sink.write(pa.py_buffer(offsets - dtype.type(first)))
+    write_pages(field.children[0], array.values.slice(first, last - first), sink)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The lists with empty ones in place of null ones, which may cover items nobody sees."""
+    import pyarrow.compute as pc
+
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0))
+    offsets = np.zeros(len(array) + 1, lengths.dtype)
+    np.cumsum(lengths, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(array.type, len(array), buffers, 0, children=[array.flatten()])
+
+
+def _write_variable(field: Field, array: pa.Array, sink: PageSink) -> None:
+    if array.null_count:
+        import pyarrow.compute as pc
+
+        array = pc.fill_null(array, b"" if "binary" in str(array.type) else "")
+    dtype = np.dtype(offset_dtype(array.type))
+    _, stored, data = array.buffers()
+    offsets = np.zeros(1, dtype)
+    if len(array):
+        offsets = np.frombuffer(stored, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    first, last = int(offsets[0]), int(offsets[-1])
+    places = offsets.astype("<i8") + (sink.tell() - first)
+    if last > first:
+        sink.write(data.slice(first, last - first))
+    sink.add_page(field.id, sink.tell(), len(array))
+    sink.write(pa.py_buffer(places))
+
+
+def fixed_values(array: pa.Array) -> pa.Buffer:
+    """The values of a fixed-width array or fixed size list, what is null as zeros."""
+    items, valid = _items(array)
+    if pa.types.is_boolean(items.type):
+        return _bits(items, valid)
+    try:
+        width = items.type.bit_width // 8
+    except ValueError:
+        raise UnsupportedFeatureError(
+            f"values of type {array.type} in a file of version 0.1"
+        ) from None
+    buffer = items.buffers()[1]
+    if buffer is None or not len(items):
+        return pa.py_buffer(b"")
+    values = buffer.slice(items.offset * width, len(items) * width)
+    if valid is None:
+        return values
+    rows = np.frombuffer(values, np.uint8).reshape(len(items), width).copy()
+    rows[~valid] = 0
+    return pa.py_buffer(rows)
+
+
+def _items(array: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
+    """What fixed size lists consist of in the end, and which of it is valid (None: all)."""
+    valid = np.asarray(array.is_valid()) if array.null_count else None
+    while pa.types.is_fixed_size_list(array.type):
+        size = array.type.list_size
+        array = array.values.slice(array.offset * size, len(array) * size)
+        if valid is not None:
+            valid = np.repeat(valid, size)
+        if array.null_count:
+            own = np.asarray(array.is_valid())
+            valid = own if valid is None else valid & own
+    return array, valid
+
+
+def _bits(array: pa.Array, valid: npt.NDArray[np.bool_] | None) -> pa.Buffer:
+    if not len(array):
+        return pa.py_buffer(b"")
+    octets = np.frombuffer(array.buffers()[1], np.uint8)
+    bits = np.unpackbits(octets, count=array.offset + len(array), bitorder="little")
+    bits = bits[array.offset :]
+    if valid is not None:
+        bits = bits & valid
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))
