@@ -157,6 +157,8 @@ class Packed(NamedTuple):
         is_split = shift + self.widths > bits
         # A value of no bits may be at the end of all bytes, where there is no word to be read.
         is_there = self.widths > 0
+        if not is_there.any():
+            return np.zeros(len(positions), f"<u{word}")
         at = (self.starts + lanes.take(positions) * word + number * packed_bytes(1)) * is_there
         unit = np.dtype(f"<u{word}")
         low = bytes_at(self.data, at, word).view(unit)

@@ -7,6 +7,7 @@ value: as wide as it is, one byte for a value of one bit. It checks what it read
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -258,11 +259,12 @@ def _general(message: General, context: DecodeContext, depth: int) -> Point | No
     def value(chunk: Chunk, position: int) -> bytes | memoryview:
         if not chunk.sizes:
             raise CorruptFileError("compressed chunks without a buffer")
-        if len(chunk.sizes) > 1:
-            raise CorruptFileError("compressed chunks of several buffers")
-        start, size = chunk.starts[0], chunk.sizes[0]
-        plain = decompress(scheme, pa.py_buffer(chunk.data[start : start + size]))
-        return inner(Chunk(memoryview(plain), (0,), (plain.size,), chunk.total), position)
+        parts = [chunk.data[a : a + size] for a, size in zip(*chunk[1:3], strict=True)]
+        parts[0] = memoryview(decompress(scheme, pa.py_buffer(parts[0])))
+        sizes = [len(part) for part in parts]
+        starts = list(accumulate(sizes, initial=0))[:-1]
+        data = parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+        return inner(Chunk(data, starts, sizes, chunk.total), position)
 
     return value
 
