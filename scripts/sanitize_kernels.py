@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join([folder, str(ROOT)]),
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
-        tests = ROOT / "tests" / "kernels" / "test_same_results.py"
-        command = [sys.executable, "-m", "pytest", "-q", "-s", str(tests), *arguments]
+        tests = map(str, sorted((ROOT / "tests" / "kernels").glob("test_same_*.py")))
+        command = [sys.executable, "-m", "pytest", "-q", "-s", *tests, *arguments]
         return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
 
 

@@ -11,46 +11,85 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings import gather, levels
-from lance_core.encodings.compression import bitpacking
+from lance_core.encodings.compression import bitpacking, byte_streams, chunk_spans, runs
 from lance_core.encodings.compression import fsst_decode as decoding
 from lance_core.encodings.compression import fsst_encode as encoding
 from lance_core.encodings.compression import fsst_train as training
+from lance_core.encodings.compression import variable_chunks as variable
+from lance_core.encodings.compression.bitpacking import Words
+from lance_core.encodings.compression.chunk_spans import Bytes
+from lance_core.encodings.compression.runs import RunRule
+from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.levels import LevelArray, Slots
 
-Bytes = npt.NDArray[np.uint8]
-LevelArray = npt.NDArray[np.uint16]
+_Spans = tuple[pa.Buffer, Int64Array]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """A complete set of inner loops; each is documented by the function of its name."""
 
-    unpack_fastlanes: Callable[[Bytes, int, int, int], npt.NDArray[np.unsignedinteger]]
-    pack_fastlanes: Callable[[npt.NDArray[np.unsignedinteger], int], Bytes]
-    fsst_decode: Callable[[Bytes, Int64Array, bytes, bytes], tuple[pa.Buffer, Int64Array]]
-    fsst_encode: Callable[
-        [Bytes, Int64Array, Int64Array, bytes, bytes], tuple[pa.Buffer, Int64Array]
-    ]
+    unpack_fastlanes: Callable[[Bytes, int, int, int], Words]
+    pack_fastlanes: Callable[[Words, int], Bytes]
+    unpack_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
+    chunk_widths: Callable[[Words], Int64Array]
+    pack_inline: Callable[[Words], tuple[Bytes, Int64Array]]
+    unpack_levels: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], LevelArray]
+    fsst_decode: Callable[[Bytes, Int64Array, bytes, bytes], _Spans]
+    fsst_decode_chunks: Callable[[VariableChunks, bytes, bytes], _Spans]
+    fsst_encode: Callable[[Bytes, Int64Array, Int64Array, bytes, bytes], _Spans]
     fsst_train: Callable[[Sequence[bytes]], tuple[bytes, ...]]
+    join_variable: Callable[[VariableChunks], tuple[Offsets, pa.Buffer]]
+    split_variable: Callable[
+        [Bytes, Int64Array, int, int], tuple[pa.Buffer, Int64Array, Int64Array]
+    ]
+    gather_variable: Callable[[Bytes, Int64Array, Int64Array], _Spans]
+    interleave_chunks: Callable[[Sequence[Bytes], Int64Array, int, int], _Spans]
+    expand_runs: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
+    count_runs: Callable[[Words, int], Int64Array]
+    encode_runs: Callable[[Words, RunRule], tuple[Words, Bytes, Int64Array, Int64Array]]
+    join_streams: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Bytes]
+    split_streams: Callable[[Bytes, int, int], Bytes]
+    check_levels: Callable[[LevelArray | None, LevelArray | None, int, LevelArray], None]
+    layer_slots: Callable[
+        [LevelArray | None, LevelArray, Slots, int, int], tuple[int, int, pa.Buffer | None]
+    ]
+    layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int], Int64Array]
     level_items: Callable[
         [LevelArray, LevelArray | None, Int64Array, int, int], tuple[Int64Array, Int64Array]
     ]
-    gather_variable: Callable[[Bytes, Int64Array, Int64Array], tuple[pa.Buffer, Int64Array]]
+    count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
 
 
 NUMPY = Kernels(
     unpack_fastlanes=bitpacking.unpack_fastlanes,
     pack_fastlanes=bitpacking.pack_fastlanes,
+    unpack_inline=bitpacking.unpack_inline,
+    chunk_widths=bitpacking.chunk_widths,
+    pack_inline=bitpacking.pack_inline,
+    unpack_levels=bitpacking.unpack_levels,
     fsst_decode=decoding.fsst_decode,
+    fsst_decode_chunks=decoding.fsst_decode_chunks,
     fsst_encode=encoding.fsst_encode,
     fsst_train=training.fsst_train,
-    level_items=levels.level_items,
+    join_variable=variable.join_variable,
+    split_variable=variable.split_variable,
     gather_variable=gather.gather_variable,
+    interleave_chunks=chunk_spans.interleave_chunks,
+    expand_runs=runs.expand_runs,
+    count_runs=runs.count_runs,
+    encode_runs=runs.encode_runs,
+    join_streams=byte_streams.join_streams,
+    split_streams=byte_streams.split_streams,
+    check_levels=levels.check_levels,
+    layer_slots=levels.layer_slots,
+    layer_offsets=levels.layer_offsets,
+    level_items=levels.level_items,
+    count_upto=levels.count_upto,
 )
 
 _in_use = NUMPY
@@ -71,9 +110,7 @@ def in_use() -> Kernels:
     return _in_use
 
 
-def unpack_fastlanes(
-    data: Bytes, width: int, bits: int, chunks: int
-) -> npt.NDArray[np.unsignedinteger]:
+def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
     """The 1024 values of ``bits`` bits of each of ``chunks`` chunks, one after the other.
 
     ``bits`` is 8, 16, 32 or 64, and each value takes ``width`` bits, 0 to ``bits``. Raises
@@ -82,12 +119,47 @@ def unpack_fastlanes(
     return _in_use.unpack_fastlanes(data, width, bits, chunks)
 
 
-def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> Bytes:
+def pack_fastlanes(values: Words, width: int) -> Bytes:
     """Whole chunks of 1024 values below ``1 << width``, as `unpack_fastlanes` takes them.
 
     Raises `InvalidInputError` for other values.
     """
     return _in_use.pack_fastlanes(values, width)
+
+
+def unpack_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """The ``counts[i]`` values, at most 1024, of each chunk: a word with its width, then packed.
+
+    The word is of ``bits``, as values are. Raises `CorruptFileError` for widths above ``bits``,
+    and for chunks that are not within ``data`` or smaller than what they hold.
+    """
+    return _in_use.unpack_inline(data, starts, sizes, counts, bits)
+
+
+def chunk_widths(words: Words) -> Int64Array:
+    """The bits that the largest of each 1024 ``words`` takes; of no words, there is one chunk."""
+    return _in_use.chunk_widths(words)
+
+
+def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
+    """Chunks as `unpack_inline` takes them, and their sizes.
+
+    Each is as narrow as `chunk_widths` allows; the last one is filled up with zeros.
+    """
+    return _in_use.pack_inline(words)
+
+
+def unpack_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> LevelArray:
+    """The ``counts[i]`` levels of each chunk, packed to ``width`` bits.
+
+    What is left of a chunk after units of 1024 is packed like a unit, or is as it was if the chunk
+    is just as large as that needs. Raises `CorruptFileError` for chunks of other sizes.
+    """
+    return _in_use.unpack_levels(data, starts, sizes, counts, width)
 
 
 def fsst_decode(
@@ -100,6 +172,11 @@ def fsst_decode(
     in an escape, and offsets that descend or are not within the codes.
     """
     return _in_use.fsst_decode(codes, offsets, symbols, lengths)
+
+
+def fsst_decode_chunks(chunks: VariableChunks, symbols: bytes, lengths: bytes) -> _Spans:
+    """What `fsst_decode` gives for the codes that `join_variable` would give."""
+    return _in_use.fsst_decode_chunks(chunks, symbols, lengths)
 
 
 def fsst_encode(
@@ -121,6 +198,108 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     to try only one of them at each place. The same texts always give the same symbols.
     """
     return _in_use.fsst_train(sample)
+
+
+def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
+    """The values of all chunks: their offsets, which start at 0, and bytes.
+
+    Offsets are int64 if those of chunks are, or if 2 GiB or more have to be reached. Raises
+    `CorruptFileError` for chunks that are not within the data, and for offsets that do not start
+    at their own end and ascend within their chunk.
+    """
+    return _in_use.join_variable(chunks)
+
+
+def split_variable(
+    octets: Bytes, offsets: Int64Array, width: int, limit: int
+) -> tuple[pa.Buffer, Int64Array, Int64Array]:
+    """Strings as chunks that `join_variable` takes; the bytes and the values of each.
+
+    The values of a chunk double, from one to 4096, as long as their offsets and bytes are at most
+    ``limit``; then, all that is left is put into the last one. No strings make one chunk. Raises
+    `InvalidInputError` for offsets that descend or are not within ``octets``.
+    """
+    return _in_use.split_variable(octets, offsets, width, limit)
+
+
+def interleave_chunks(buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int) -> _Spans:
+    """Chunk by chunk a piece of each buffer, and the sizes of chunks.
+
+    ``sizes[b, c]`` are the bytes of buffer b, in order, that chunk c has; ``fill`` follows up to a
+    multiple of ``align``. Raises `InvalidInputError` if pieces are not all of a buffer.
+    """
+    return _in_use.interleave_chunks(buffers, sizes, align, fill)
+
+
+def expand_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """The ``counts[i]`` values of each chunk of runs.
+
+    A chunk's values, of ``bits`` each, have the start ``starts[0, i]`` and the size, its lengths,
+    of a byte each, ``starts[1, i]``. Raises `CorruptFileError` for chunks that are not within
+    ``data``, and for runs that are not as many as lengths or not as long as values.
+    """
+    return _in_use.expand_runs(data, starts, sizes, counts, bits)
+
+
+def count_runs(words: Words, per_chunk: int) -> Int64Array:
+    """How many runs of equal values, of any length, each ``per_chunk`` of ``words`` has."""
+    return _in_use.count_runs(words, per_chunk)
+
+
+def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
+    """Values and lengths of runs, 1 to 255; the number of runs and of values of each chunk."""
+    return _in_use.encode_runs(words, rule)
+
+
+def join_streams(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> Bytes:
+    """The ``counts[i]`` values, of ``width`` bytes, 4 or 8, of chunks of one stream for each byte.
+
+    Raises `CorruptFileError` for chunks that are not within ``data`` or have fewer bytes.
+    """
+    return _in_use.join_streams(data, starts, sizes, counts, width)
+
+
+def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
+    """Chunks of ``per_chunk`` values, and one of the rest, as `join_streams` takes them."""
+    return _in_use.split_streams(octets, width, per_chunk)
+
+
+def check_levels(
+    repetition: LevelArray | None, definition: LevelArray | None, most: int, least: LevelArray
+) -> None:
+    """Raise `CorruptFileError` for levels that no rows have.
+
+    The first repetition is ``most``, and none is above; definition levels have a least repetition
+    in ``least`` each. Absent levels are 0 and right.
+    """
+    _in_use.check_levels(repetition, definition, most, least)
+
+
+def layer_slots(
+    repetition: LevelArray | None, definition: LevelArray, slots: Slots, top: int, also: int
+) -> tuple[int, int, pa.Buffer | None]:
+    """The number of slots of a layer and of nulls; a bitmap of the slots, 1 for those not null.
+
+    Slots are not null if their definition is at most ``top``, or ``also`` (above ``top``; if not,
+    it says nothing). There is no bitmap if no slot is null. Absent repetition levels are 0. Raises
+    `CorruptFileError` for levels of different numbers.
+    """
+    return _in_use.layer_slots(repetition, definition, slots, top, also)
+
+
+def layer_offsets(
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
+) -> Int64Array:
+    """Offsets of the lists that are ``slots``, which count items.
+
+    Items are the slots of one rank less up to the definition ``base``. Raises `CorruptFileError`
+    for levels of different numbers.
+    """
+    return _in_use.layer_offsets(repetition, definition, slots, base)
 
 
 def level_items(
@@ -148,3 +327,11 @@ def gather_variable(
     ``data``.
     """
     return _in_use.gather_variable(data, starts, stops)
+
+
+def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
+    """How many of ``levels`` are at most ``top``, from each of the ``edges`` to the next.
+
+    Raises `CorruptFileError` for edges that descend or are not within the levels.
+    """
+    return _in_use.count_upto(levels, top, edges)

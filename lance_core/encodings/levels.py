@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 
 LevelArray = npt.NDArray[np.uint16]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Slots(NamedTuple):
+    """The levels that are slots of a layer: by their least repetition and highest definition."""
+
+    rank: int
+    limit: int
 
 
 def level_items(
@@ -31,3 +42,90 @@ def level_items(
     np.cumsum(is_item, out=before[1:])
     offsets = np.append(before[starts], before[-1:])
     return np.flatnonzero(is_item), offsets
+
+
+def check_levels(
+    repetition: LevelArray | None, definition: LevelArray | None, most: int, least: LevelArray
+) -> None:
+    """See `lance_core.encodings.kernels.check_levels`."""
+    check_lengths(repetition, definition)
+    if definition is not None and len(definition) and int(definition.max()) >= len(least):
+        raise CorruptFileError(
+            f"definition level {int(definition.max())} where {len(least) - 1} is the highest"
+        )
+    if repetition is None or not len(repetition):
+        return
+    if int(repetition[0]) != most:
+        raise CorruptFileError("the first level does not start a row")
+    if int(repetition.max()) > most:
+        raise CorruptFileError(
+            f"repetition level {int(repetition.max())} where {most} is the highest"
+        )
+    if definition is not None and least.any() and (repetition < least[definition]).any():
+        raise CorruptFileError("a list that is null or empty has items")
+
+
+def check_lengths(repetition: LevelArray | None, definition: LevelArray | None) -> None:
+    """Raise `CorruptFileError` for different numbers of levels."""
+    if repetition is not None and definition is not None and len(repetition) != len(definition):
+        raise CorruptFileError(
+            f"{len(repetition)} repetition and {len(definition)} definition levels"
+        )
+
+
+def layer_slots(
+    repetition: LevelArray | None, definition: LevelArray, slots: Slots, top: int, also: int
+) -> tuple[int, int, pa.Buffer | None]:
+    """See `lance_core.encodings.kernels.layer_slots`."""
+    check_lengths(repetition, definition)
+    valid = definition <= top
+    if also > top:
+        valid |= definition == also
+    where = _are_slots(repetition, definition, slots)
+    if where is not None:
+        valid = valid[where]
+    nulls = len(valid) - int(np.count_nonzero(valid))
+    if not nulls:
+        return len(valid), 0, None
+    return len(valid), nulls, pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def layer_offsets(
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
+) -> Int64Array:
+    """See `lance_core.encodings.kernels.layer_offsets`."""
+    check_lengths(repetition, definition)
+    items = _are_slots(repetition, definition, Slots(slots.rank - 1, base))
+    where = _are_slots(repetition, definition, slots)
+    if items is None:
+        starts = np.arange(len(repetition)) if where is None else np.flatnonzero(where)
+        return np.append(starts, len(repetition))
+    before = np.zeros(len(items) + 1, np.int64)
+    np.cumsum(items, out=before[1:])
+    return before if where is None else np.append(before[:-1][where], before[-1:])
+
+
+def _are_slots(
+    repetition: LevelArray | None, definition: LevelArray | None, slots: Slots
+) -> BoolArray | None:
+    """Which levels are slots; None: all of them."""
+    known = repetition if definition is None else definition
+    assert known is not None
+    where: BoolArray | None = None
+    if slots.limit < 0 or (slots.rank > 0 and repetition is None):
+        return np.zeros(len(known), np.bool_)
+    if slots.rank > 0 and repetition is not None:
+        where = repetition >= slots.rank
+    if definition is not None and slots.limit < np.iinfo(np.uint16).max:
+        visible = definition <= slots.limit
+        return visible if where is None else where & visible
+    return where
+
+
+def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.count_upto`."""
+    if not len(edges) or edges[0] < 0 or edges[-1] > len(levels) or (np.diff(edges) < 0).any():
+        raise CorruptFileError(f"edges descend or are not within {len(levels)} levels")
+    before = np.zeros(len(levels) + 1, np.int64)
+    np.cumsum(levels <= top, out=before[1:])
+    return np.diff(before[edges])

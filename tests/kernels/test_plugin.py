@@ -54,7 +54,7 @@ def built(folder: Path, **environ: str) -> tuple[str, list[str]]:
 
 
 def test_the_compiled_kernels_are_used_once_plugins_are_looked_for() -> None:
-    assert told(WHOSE) == ["lance_core_kernels.compiled", "0"]
+    assert told(WHOSE) == ["lance_core_kernels.strings", "0"]
 
 
 def test_the_plugin_can_be_disabled() -> None:

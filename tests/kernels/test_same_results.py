@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import CorruptFileError
 from lance_core_kernels import compiled
-
-relaxed = settings(deadline=None)
+from tests.kernels.outcomes import array, check, relaxed
 
 BITS = (8, 16, 32, 64)
 WORDS = [b"the ", b"quick ", b"brown ", b"fox ", b"http://", b".com", b"a", b"\xff", b"\0", b""]
@@ -31,33 +28,6 @@ texts = st.lists(
 symbols = st.lists(st.binary(min_size=1, max_size=8), max_size=40)
 offsets = st.lists(st.integers(-2, 80), max_size=12)
 levels = st.lists(st.integers(0, 4), max_size=60)
-
-
-def outcome(function: Callable[..., Any], *arguments: Any) -> object:
-    """What a function returns, as plain values with their types, or the type of its error."""
-    try:
-        result = function(*arguments)
-    except (CorruptFileError, InvalidInputError) as error:
-        return type(error)
-    return tuple(map(plain, result)) if isinstance(result, tuple) else plain(result)
-
-
-def plain(value: object) -> object:
-    if isinstance(value, pa.Buffer):
-        return value.to_pybytes()
-    if isinstance(value, np.ndarray):
-        return str(value.dtype), value.tolist()
-    return value
-
-
-def check(name: str, *arguments: Any) -> object:
-    expected = outcome(getattr(NUMPY, name), *arguments)
-    assert outcome(getattr(compiled, name), *arguments) == expected
-    return expected
-
-
-def array(values: list[int], kind: type[np.generic] = np.int64) -> np.ndarray[Any, Any]:
-    return np.array(values, kind)
 
 
 def joined(strings: list[bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -24,6 +24,9 @@ CHUNK = 1024
 WIDTHS = (8, 16, 32, 64)
 """Bits that a value may have before it is packed."""
 
+_MOST_LEVELS = 1 << 16
+"""Levels of a chunk that may be packed to nothing."""
+
 _ORDER = (0, 4, 2, 6, 1, 5, 3, 7)
 
 
@@ -116,13 +119,9 @@ def unpack_levels(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> npt.NDArray[np.uint16]:
     """See `lance_core.encodings.kernels.unpack_levels`."""
-    if not 0 <= width <= 16:
-        raise CorruptFileError(f"levels packed to {width} bits")
-    check_spans(data, starts, sizes, counts)
+    check_packed_levels(data, starts, sizes, counts, width)
     units, rest = np.divmod(counts, CHUNK)
     unit, raw = packed_bytes(width), 2 * rest
-    if unit and (units > sizes // unit).any():
-        raise CorruptFileError("a chunk has fewer bytes than its packed levels")
     tail = sizes - units * unit
     is_packed = (rest > 0) & (tail != raw)
     if (tail != np.where(is_packed, unit, raw)).any():
@@ -141,6 +140,18 @@ def unpack_levels(
             stop = int(starts[number] + sizes[number])
             parts.append(data[stop - int(raw[number]) : stop].view("<u2"))
     return np.concatenate([plain[:0], *parts])
+
+
+def check_packed_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> None:
+    """Raise `CorruptFileError` for chunks that cannot hold as many levels."""
+    if not 0 <= width <= 16:
+        raise CorruptFileError(f"levels packed to {width} bits")
+    check_spans(data, starts, sizes, counts)
+    most = sizes * 8 // width if width else _MOST_LEVELS
+    if len(counts) and (counts > most).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed levels")
 
 
 def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.compression.variable_chunks import VariableChunks, join_variable
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError, LanceError
 
@@ -45,6 +46,16 @@ def fsst_decode(
     _, places, data = taken.buffers()
     edges = np.frombuffer(places, np.int64, len(taken) + 1)
     return data.slice(0, int(edges[-1])), edges.take(ends)
+
+
+def fsst_decode_chunks(
+    chunks: VariableChunks, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
+    check_symbols(symbols, lengths, CorruptFileError)
+    offsets, codes = join_variable(chunks)
+    octets = np.frombuffer(codes, np.uint8)
+    return fsst_decode(octets, offsets.astype(np.int64, copy=False), symbols, lengths)
 
 
 def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> None:

@@ -11,10 +11,60 @@ def unpack_fastlanes(
 def pack_fastlanes(
     values: Buffer, width: int, bits: int, chunks: int, packed: Buffer, /
 ) -> int: ...
+def unpack_inline(
+    data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, bits: int, values: Buffer, /
+) -> int: ...
+def unpack_levels(
+    data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, levels: Buffer, /
+) -> int: ...
+def chunk_widths(values: Buffer, bits: int, widths: Buffer, /) -> int: ...
+def pack_inline(values: Buffer, bits: int, widths: Buffer, packed: Buffer, /) -> int: ...
+def expand_runs(
+    data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, values: Buffer, /
+) -> int: ...
+def count_runs(words: Buffer, width: int, per_chunk: int, runs: Buffer, /) -> int: ...
+def encode_runs(
+    words: Buffer,
+    width: int,
+    most: int,
+    least: int,
+    room: int,
+    values: Buffer,
+    lengths: Buffer,
+    counts: Buffer,
+    runs: Buffer,
+    /,
+) -> tuple[int, int]: ...
+def join_streams(
+    data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, values: Buffer, /
+) -> int: ...
+def split_streams(values: Buffer, width: int, per_chunk: int, streams: Buffer, /) -> int: ...
 def fsst_bound(codes: Buffer, symbols: Buffer, lengths: Buffer, /) -> int: ...
 def fsst_decode(
     codes: Buffer,
     offsets: Buffer,
+    symbols: Buffer,
+    lengths: Buffer,
+    text: Buffer,
+    text_offsets: Buffer,
+    /,
+) -> int: ...
+def fsst_chunks_bound(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    width: int,
+    symbols: Buffer,
+    lengths: Buffer,
+    /,
+) -> int: ...
+def fsst_decode_chunks(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    width: int,
     symbols: Buffer,
     lengths: Buffer,
     text: Buffer,
@@ -33,6 +83,56 @@ def fsst_encode(
     /,
 ) -> int: ...
 def fsst_train(sample: Buffer, offsets: Buffer, symbols: Buffer, lengths: Buffer, /) -> int: ...
+def variable_total(
+    data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, /
+) -> int: ...
+def join_variable(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    width: int,
+    text: Buffer,
+    offsets: Buffer,
+    offset_width: int,
+    /,
+) -> int: ...
+def variable_edges(
+    text: Buffer, offsets: Buffer, width: int, limit: int, edges: Buffer, /
+) -> int: ...
+def split_variable(
+    text: Buffer, offsets: Buffer, edges: Buffer, width: int, chunks: Buffer, /
+) -> int: ...
+def gather_variable(
+    data: Buffer, starts: Buffer, stops: Buffer, text: Buffer, offsets: Buffer, /
+) -> int: ...
+def place_pieces(
+    data: Buffer, sizes: Buffer, places: Buffer, align: int, fill: int, out: Buffer, /
+) -> int: ...
+def check_levels(
+    repetition: Buffer, definition: Buffer, count: int, most: int, least: Buffer, /
+) -> int: ...
+def layer_slots(
+    repetition: Buffer,
+    definition: Buffer,
+    count: int,
+    rank: int,
+    limit: int,
+    top: int,
+    also: int,
+    bitmap: Buffer,
+    /,
+) -> tuple[int, int]: ...
+def layer_offsets(
+    repetition: Buffer,
+    definition: Buffer,
+    count: int,
+    rank: int,
+    limit: int,
+    base: int,
+    offsets: Buffer,
+    /,
+) -> int: ...
 def level_items(
     repetition: Buffer,
     definition: Buffer,
@@ -43,6 +143,4 @@ def level_items(
     offsets: Buffer,
     /,
 ) -> int: ...
-def gather_variable(
-    data: Buffer, starts: Buffer, stops: Buffer, text: Buffer, offsets: Buffer, /
-) -> int: ...
+def count_upto(levels: Buffer, top: int, edges: Buffer, counts: Buffer, /) -> int: ...

@@ -33,9 +33,13 @@ static inline uint64_t load(const uint8_t *from) {
     return word;
 }
 
+static int is_width(int64_t bits) {
+    return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
 static const char *check(int64_t packed, int64_t values, int64_t width, int64_t bits,
                          int64_t chunks) {
-    if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) || width < 0 || width > bits)
+    if (!is_width(bits) || width < 0 || width > bits)
         return "values cannot be packed to this width";
     if (chunks < 0 || chunks > INT64_MAX / (CHUNK * 8))
         return "more chunks than memory can hold";
@@ -122,4 +126,172 @@ const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t 
         pack_chunk(values.at + chunk * ROW * bits, packed.at + chunk * ROW * width,
                    (unsigned)width, (unsigned)bits);
     return NULL;
+}
+
+/* The bits that the widest of some values takes; they are a whole number of 8 bytes or less. */
+static unsigned widest(const uint8_t *values, int64_t size, unsigned bits) {
+    uint64_t all[4] = {0}, last = 0;
+    int64_t at = 0;
+    for (; at + 32 <= size; at += 32)
+        for (int lane = 0; lane < 4; lane++)
+            all[lane] |= load(values + at + 8 * lane);
+    for (; at + 8 <= size; at += 8)
+        all[0] |= load(values + at);
+    memcpy(&last, values + at, (size_t)(size - at));
+    uint64_t sum = all[0] | all[1] | all[2] | all[3] | last;
+    for (unsigned shift = 32; shift >= bits; shift /= 2) /* all lanes into the lowest one */
+        sum |= sum >> shift;
+    sum &= ones(bits);
+    return sum ? 64 - (unsigned)__builtin_clzll(sum) : 0;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static const char *check_inline(int64_t values, int64_t bits, int64_t chunks) {
+    if (!is_width(bits) || values % (bits / 8))
+        return "values cannot be packed to this width";
+    const int64_t full = CHUNK * (bits / 8);
+    const int64_t needed = values ? (values - 1) / full + 1 : 1;
+    return chunks == needed ? NULL : "chunks are not as many as values need";
+}
+
+const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t chunks) {
+    const char *error = check_inline(values.size, bits, chunks);
+    if (error)
+        return error;
+    const int64_t full = CHUNK * (bits / 8);
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        const int64_t begin = chunk * full;
+        widths[chunk] =
+            values.size ? widest(values.at + begin, least(full, values.size - begin),
+                                 (unsigned)bits) : 0;
+    }
+    return NULL;
+}
+
+const char *pack_inline(bytes_t values, int64_t bits, const int64_t *widths, int64_t chunks,
+                        room_t packed) {
+    const char *error = check_inline(values.size, bits, chunks);
+    if (error)
+        return error;
+    const int64_t word = bits / 8, full = CHUNK * word;
+    uint8_t padded[ROW * 64];
+    int64_t filled = 0;
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        const int64_t begin = chunk * full, size = least(full, values.size - begin);
+        const uint8_t *from = values.at + begin;
+        if (size < full) {
+            memset(padded, 0, sizeof padded);
+            if (size)
+                memcpy(padded, from, (size_t)size);
+            from = padded;
+        }
+        const unsigned width = widest(from, full, (unsigned)bits);
+        if (width != widths[chunk])
+            return "a chunk is not as wide as its values";
+        if (word + (int64_t)width * ROW > packed.size - filled)
+            return "too little room for packed values";
+        const uint64_t head = width;
+        memcpy(packed.at + filled, &head, (size_t)word);
+        filled += word;
+        if (width)
+            pack_chunk(from, packed.at + filled, width, (unsigned)bits);
+        filled += (int64_t)width * ROW;
+    }
+    return filled == packed.size ? NULL : "too much room for packed values";
+}
+
+/* One chunk that begins with its width: `count` values to `out`. */
+static const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8_t *out) {
+    const int64_t word = bits / 8;
+    if (chunk.size < word)
+        return "a chunk has no width";
+    uint64_t width = 0;
+    memcpy(&width, chunk.at, (size_t)word);
+    if (width > bits || (int64_t)width * ROW > chunk.size - word)
+        return "a chunk has fewer bytes than its packed values";
+    if (width == 0) {
+        if (count)
+            memset(out, 0, (size_t)(count * word));
+    } else if (count == CHUNK) {
+        unpack_chunk(chunk.at + word, out, (unsigned)width, bits);
+    } else {
+        uint8_t all[ROW * 64];
+        unpack_chunk(chunk.at + word, all, (unsigned)width, bits);
+        if (count)
+            memcpy(out, all, (size_t)(count * word));
+    }
+    return NULL;
+}
+
+const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values) {
+    if (!is_width(bits))
+        return "values cannot be packed to this width";
+    const int64_t word = bits / 8;
+    int64_t filled = 0;
+    for (int64_t i = 0; i < chunks.number; i++) {
+        const int64_t count = chunks.counts[i];
+        bytes_t chunk;
+        const char *error = chunk_at(chunks, i, &chunk);
+        if (error)
+            return error;
+        if (count > CHUNK || count * word > values.size - filled)
+            return "a chunk has more values than there is room for";
+        error = unpack_with_width(chunk, count, (unsigned)bits, values.at + filled);
+        if (error)
+            return error;
+        filled += count * word;
+    }
+    return filled == values.size ? NULL : "chunks have fewer values than there is room for";
+}
+
+/* A unit of levels. */
+static void unpack_unit(const uint8_t *packed, uint8_t *levels, unsigned width) {
+    if (width)
+        unpack_chunk(packed, levels, width, 16);
+    else
+        memset(levels, 0, CHUNK * 2);
+}
+
+/* The levels of one chunk. */
+static const char *unpack_level_chunk(bytes_t chunk, int64_t count, unsigned width, uint8_t *out) {
+    const int64_t units = count / CHUNK, rest = count % CHUNK, unit = (int64_t)width * ROW;
+    if (unit && units > chunk.size / unit)
+        return "a chunk has fewer bytes than its packed levels";
+    const int64_t tail = chunk.size - units * unit;
+    const int is_packed = rest && tail != 2 * rest;
+    if (tail != (is_packed ? unit : 2 * rest))
+        return "a chunk has not as many packed levels as it says";
+    for (int64_t i = 0; i < units; i++)
+        unpack_unit(chunk.at + i * unit, out + i * CHUNK * 2, width);
+    const uint8_t *last = chunk.at + units * unit;
+    uint8_t all[ROW * 16];
+    if (is_packed) {
+        unpack_unit(last, all, width);
+        last = all;
+    }
+    if (rest)
+        memcpy(out + units * CHUNK * 2, last, (size_t)(2 * rest));
+    return NULL;
+}
+
+const char *unpack_levels(chunks_t chunks, int64_t width, room_t levels) {
+    if (width < 0 || width > 16)
+        return "levels cannot be packed to this width";
+    int64_t filled = 0;
+    for (int64_t i = 0; i < chunks.number; i++) {
+        const int64_t count = chunks.counts[i];
+        bytes_t chunk;
+        const char *error = chunk_at(chunks, i, &chunk);
+        if (!error && count > (levels.size - filled) / 2)
+            error = "chunks have more levels than there is room for";
+        if (!error)
+            error = unpack_level_chunk(chunk, count, (unsigned)width, levels.at + filled);
+        if (error)
+            return error;
+        filled += 2 * count;
+    }
+    return filled == levels.size ? NULL : "chunks have fewer levels than there is room for";
 }

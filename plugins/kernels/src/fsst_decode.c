@@ -48,53 +48,68 @@ const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
     return NULL;
 }
 
-static int has_escape(uint32_t four) {
+/* Which of four codes, the first in the lowest byte, are escapes: the highest bit of each byte. */
+static uint32_t escapes(uint32_t four) {
     const uint32_t inverted = ~four; /* a zero byte where there was an escape */
-    return ((inverted - 0x01010101u) & ~inverted & 0x80808080u) != 0;
+    return (inverted - 0x01010101u) & ~inverted & 0x80808080u;
 }
 
-/* Four codes, none an escape; 0 if one has no symbol. */
-static inline size_t decode_four(const table_t *table, const uint8_t *codes, uint8_t *out) {
-    const size_t a = table->length[codes[0]], b = table->length[codes[1]];
-    const size_t c = table->length[codes[2]], d = table->length[codes[3]];
-    memcpy(out, &table->text[codes[0]], 8);
-    memcpy(out + a, &table->text[codes[1]], 8);
-    memcpy(out + a + b, &table->text[codes[2]], 8);
-    memcpy(out + a + b + c, &table->text[codes[3]], 8);
-    return a && b && c && d ? a + b + c + d : 0;
+/* Decodes the first `count`, 1 to 4, of four codes, none of them an escape; 0 if one has no
+ * symbol. What the others stand for is written, too, and overwritten by what comes next. */
+static inline size_t decode_four(const table_t *table, uint32_t four, int64_t count,
+                                 uint8_t *out) {
+    const uint32_t one = four & 0xFF, two = four >> 8 & 0xFF, three = four >> 16 & 0xFF;
+    const size_t a = table->length[one], b = table->length[two];
+    const size_t c = table->length[three], d = table->length[four >> 24];
+    memcpy(out, &table->text[one], 8);
+    memcpy(out + a, &table->text[two], 8);
+    memcpy(out + a + b, &table->text[three], 8);
+    memcpy(out + a + b + c, &table->text[four >> 24], 8);
+    if (count >= 4)
+        return a && b && c && d ? a + b + c + d : 0;
+    if (count == 3)
+        return a && b && c ? a + b + c : 0;
+    return count == 1 ? a : a && b ? a + b : 0;
 }
 
+/* One code, which may be an escape; NULL if there is none, else what follows it. */
+static const uint8_t *decode_one(const table_t *table, const uint8_t *codes, const uint8_t *end,
+                                 uint8_t **out) {
+    const uint8_t code = *codes++;
+    if (code == ESCAPE) {
+        if (codes == end)
+            return NULL;
+        *(*out)++ = *codes++;
+        return codes;
+    }
+    memcpy(*out, &table->text[code], 8);
+    *out += table->length[code];
+    return table->length[code] ? codes : NULL;
+}
+
+/* The codes of a string, up to `end`; there are others up to `last`. */
 static const char *decode_string(const table_t *table, const uint8_t *codes, const uint8_t *end,
-                                 uint8_t **text, const uint8_t *limit) {
+                                 const uint8_t *last, uint8_t **text, const uint8_t *limit) {
     uint8_t *out = *text;
     while (codes < end) {
         if (limit - out < ROOM)
             return "FSST codes decode to more than there is room for";
-        if (end - codes >= 4) {
-            uint8_t four[4];
-            uint32_t together;
-            memcpy(four, codes, 4);
-            memcpy(&together, four, 4);
-            if (!has_escape(together)) {
-                const size_t length = decode_four(table, four, out);
+        if (last - codes >= 4) {
+            const int64_t count = end - codes;
+            uint32_t four;
+            memcpy(&four, codes, 4);
+            if (!escapes(four)) {
+                const size_t length = decode_four(table, four, count, out);
                 if (length == 0)
                     return "an FSST code has no symbol";
-                codes += 4;
+                codes += count < 4 ? count : 4;
                 out += length;
                 continue;
             }
         }
-        const uint8_t code = *codes++;
-        if (code == ESCAPE) {
-            if (codes == end)
-                return "an FSST string ends within an escape";
-            *out++ = *codes++;
-        } else {
-            if (table->length[code] == 0)
-                return "an FSST code has no symbol";
-            memcpy(out, &table->text[code], 8);
-            out += table->length[code];
-        }
+        codes = decode_one(table, codes, end, &out);
+        if (!codes)
+            return "an FSST code has no symbol, or a string ends within an escape";
     }
     *text = out;
     return NULL;
@@ -116,12 +131,81 @@ const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, sy
         const int64_t stop = offsets[i];
         if (stop < before || stop > codes.size)
             return "offsets of FSST strings descend or are not within the codes";
-        error = decode_string(&table, codes.at + before, codes.at + stop, &out,
-                              text.at + text.size);
+        error = decode_string(&table, codes.at + before, codes.at + stop, codes.at + codes.size,
+                              &out, text.at + text.size);
         if (error)
             return error;
         text_offsets[i] = out - text.at;
         before = stop;
     }
     return NULL;
+}
+
+const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound) {
+    int64_t sum = 0;
+    const char *error = check_symbols(symbols);
+    for (int64_t i = 0; i < chunks.number && !error; i++) {
+        int64_t head, here = 0;
+        bytes_t chunk;
+        error = chunk_at(chunks, i, &chunk);
+        if (!error)
+            error = variable_head(chunk, chunks.counts[i], width, &head);
+        if (!error)
+            error = fsst_bound((bytes_t){chunk.at + head, chunk.size - head}, symbols, &here);
+        if (!error && here > INT64_MAX / 4 - sum)
+            error = "more bytes than memory can hold";
+        sum += error ? 0 : here;
+    }
+    *bound = sum;
+    return error;
+}
+
+/* The strings of one chunk; `ends` has room for where each ends. */
+static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t count, int64_t width,
+                                room_t text, int64_t filled, int64_t *ends) {
+    int64_t head;
+    const char *error = variable_head(chunk, count, width, &head);
+    if (error)
+        return error;
+    uint8_t *out = text.at + filled;
+    int64_t before = load_offset(chunk.at, 0, width);
+    if (before != head)
+        return "the offsets of a chunk do not ascend within it";
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t stop = load_offset(chunk.at, i + 1, width);
+        if (stop < before || stop > chunk.size)
+            return "the offsets of a chunk do not ascend within it";
+        error = decode_string(table, chunk.at + before, chunk.at + stop, chunk.at + chunk.size,
+                              &out, text.at + text.size);
+        if (error)
+            return error;
+        ends[i] = out - text.at;
+        before = stop;
+    }
+    return NULL;
+}
+
+const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
+                               int64_t *text_offsets, int64_t count) {
+    const char *error = check_symbols(symbols);
+    if (error)
+        return error;
+    table_t table;
+    fill(&table, symbols);
+    int64_t value = 0;
+    text_offsets[0] = 0;
+    for (int64_t i = 0; i < chunks.number; i++) {
+        const int64_t here = chunks.counts[i];
+        bytes_t chunk;
+        error = chunk_at(chunks, i, &chunk);
+        if (!error && here > count - value)
+            error = "chunks have more values than there is room for";
+        if (!error)
+            error = decode_chunk(&table, chunk, here, width, text, text_offsets[value],
+                                 text_offsets + value + 1);
+        if (error)
+            return error;
+        value += here;
+    }
+    return value == count ? NULL : "chunks have fewer values than there is room for";
 }

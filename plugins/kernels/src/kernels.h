@@ -16,7 +16,7 @@
 
 #define CHUNK 1024  /* values that are packed together */
 #define ESCAPE 255  /* the FSST code before a byte that is meant literally */
-#define ROOM 32     /* bytes that fsst_decode needs beyond what it returns */
+#define ROOM 32     /* bytes that decoding FSST needs beyond what it returns */
 
 typedef struct {
     const uint8_t *at;
@@ -42,41 +42,167 @@ typedef struct {
     int64_t count;
 } spans_t;
 
+/* Chunks of sizes[i] bytes at starts[i] of data, with counts[i] values in each. */
+typedef struct {
+    bytes_t data;
+    const int64_t *starts;
+    const int64_t *sizes;
+    const int64_t *counts;
+    int64_t number;
+} chunks_t;
+
+/* The bytes of one chunk. */
+static inline const char *chunk_at(chunks_t chunks, int64_t i, bytes_t *chunk) {
+    const int64_t start = chunks.starts[i], size = chunks.sizes[i];
+    if (start < 0 || size < 0 || start > chunks.data.size || size > chunks.data.size - start)
+        return "a chunk is not within the bytes of all";
+    if (chunks.counts[i] < 0)
+        return "a chunk has a negative number of values";
+    chunk->at = chunks.data.at + start;
+    chunk->size = size;
+    return NULL;
+}
+
+/* fastlanes.c */
+
 const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits, int64_t chunks,
                              room_t values);
 const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t chunks,
                            room_t packed);
+/* Chunks that begin with a word for their width; there is one at least. */
+const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values);
+const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t chunks);
+/* Levels of 16 bits, out of line: whole units of CHUNK packed to `width`, the rest of each chunk
+ * packed like a unit, or as it is where the chunk is that large. */
+const char *unpack_levels(chunks_t chunks, int64_t width, room_t levels);
+const char *pack_inline(bytes_t values, int64_t bits, const int64_t *widths, int64_t chunks,
+                        room_t packed);
+
+/* fsst_decode.c, fsst_encode.c, fsst_train.c */
 
 const char *check_symbols(symbols_t symbols);
-
 /* At least what the codes decode to, without ROOM. */
 const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound);
 /* count + 1 offsets. */
 const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, symbols_t symbols,
                         room_t text, int64_t *text_offsets);
+/* The same of chunks as variable_total knows them; one more text_offsets than values of all. */
+const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound);
+const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
+                               int64_t *text_offsets, int64_t count);
 
 /* The sum of all lengths. */
 const char *spans_total(spans_t spans, int64_t *total);
 /* count + 1 code_offsets; codes have room for twice the total. */
 const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t *code_offsets);
-
 /* count + 1 offsets; room for 255 symbols. */
 const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
                        uint8_t *lengths, int64_t *found);
 
-typedef struct {
-    const uint16_t *repetition;
-    const uint16_t *definition; /* or NULL */
-    int64_t count;
-    int64_t depth;
-    int64_t base;
-} levels_t;
+/* variable.c: chunks of count + 1 offsets of `width` bytes, 4 or 8, and the bytes of values */
 
-/* items has room for one number per level, offsets for one more than starts. */
-const char *level_items(levels_t levels, const int64_t *starts, int64_t lists, int64_t *items,
-                        int64_t *offsets, int64_t *found);
+typedef struct {
+    bytes_t text;
+    const int64_t *offsets; /* count + 1 */
+    int64_t count;
+} strings_t;
+
+/* Where the offsets of a chunk end and its bytes begin. */
+const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head);
+static inline int64_t load_offset(const uint8_t *offsets, int64_t i, int64_t width) {
+    uint32_t narrow;
+    uint64_t wide;
+    if (width == 4)
+        return __builtin_memcpy(&narrow, offsets + 4 * i, 4), (int64_t)narrow;
+    __builtin_memcpy(&wide, offsets + 8 * i, 8);
+    return wide > INT64_MAX ? -1 : (int64_t)wide;
+}
+/* Bytes of the values of all chunks. */
+const char *variable_total(chunks_t chunks, int64_t width, int64_t *total);
+/* One more of the offsets, of 4 or 8 bytes each, than there are values in all. */
+const char *join_variable(chunks_t chunks, int64_t width, room_t text, room_t offsets,
+                          int64_t offset_width);
+/* edges has room for one more than strings, and for two; returns how many are used. */
+const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
+                           int64_t *found);
+const char *split_variable(strings_t strings, const int64_t *edges, int64_t chunks, int64_t width,
+                           room_t out);
 
 /* The spans ascend; text has room for the total, offsets for one more than spans. */
 const char *gather_variable(spans_t spans, room_t text, int64_t *offsets);
+/* Pieces of `sizes` bytes, one after the other in data, to `places` in out, each followed by
+ * bytes of `fill` up to a multiple of `align` after its place. */
+typedef struct {
+    bytes_t data;
+    const int64_t *sizes;
+    const int64_t *places;
+    int64_t count;
+} pieces_t;
+const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t out);
+
+/* levels.c */
+
+/* Absent levels, NULL, are all 0. */
+typedef struct {
+    const uint16_t *repetition;
+    const uint16_t *definition;
+    int64_t count;
+} levels_t;
+
+/* Slots: levels with a repetition of at least `rank` and a definition of at most `limit`. */
+typedef struct {
+    int64_t rank;
+    int64_t limit;
+} slots_t;
+
+/* items has room for one number per level, offsets for one more than starts. */
+const char *level_items(levels_t levels, slots_t are_items, const int64_t *starts, int64_t lists,
+                        int64_t *items, int64_t *offsets, int64_t *found);
+/* least has the lowest repetition of each definition. */
+const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
+                         int64_t definitions);
+
+/* Which slots have a definition of at most `top`, or `also`, as a bitmap with room for all levels;
+ * how many slots there are, and how many of these. */
+const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
+                        int64_t *found, int64_t *valid);
+/* For each slot how many items are before it, then all; room for one more than levels. */
+const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
+                          int64_t *found);
+/* How many levels are at most `top` between each of the edges and the next. */
+const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
+                       int64_t stretches, int64_t *counts);
+
+/* runs.c */
+
+/* Runs of chunks: values in the first buffer, lengths of a byte each in the second. */
+const char *expand_runs(chunks_t values, chunks_t lengths, int64_t width, room_t out);
+/* How many runs of equal values there are in each chunk of `per_chunk`. */
+const char *count_runs(bytes_t words, int64_t width, int64_t per_chunk, int64_t *runs,
+                       int64_t chunks);
+
+/* What a chunk of runs may be: a power of two of values, `least` to `most`, in `room` runs. */
+typedef struct {
+    int64_t most;
+    int64_t least;
+    int64_t room;
+} run_rule_t;
+
+/* Room for a value, a length, a count and a number of runs for each of the words, at least one. */
+typedef struct {
+    room_t values;
+    room_t lengths;
+    int64_t *counts;
+    int64_t *runs;
+    int64_t most_chunks;
+    int64_t chunks; /* found */
+    int64_t total;  /* runs found */
+} run_output_t;
+const char *encode_runs(bytes_t words, int64_t width, run_rule_t rule, run_output_t *output);
+
+/* streams.c: byte k of all values of a chunk together */
+
+const char *join_streams(chunks_t chunks, int64_t width, room_t values);
+const char *split_streams(bytes_t values, int64_t width, int64_t per_chunk, room_t streams);
 
 #endif

@@ -1,0 +1,92 @@
+"""Chunks of bytes: where in one array each of them is, and how many values it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+_FEW_SIZES = 16
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def check_spans(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array | None = None
+) -> None:
+    """Raise `CorruptFileError` unless the chunks are within ``data`` and no number is negative."""
+    if len(starts) != len(sizes) or (counts is not None and len(counts) != len(starts)):
+        raise CorruptFileError("chunks have not as many starts, sizes and counts")
+    if not len(starts):
+        return
+    if starts.min() < 0 or sizes.min() < 0 or (starts > len(data) - sizes).any():
+        raise CorruptFileError(f"a chunk is not within {len(data)} bytes")
+    if counts is not None and counts.min() < 0:
+        raise CorruptFileError("a chunk has a negative number of values")
+
+
+def joined_spans(data: Bytes, starts: Int64Array, sizes: Int64Array) -> Bytes:
+    """The bytes of checked spans, in any order, one after the other."""
+    if not len(starts):
+        return np.empty(0, np.uint8)
+    if (starts[1:] == starts[:-1] + sizes[:-1]).all():
+        return data[int(starts[0]) : int(starts[-1] + sizes[-1])]
+    if (sizes == sizes[0]).all() and sizes[0]:
+        return rows_at(data, starts, int(sizes[0])).reshape(-1)
+    pairs = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
+    return np.concatenate([data[start:stop] for start, stop in pairs])
+
+
+def rows_at(data: Bytes, starts: Int64Array, width: int) -> Bytes:
+    """The ``width`` bytes, one or more, from each of ``starts`` on, as rows of a table."""
+    if not len(starts):
+        return np.empty((0, width), np.uint8)
+    return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(data, width)[starts])
+
+
+def interleave_chunks(
+    buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.interleave_chunks`."""
+    places, totals = chunk_places(buffers, sizes, align)
+    out = np.full(int(totals.sum()), fill, np.uint8)
+    for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
+        _place(buffer, lengths, begins, out)
+    return pa.py_buffer(out), totals
+
+
+def chunk_places(
+    buffers: Sequence[Bytes], sizes: Int64Array, align: int
+) -> tuple[Int64Array, Int64Array]:
+    """Where each piece goes, and how many bytes each chunk takes; raises `InvalidInputError`."""
+    if not 1 <= align <= 4096 or sizes.ndim != 2 or len(sizes) != len(buffers):
+        raise InvalidInputError("pieces of chunks that do not belong together")
+    if sizes.size and sizes.min() < 0:
+        raise InvalidInputError("a piece of a chunk has a negative size")
+    for buffer, lengths in zip(buffers, sizes, strict=True):
+        if (len(lengths) and lengths.max() > len(buffer)) or lengths.sum() != len(buffer):
+            raise InvalidInputError(f"pieces of {len(buffer)} bytes are not all of them")
+    aligned = (sizes + (align - 1)) // align * align
+    flat = aligned.T.reshape(-1)
+    places = (np.cumsum(flat) - flat).reshape(aligned.T.shape).T
+    return np.ascontiguousarray(places), aligned.sum(axis=0)
+
+
+def _place(buffer: Bytes, sizes: Int64Array, places: Int64Array, out: Bytes) -> None:
+    """Copy pieces, one after the other, to their places; those of a common size together."""
+    begins = np.cumsum(sizes) - sizes
+    found = np.unique(sizes)
+    if len(found) <= _FEW_SIZES:
+        for size in found[found > 0].tolist():
+            where = np.flatnonzero(sizes == size)
+            windows = np.lib.stride_tricks.sliding_window_view(out, size, writeable=True)
+            windows[places[where]] = rows_at(buffer, begins[where], size)
+        return
+    stops = (begins + sizes).tolist()
+    for begin, stop, place in zip(begins.tolist(), stops, places.tolist(), strict=True):
+        out[place : place + stop - begin] = buffer[begin:stop]

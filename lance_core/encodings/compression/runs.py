@@ -1,0 +1,145 @@
+"""Runs of 1 to 255 equal integers, each stored as the value and the length."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lance_core.encodings.compression.bitpacking import WIDTHS, Words
+from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, joined_spans
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+LONGEST = 255
+"""The values of a run at most."""
+
+
+class RunRule(NamedTuple):
+    """What a chunk of runs is: ``least`` values, doubled while they are at most ``most``.
+
+    A chunk takes the largest number of values whose runs are at most ``room``, ``least`` in any
+    case; or all that is left, if that is no more than ``most`` and fits.
+    """
+
+    most: int
+    least: int
+    room: int
+
+
+def expand_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.expand_runs`."""
+    check_runs(data, starts, sizes, counts, bits)
+    runs = sizes[1]
+    lengths = joined_spans(data, starts[1], runs)
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    stops = np.cumsum(runs)
+    if (ends[stops] - ends[stops - runs] != counts).any():
+        raise CorruptFileError("runs are not as long as there are values")
+    values = joined_spans(data, starts[0], sizes[0]).view(f"<u{bits // 8}")
+    return np.repeat(values, lengths)
+
+
+def check_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> None:
+    """Raise `CorruptFileError` unless each chunk has as many lengths as values."""
+    if bits not in WIDTHS:
+        raise CorruptFileError(f"runs of values of {bits} bits")
+    if starts.shape != (2, len(counts)) or sizes.shape != starts.shape:
+        raise CorruptFileError("runs are not in two buffers")
+    check_spans(data, starts[0], sizes[0], counts)
+    check_spans(data, starts[1], sizes[1])
+    if (sizes[0] != sizes[1] * (bits // 8)).any():
+        raise CorruptFileError("not as many lengths of runs as values")
+    if len(counts) and (counts > sizes[1] * LONGEST).any():
+        raise CorruptFileError("runs are not as long as there are values")
+
+
+def count_runs(words: Words, per_chunk: int) -> Int64Array:
+    """See `lance_core.encodings.kernels.count_runs`."""
+    if per_chunk < 1:
+        raise InvalidInputError(f"chunks of {per_chunk} values")
+    if not len(words):
+        return np.empty(0, np.int64)
+    begins = np.empty(len(words), np.bool_)
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    begins[::per_chunk] = True
+    return np.add.reduceat(begins, np.arange(0, len(words), per_chunk), dtype=np.int64)
+
+
+def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.encode_runs`."""
+    check_rule(rule)
+    if not len(words):
+        return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    starts = _run_starts(words)
+    counts = _chunk_counts(len(words), starts, rule)
+    ends = np.cumsum(counts)
+    # A chunk begins a run of its own.
+    starts = np.union1d(starts, ends - counts)
+    whole = np.diff(starts, append=len(words))
+    parts = (whole + LONGEST - 1) // LONGEST
+    stops = np.cumsum(parts)
+    lengths = np.full(int(stops[-1]), LONGEST, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * LONGEST
+    last = np.append(np.searchsorted(starts, ends[:-1]), len(starts)) - 1
+    runs = np.diff(stops[last], prepend=0)
+    return np.repeat(words[starts], parts), lengths, runs, counts
+
+
+def check_rule(rule: RunRule) -> None:
+    """Raise `InvalidInputError` for a rule that no chunk can follow."""
+    if not 1 <= rule.least <= rule.most < 1 << 31 or rule.room < 1:
+        raise InvalidInputError(f"chunks of runs by {rule}")
+
+
+def _run_starts(words: Words) -> Int64Array:
+    begins = np.empty(len(words), np.bool_)
+    begins[0] = True
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
+
+
+def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
+    """Values of each chunk."""
+    sizes = [rule.least]
+    while sizes[-1] * 2 <= rule.most:
+        sizes.append(sizes[-1] * 2)
+    whole = np.diff(starts, append=count)
+    parts = (whole + LONGEST - 1) // LONGEST
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])
+    start, counts = 0, []
+    while start < count:
+        left = count - start
+        ends = [start + size for size in sizes if size <= left]
+        if left <= rule.most:
+            ends.append(count)
+        fits = _stored_runs(starts, before, start, np.array(ends, np.int64)) <= rule.room
+        taken = min(rule.least, left)
+        if len(fits) and fits.any():
+            taken = max(taken, ends[int(np.flatnonzero(fits)[-1])] - start)
+        counts.append(taken)
+        start += taken
+    return np.array(counts, np.int64)
+
+
+def _stored_runs(
+    starts: Int64Array, before: Int64Array, start: int, ends: Int64Array
+) -> Int64Array:
+    """Runs from the value ``start`` to each of ``ends``, counted as they are stored."""
+    head = int(np.searchsorted(starts, start, side="right")) - 1
+    tail = np.searchsorted(starts, ends, side="left") - 1
+    first = -(-(np.minimum(ends, _following(starts, head, ends)) - start) // LONGEST)
+    last = -(-(ends - starts[tail]) // LONGEST)
+    inner = before[tail] - before[min(head + 1, len(before) - 1)]
+    stored: Int64Array = np.where(tail > head, first + inner + last, first)
+    return stored
+
+
+def _following(starts: Int64Array, run: int, ends: Int64Array) -> Int64Array:
+    """Where the run after ``run`` begins; ``ends`` if there is none."""
+    return ends if run + 1 == len(starts) else np.full_like(ends, starts[run + 1])

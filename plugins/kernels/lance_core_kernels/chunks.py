@@ -1,0 +1,96 @@
+"""Values of variable width, in chunks or apart, and pieces of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.compression.chunk_spans import check_spans, chunk_places
+from lance_core.encodings.compression.variable_chunks import (
+    Offsets,
+    VariableChunks,
+    check_strings,
+    chunk_sizes,
+    no_offsets,
+)
+from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core_kernels import _native
+from lance_core_kernels.errors import Bytes, Int64Array, aligned, failing, octets
+
+
+def checked(
+    chunks: VariableChunks,
+) -> tuple[tuple[Bytes, Int64Array, Int64Array, Int64Array, int], int]:
+    """Chunks as C code takes them, and the bytes of all values.
+
+    Raises `CorruptFileError` before memory is used for values.
+    """
+    data, starts, sizes, counts, width = chunks
+    if width not in (4, 8):
+        raise CorruptFileError(f"offsets of {width} bytes")
+    check_spans(data, starts, sizes, counts)
+    if (counts >= sizes // width).any():
+        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
+    arguments = octets(data), aligned(starts), aligned(sizes), aligned(counts), width
+    with failing(CorruptFileError):
+        total = _native.variable_total(*arguments)
+    if total > len(data):
+        raise CorruptFileError("chunks overlap")
+    return arguments, total
+
+
+def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
+    """See `lance_core.encodings.kernels.join_variable`."""
+    arguments, total = checked(chunks)
+    with failing(CorruptFileError):
+        narrow = chunks.width == 4 and total <= MAX_OFFSET
+        offsets = no_offsets(int(chunks.counts.sum()) + 1, narrow)
+        text = pa.allocate_buffer(total)
+        _native.join_variable(*arguments, text, offsets, offsets.itemsize)
+    return offsets, text
+
+
+def split_variable(
+    text: Bytes, offsets: Int64Array, width: int, limit: int
+) -> tuple[pa.Buffer, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.split_variable`."""
+    check_strings(text, offsets, width, limit)
+    text, offsets = octets(text), aligned(offsets)
+    with failing(InvalidInputError):
+        edges = np.empty(len(offsets) + 1, np.int64)
+        found = _native.variable_edges(text, offsets, width, limit, edges)
+        edges = edges[: found + 1]
+        sizes, counts = chunk_sizes(offsets, edges, width)
+        out = pa.allocate_buffer(int(sizes.sum()))
+        _native.split_variable(text, offsets, edges, width, out)
+    return out, sizes, counts
+
+
+def gather_variable(
+    data: Bytes, starts: Int64Array, stops: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.gather_variable`."""
+    data, starts, stops = octets(data), aligned(starts), aligned(stops)
+    offsets = np.empty(len(starts) + 1, np.int64)
+    with failing(CorruptFileError):
+        total = _native.spans_total(data, starts, stops)
+        if total > len(data):
+            raise CorruptFileError("spans descend or overlap")
+        text = pa.allocate_buffer(total)
+        _native.gather_variable(data, starts, stops, text, offsets)
+    return text, offsets
+
+
+def interleave_chunks(
+    buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.interleave_chunks`."""
+    places, totals = chunk_places(buffers, sizes, align)
+    out = pa.allocate_buffer(int(totals.sum()))
+    with failing(InvalidInputError):
+        for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
+            _native.place_pieces(octets(buffer), aligned(lengths), begins, align, fill, out)
+    return out, totals

@@ -1,0 +1,152 @@
+"""Integers, packed, in runs and in byte streams."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lance_core.encodings.compression.bitpacking import Words, check_inline, check_packed_levels
+from lance_core.encodings.compression.byte_streams import check_streams
+from lance_core.encodings.compression.runs import RunRule, check_rule, check_runs
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core_kernels import _native
+from lance_core_kernels.errors import (
+    CHUNK,
+    WORDS,
+    Bytes,
+    Int64Array,
+    LevelArray,
+    aligned,
+    failing,
+    octets,
+)
+
+
+def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
+    """See `lance_core.encodings.kernels.unpack_fastlanes`."""
+    if (
+        bits not in WORDS
+        or not 0 <= width <= bits
+        or chunks < 0
+        or len(data) != chunks * CHUNK * width // 8
+    ):
+        raise CorruptFileError(
+            f"{chunks} chunks of values of {bits} bits packed to {width} in {len(data)} bytes"
+        )
+    values = np.empty(chunks * CHUNK, f"<u{bits // 8}")
+    with failing(CorruptFileError):
+        _native.unpack_fastlanes(octets(data), width, bits, chunks, values)
+    return values
+
+
+def pack_fastlanes(values: Words, width: int) -> Bytes:
+    """See `lance_core.encodings.kernels.pack_fastlanes`."""
+    bits = values.dtype.itemsize * 8
+    if bits not in WORDS or not 0 <= width <= bits:
+        raise InvalidInputError(f"values of {bits} bits packed to {width}")
+    if len(values) % CHUNK:
+        raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
+    chunks = len(values) // CHUNK
+    packed = np.empty(chunks * CHUNK * width // 8, np.uint8)
+    with failing(InvalidInputError):
+        _native.pack_fastlanes(np.ascontiguousarray(values), width, bits, chunks, packed)
+    return packed
+
+
+def unpack_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.unpack_inline`."""
+    check_inline(data, starts, sizes, counts, bits)
+    values = np.empty(int(counts.sum()), f"<u{bits // 8}")
+    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    with failing(CorruptFileError):
+        _native.unpack_inline(*chunks, bits, values)
+    return values
+
+
+def unpack_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> LevelArray:
+    """See `lance_core.encodings.kernels.unpack_levels`."""
+    check_packed_levels(data, starts, sizes, counts, width)
+    levels = np.empty(int(counts.sum()), np.uint16)
+    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    with failing(CorruptFileError):
+        _native.unpack_levels(*chunks, width, levels)
+    return levels
+
+
+def chunk_widths(words: Words) -> Int64Array:
+    """See `lance_core.encodings.kernels.chunk_widths`."""
+    widths = np.empty(max(1, -(-len(words) // CHUNK)), np.int64)
+    with failing(InvalidInputError):
+        _native.chunk_widths(np.ascontiguousarray(words), words.itemsize * 8, widths)
+    return widths
+
+
+def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
+    """See `lance_core.encodings.kernels.pack_inline`."""
+    widths = chunk_widths(words)
+    sizes = words.itemsize + CHUNK // 8 * widths
+    packed = np.empty(int(sizes.sum()), np.uint8)
+    with failing(InvalidInputError):
+        _native.pack_inline(np.ascontiguousarray(words), words.itemsize * 8, widths, packed)
+    return packed, sizes
+
+
+def expand_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.expand_runs`."""
+    check_runs(data, starts, sizes, counts, bits)
+    values = np.empty(int(counts.sum()), f"<u{bits // 8}")
+    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    with failing(CorruptFileError):
+        _native.expand_runs(*chunks, bits // 8, values)
+    return values
+
+
+def count_runs(words: Words, per_chunk: int) -> Int64Array:
+    """See `lance_core.encodings.kernels.count_runs`."""
+    if per_chunk < 1:
+        raise InvalidInputError(f"chunks of {per_chunk} values")
+    runs = np.empty(-(-len(words) // per_chunk), np.int64)
+    with failing(InvalidInputError):
+        _native.count_runs(np.ascontiguousarray(words), words.itemsize, per_chunk, runs)
+    return runs
+
+
+def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.encode_runs`."""
+    check_rule(rule)
+    # As many runs as there can be; memory that is not written to is not used either.
+    values, lengths = np.empty(len(words), words.dtype), np.empty(len(words), np.uint8)
+    most_chunks = len(words) // min(rule.least, CHUNK) + 1
+    runs, counts = np.empty(most_chunks, np.int64), np.empty(most_chunks, np.int64)
+    words = np.ascontiguousarray(words)
+    with failing(InvalidInputError):
+        total, chunks = _native.encode_runs(
+            words, words.itemsize, *rule, values, lengths, counts, runs
+        )
+    # Copies, so that the rest can be freed.
+    return values[:total].copy(), lengths[:total].copy(), runs[:chunks], counts[:chunks]
+
+
+def join_streams(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> Bytes:
+    """See `lance_core.encodings.kernels.join_streams`."""
+    check_streams(data, starts, sizes, counts, width)
+    values = np.empty(int(counts.sum()) * width, np.uint8)
+    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    with failing(CorruptFileError):
+        _native.join_streams(*chunks, width, values)
+    return values
+
+
+def split_streams(octets_: Bytes, width: int, per_chunk: int) -> Bytes:
+    """See `lance_core.encodings.kernels.split_streams`."""
+    streams = np.empty(len(octets_), np.uint8)
+    with failing(InvalidInputError):
+        _native.split_streams(octets(octets_), width, per_chunk, streams)
+    return streams

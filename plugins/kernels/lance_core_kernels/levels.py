@@ -1,0 +1,85 @@
+"""What is read off repetition and definition levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.levels import Slots, check_lengths
+from lance_core.errors import CorruptFileError
+from lance_core_kernels import _native
+from lance_core_kernels.errors import Int64Array, LevelArray, aligned, failing, levels_of
+
+
+def check_levels(
+    repetition: LevelArray | None, definition: LevelArray | None, most: int, least: LevelArray
+) -> None:
+    """See `lance_core.encodings.kernels.check_levels`."""
+    check_lengths(repetition, definition)
+    rep, found = levels_of(repetition), levels_of(definition)
+    with failing(CorruptFileError):
+        _native.check_levels(rep, found, max(len(rep), len(found)), most, levels_of(least))
+
+
+def layer_slots(
+    repetition: LevelArray | None, definition: LevelArray, slots: Slots, top: int, also: int
+) -> tuple[int, int, pa.Buffer | None]:
+    """See `lance_core.encodings.kernels.layer_slots`."""
+    check_lengths(repetition, definition)
+    count = len(definition)
+    bitmap = pa.allocate_buffer(8 * (count // 64 + 1))
+    with failing(CorruptFileError):
+        found, valid = _native.layer_slots(
+            levels_of(repetition), levels_of(definition), count, *slots, top, also, bitmap
+        )
+    if found == valid:
+        return found, 0, None
+    return found, found - valid, bitmap.slice(0, (found + 7) // 8)
+
+
+def layer_offsets(
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
+) -> Int64Array:
+    """See `lance_core.encodings.kernels.layer_offsets`."""
+    check_lengths(repetition, definition)
+    count = len(repetition)
+    offsets = np.empty(count + 1, np.int64)
+    with failing(CorruptFileError):
+        found = _native.layer_offsets(
+            levels_of(repetition), levels_of(definition), count, *slots, base, offsets
+        )
+    return offsets[: found + 1]
+
+
+def level_items(
+    repetition: LevelArray,
+    definition: LevelArray | None,
+    starts: Int64Array,
+    depth: int,
+    base: int,
+) -> tuple[Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.level_items`."""
+    check_lengths(repetition, definition)
+    items = np.empty(len(repetition), np.int64)
+    offsets = np.empty(len(starts) + 1, np.int64)
+    with failing(CorruptFileError):
+        count = _native.level_items(
+            levels_of(repetition),
+            levels_of(definition),
+            aligned(starts),
+            depth,
+            base,
+            items,
+            offsets,
+        )
+    return items[:count], offsets
+
+
+def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.count_upto`."""
+    if not len(edges):
+        raise CorruptFileError("no edges")
+    counts = np.empty(len(edges) - 1, np.int64)
+    with failing(CorruptFileError):
+        _native.count_upto(levels_of(levels), top, aligned(edges), counts)
+    return counts

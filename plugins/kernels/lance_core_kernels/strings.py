@@ -1,0 +1,68 @@
+"""FSST: strings as codes of symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core_kernels import _native
+from lance_core_kernels.chunks import checked
+from lance_core_kernels.errors import Bytes, Int64Array, aligned, failing, octets
+
+_ROOM = 32  # what decoding needs beyond its result
+_SYMBOLS = 255
+
+
+def fsst_decode(
+    codes: Bytes, offsets: Int64Array, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_decode`."""
+    if not len(offsets) or not 0 <= offsets[0] <= offsets[-1] <= len(codes):
+        raise CorruptFileError("offsets of FSST strings are not within the codes")
+    codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
+    with failing(CorruptFileError):
+        text = pa.allocate_buffer(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
+        text_offsets = np.empty(len(edges), np.int64)
+        size = _native.fsst_decode(codes, aligned(edges), symbols, lengths, text, text_offsets)
+    return text.slice(0, size), text_offsets
+
+
+def fsst_decode_chunks(
+    chunks: VariableChunks, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
+    arguments, _ = checked(chunks)
+    with failing(CorruptFileError):
+        bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
+        text = pa.allocate_buffer(bound + _ROOM)
+        offsets = np.empty(int(chunks.counts.sum()) + 1, np.int64)
+        size = _native.fsst_decode_chunks(*arguments, symbols, lengths, text, offsets)
+    return text.slice(0, size), offsets
+
+
+def fsst_encode(
+    data: Bytes, starts: Int64Array, stops: Int64Array, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_encode`."""
+    data, starts, stops = octets(data), aligned(starts), aligned(stops)
+    with failing(InvalidInputError):
+        total = _native.spans_total(data, starts, stops)
+        codes = pa.allocate_buffer(2 * total, resizable=True)
+        offsets = np.empty(len(starts) + 1, np.int64)
+        size = _native.fsst_encode(data, starts, stops, symbols, lengths, codes, offsets)
+    codes.resize(size, shrink_to_fit=True)
+    return codes, offsets
+
+
+def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
+    """See `lance_core.encodings.kernels.fsst_train`."""
+    offsets = np.zeros(len(sample) + 1, np.int64)
+    np.cumsum([len(text) for text in sample], out=offsets[1:])
+    symbols, lengths = bytearray(8 * _SYMBOLS), bytearray(_SYMBOLS)
+    with failing(InvalidInputError):
+        count = _native.fsst_train(b"".join(sample), offsets, symbols, lengths)
+    return tuple(bytes(symbols[8 * i : 8 * i + lengths[i]]) for i in range(count))

@@ -1,0 +1,97 @@
+/* Functions of the Python module: repetition and definition levels. */
+#include "module.h"
+
+static PyObject *py_level_items(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    Py_ssize_t depth, base;
+    levels_t levels;
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnw*w*", &b[0], &b[1], &b[2], &depth, &base, &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t count = b[0].len / 2, lists = b[2].len / 8;
+    if (!levels_of(b, count, &levels) || !holds(&b[2], lists, 8) || !holds(&b[3], count, 8) ||
+        !holds(&b[4], lists + 1, 8))
+        return done(b, 5, MISMATCH, 0);
+    const slots_t items = {depth, base};
+    WITHOUT_GIL(level_items(levels, items, b[2].buf, lists, b[3].buf, b[4].buf, &found))
+    return done(b, 5, error, found);
+}
+
+static PyObject *py_check_levels(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, most;
+    levels_t levels;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nny*", &b[0], &b[1], &count, &most, &b[2]))
+        return release(b, 3), NULL;
+    const int64_t definitions = b[2].len / 2;
+    if (!levels_of(b, count, &levels) || !holds(&b[2], definitions, 2))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(check_levels(levels, most, b[2].buf, definitions))
+    return done(b, 3, error, 0);
+}
+
+static PyObject *py_layer_slots(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, rank, limit, top, also;
+    levels_t levels;
+    int64_t found = 0, valid = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnnnnw*", &b[0], &b[1], &count, &rank, &limit, &top, &also,
+                          &b[2]))
+        return release(b, 3), NULL;
+    if (!levels_of(b, count, &levels))
+        return done(b, 3, MISMATCH, 0);
+    const slots_t slots = {rank, limit};
+    WITHOUT_GIL(layer_slots(levels, slots, top, also, room_of(&b[2]), &found, &valid))
+    if (error)
+        return done(b, 3, error, 0);
+    release(b, 3);
+    return Py_BuildValue("LL", found, valid);
+}
+
+static PyObject *py_layer_offsets(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, rank, limit, base;
+    levels_t levels;
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnnnw*", &b[0], &b[1], &count, &rank, &limit, &base, &b[2]))
+        return release(b, 3), NULL;
+    if (!levels_of(b, count, &levels) || !holds(&b[2], count + 1, 8))
+        return done(b, 3, MISMATCH, 0);
+    const slots_t slots = {rank, limit}, items = {rank - 1, base};
+    WITHOUT_GIL(layer_offsets(levels, slots, items, b[2].buf, &found))
+    return done(b, 3, error, found);
+}
+
+static PyObject *py_count_upto(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t top;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &top, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[0].len / 2, stretches = b[2].len / 8;
+    if (!holds(&b[0], count, 2) || !holds(&b[1], stretches + 1, 8) || !holds(&b[2], stretches, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(count_upto(b[0].buf, count, top, b[1].buf, stretches, b[2].buf))
+    return done(b, 3, error, 0);
+}
+
+PyMethodDef level_methods[] = {
+    {"level_items", py_level_items, METH_VARARGS,
+     "repetition, definition, starts, depth, base, items, offsets; number of items"},
+    {"check_levels", py_check_levels, METH_VARARGS, "repetition, definition, count, most, least"},
+    {"layer_slots", py_layer_slots, METH_VARARGS,
+     "repetition, definition, count, rank, limit, top, also, bitmap; numbers of slots and valid ones"},
+    {"layer_offsets", py_layer_offsets, METH_VARARGS,
+     "repetition, definition, count, rank, limit, base, offsets; number of lists"},
+    {"count_upto", py_count_upto, METH_VARARGS, "levels, top, edges, counts"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,242 @@
+/* Values of variable width: in chunks with offsets of their own, and copying of spans. */
+#include "kernels.h"
+
+#include <string.h>
+
+#define MOST_VALUES 4096
+#define PADDING 0x48
+
+const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head) {
+    if (width != 4 && width != 8)
+        return "offsets are neither of 4 nor of 8 bytes";
+    if (count >= chunk.size / width)
+        return "a chunk has fewer bytes than the offsets of its values";
+    *head = (count + 1) * width;
+    return NULL;
+}
+
+const char *variable_total(chunks_t chunks, int64_t width, int64_t *total) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < chunks.number; i++) {
+        const int64_t count = chunks.counts[i];
+        int64_t head;
+        bytes_t chunk;
+        const char *error = chunk_at(chunks, i, &chunk);
+        if (!error)
+            error = variable_head(chunk, count, width, &head);
+        if (error)
+            return error;
+        const int64_t last = load_offset(chunk.at, count, width);
+        if (load_offset(chunk.at, 0, width) != head || last < head || last > chunk.size)
+            return "the offsets of a chunk do not ascend within it";
+        if (last - head > INT64_MAX / 4 - sum)
+            return "more bytes than memory can hold";
+        sum += last - head;
+    }
+    *total = sum;
+    return NULL;
+}
+
+/* Offsets as they are stored, moved by `shift`; they are looked at only once they are ours. */
+#define MOVE_OFFSETS(name, stored_t, moved_t)                                                     \
+    static int name(const uint8_t *stored, int64_t count, int64_t shift, uint8_t *out) {          \
+        moved_t *moved = (moved_t *)(void *)out;                                                  \
+        for (int64_t i = 0; i < count; i++) {                                                     \
+            stored_t offset;                                                                      \
+            memcpy(&offset, stored + i * (int64_t)sizeof offset, sizeof offset);                  \
+            moved[i] = (moved_t)((uint64_t)offset + (uint64_t)shift);                             \
+        }                                                                                         \
+        int descends = 0;                                                                         \
+        for (int64_t i = 1; i < count; i++)                                                       \
+            descends |= moved[i] < moved[i - 1];                                                  \
+        return descends;                                                                          \
+    }
+
+MOVE_OFFSETS(move_4_to_4, uint32_t, int32_t)
+MOVE_OFFSETS(move_4_to_8, uint32_t, int64_t)
+MOVE_OFFSETS(move_8_to_8, uint64_t, int64_t)
+
+typedef int (*move_t)(const uint8_t *, int64_t, int64_t, uint8_t *);
+
+static const char *join_one(bytes_t chunk, int64_t count, int64_t width, move_t move,
+                            int64_t filled, uint8_t *offsets, int64_t offset_width,
+                            room_t *text) {
+    int64_t head;
+    const char *error = variable_head(chunk, count, width, &head);
+    if (error)
+        return error;
+    const int descends = move(chunk.at, count + 1, filled - head, offsets);
+    int32_t narrow[2] = {0, 0};
+    int64_t first = 0, last = 0;
+    if (offset_width == 4) {
+        memcpy(&narrow[0], offsets, 4);
+        memcpy(&narrow[1], offsets + 4 * count, 4);
+        first = narrow[0];
+        last = narrow[1];
+    } else {
+        memcpy(&first, offsets, 8);
+        memcpy(&last, offsets + 8 * count, 8);
+    }
+    if (descends || first != filled || last < first || last - first > chunk.size - head)
+        return "the offsets of a chunk do not ascend within it";
+    if (last - first > text->size - filled)
+        return "too little room for values";
+    if (last > first)
+        memcpy(text->at + filled, chunk.at + head, (size_t)(last - first));
+    return NULL;
+}
+
+const char *join_variable(chunks_t chunks, int64_t width, room_t text, room_t offsets,
+                          int64_t offset_width) {
+    if ((offset_width != 4 && offset_width != 8) || offset_width < width ||
+        offsets.size < offset_width)
+        return "offsets do not fit";
+    if (offset_width == 4 && text.size > INT32_MAX)
+        return "offsets of 4 bytes do not reach all values";
+    const move_t move = offset_width == 4 ? move_4_to_4 : width == 4 ? move_4_to_8 : move_8_to_8;
+    const int64_t most = offsets.size / offset_width - 1;
+    int64_t value = 0, filled = 0;
+    memset(offsets.at, 0, (size_t)offset_width);
+    for (int64_t i = 0; i < chunks.number; i++) {
+        const int64_t count = chunks.counts[i];
+        bytes_t chunk;
+        const char *error = chunk_at(chunks, i, &chunk);
+        if (error)
+            return error;
+        if (count > most - value)
+            return "chunks have more values than there is room for";
+        uint8_t *here = offsets.at + value * offset_width;
+        error = join_one(chunk, count, width, move, filled, here, offset_width, &text);
+        if (error)
+            return error;
+        value += count;
+        if (offset_width == 4) {
+            int32_t end;
+            memcpy(&end, offsets.at + 4 * value, 4);
+            filled = end;
+        } else {
+            memcpy(&filled, offsets.at + 8 * value, 8);
+        }
+    }
+    return value == most && filled == text.size ? NULL : "chunks are not as large as the room";
+}
+
+static const char *check_strings(strings_t strings) {
+    if (strings.offsets[0] < 0 || strings.offsets[strings.count] > strings.text.size)
+        return "strings are not within their bytes";
+    int descends = 0;
+    for (int64_t i = 0; i < strings.count; i++)
+        descends |= strings.offsets[i + 1] < strings.offsets[i];
+    return descends ? "the offsets of strings descend" : NULL;
+}
+
+const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
+                           int64_t *found) {
+    const char *error = check_strings(strings);
+    if (error)
+        return error;
+    if ((width != 4 && width != 8) || limit < 0 || strings.count > INT64_MAX / 16 - 2)
+        return "chunks cannot be like that";
+    const int64_t *offsets = strings.offsets, count = strings.count;
+    int64_t start = 0, chunk = 0;
+    edges[0] = 0;
+    while (start < count) {
+        int64_t size = 1;
+        while (size < MOST_VALUES) {
+            const int64_t next = 2 * size < count - start ? 2 * size : count - start;
+            if (offsets[start + next] - offsets[start] > limit - (next + 1) * width)
+                break;
+            size = next;
+            if (start + next == count)
+                break;
+        }
+        start += size < count - start ? size : count - start;
+        edges[++chunk] = start;
+    }
+    if (count == 0)
+        edges[++chunk] = 0;
+    *found = chunk;
+    return NULL;
+}
+
+static void store_offsets(uint8_t *out, const int64_t *offsets, int64_t count, int64_t shift,
+                          int64_t width) {
+    if (width == 4)
+        for (int64_t i = 0; i < count; i++) {
+            const uint32_t moved = (uint32_t)(offsets[i] + shift);
+            memcpy(out + 4 * i, &moved, 4);
+        }
+    else
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t moved = offsets[i] + shift;
+            memcpy(out + 8 * i, &moved, 8);
+        }
+}
+
+const char *split_variable(strings_t strings, const int64_t *edges, int64_t chunks, int64_t width,
+                           room_t out) {
+    const char *error = check_strings(strings);
+    if (error)
+        return error;
+    if (width != 4 && width != 8)
+        return "offsets are neither of 4 nor of 8 bytes";
+    int64_t filled = 0;
+    for (int64_t i = 0; i < chunks; i++) {
+        const int64_t start = edges[i], stop = edges[i + 1];
+        if (start < 0 || stop < start || stop > strings.count)
+            return "edges descend or are not within the strings";
+        const int64_t first = strings.offsets[start], size = strings.offsets[stop] - first;
+        const int64_t head = (stop - start + 1) * width, room = out.size - filled;
+        if (width == 4 && size > UINT32_MAX - head)
+            return "a chunk is too large for its offsets";
+        const int64_t padding = (width - (head + size) % width) % width;
+        if (size > room - head || padding > room - head - size)
+            return "too little room for chunks";
+        store_offsets(out.at + filled, strings.offsets + start, stop - start + 1, head - first,
+                      width);
+        if (size)
+            memcpy(out.at + filled + head, strings.text.at + first, (size_t)size);
+        memset(out.at + filled + head + size, PADDING, (size_t)padding);
+        filled += head + size + padding;
+    }
+    return filled == out.size ? NULL : "too much room for chunks";
+}
+
+const char *gather_variable(spans_t spans, room_t text, int64_t *offsets) {
+    int64_t before = 0, filled = 0;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < spans.count; i++) {
+        const int64_t start = spans.starts[i], stop = spans.stops[i];
+        if (start < before || stop < start || stop > spans.data.size)
+            return "spans descend, overlap or are not within the bytes of all";
+        if (stop - start > text.size - filled)
+            return "too little room for spans";
+        if (stop > start)
+            memcpy(text.at + filled, spans.data.at + start, (size_t)(stop - start));
+        filled += stop - start;
+        offsets[i + 1] = filled;
+        before = stop;
+    }
+    return NULL;
+}
+
+const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t out) {
+    int64_t at = 0;
+    if (align < 1 || align > 4096)
+        return "pieces cannot be aligned";
+    for (int64_t i = 0; i < pieces.count; i++) {
+        const int64_t size = pieces.sizes[i], place = pieces.places[i];
+        if (size < 0 || size > pieces.data.size - at)
+            return "pieces are not within their bytes";
+        if (place < 0 || place > out.size || size > out.size - place)
+            return "too little room for pieces";
+        const int64_t padding = (align - size % align) % align;
+        if (padding > out.size - place - size)
+            return "too little room for padding";
+        if (size)
+            memcpy(out.at + place, pieces.data.at + at, (size_t)size);
+        memset(out.at + place + size, (int)(fill & 0xFF), (size_t)padding);
+        at += size;
+    }
+    return at == pieces.data.size ? NULL : "pieces are not all of their bytes";
+}

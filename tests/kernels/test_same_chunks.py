@@ -1,0 +1,232 @@
+"""Whole pages of chunks: C gives what numpy gives, whether they are right or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lance_core.encodings.compression.fsst import SymbolTable
+from lance_core.encodings.compression.runs import RunRule
+from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.kernels import NUMPY
+from lance_core_kernels import compiled
+from tests.kernels.outcomes import array, check, relaxed
+
+BITS = (8, 16, 32, 64)
+
+bits = st.sampled_from(BITS)
+strings = st.lists(st.binary(max_size=12), max_size=40)
+tables = st.lists(st.binary(min_size=1, max_size=8), max_size=20).map(
+    lambda symbols: SymbolTable(tuple(symbols)).packed
+)
+
+
+def words(count: int, width: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
+    """Some of them as wide as ``width``, in stretches that are narrower and wider."""
+    chance = np.random.default_rng(seed)
+    tops = chance.integers(0, width, -(-count // 300) + 1, endpoint=True)
+    values = chance.integers(0, 1 << 63, count, np.uint64, endpoint=True)
+    shift = 64 - np.repeat(tops, 300)[:count].astype(np.uint64)
+    return np.where(shift == 64, 0, (values << 1) >> np.minimum(shift, 63)).astype(f"u{bits // 8}")
+
+
+def damaged(data: st.DataObject, octets: np.ndarray[Any, Any], *numbers: Any) -> list[Any]:
+    """The same with one byte or number changed, or nothing."""
+    octets, *changed = (np.array(one) for one in (octets, *numbers))
+    which = data.draw(st.integers(-2, len(changed) - 1))
+    target = octets if which == -1 else changed[which] if which >= 0 else None
+    if target is not None and target.size:
+        place = data.draw(st.integers(0, target.size - 1))
+        value = data.draw(st.integers(-3, 70) | st.sampled_from([1 << 40, (1 << 63) - 1]))
+        target.reshape(-1)[place] = value % 256 if which == -1 else value
+    return [octets, *changed]
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 5000])
+def test_integers_are_packed_to_the_same_chunks_and_come_back(bits: int, count: int) -> None:
+    for width in {0, 1, bits // 2, bits - 1, bits}:
+        values = words(count, width, bits, width)
+        check("chunk_widths", values)
+        packed, sizes = compiled.pack_inline(values)
+        expected, expected_sizes = NUMPY.pack_inline(values)
+        assert packed.tobytes() == expected.tobytes()
+        assert sizes.tolist() == expected_sizes.tolist()
+        counts = np.minimum(count - np.arange(len(sizes)) * 1024, 1024)
+        for function in (NUMPY.unpack_inline, compiled.unpack_inline):
+            found = function(packed, np.cumsum(sizes) - sizes, sizes, counts, bits)
+            assert found.tobytes() == values.tobytes()
+
+
+@relaxed
+@given(bits, st.lists(st.integers(-1, 1025), max_size=5), st.data())
+def test_packed_chunks_of_any_form_have_the_same_values(
+    bits: int, counts: list[int], data: st.DataObject
+) -> None:
+    values = words(1024 * len(counts), bits, bits, len(counts))
+    packed, sizes = NUMPY.pack_inline(values)
+    sizes = sizes[: len(counts)]
+    forms = damaged(data, packed, np.cumsum(sizes) - sizes, sizes, array(counts))
+    check("unpack_inline", *forms, data.draw(st.just(bits) | st.integers(0, 65)))
+
+
+def packed_levels(width: int, counts: list[int], raw: bool) -> tuple[Any, Any, Any]:
+    """Chunks of levels, and where they are; what is left of a chunk packed, or as it is."""
+    parts = []
+    for count in counts:
+        levels = words(max(count, 0), width, 16, count)
+        whole = len(levels) // 1024 * 1024
+        rest = levels[whole:]
+        padded = np.concatenate([rest, np.zeros(-len(rest) % 1024, "u2")])
+        last = rest.view("u1") if raw else NUMPY.pack_fastlanes(padded, width)
+        parts.append(np.concatenate([NUMPY.pack_fastlanes(levels[:whole], width), last]))
+    sizes = array([len(part) for part in parts])
+    return np.concatenate([array([], np.uint8), *parts]), np.cumsum(sizes) - sizes, sizes
+
+
+@relaxed
+@given(st.integers(0, 16), st.lists(st.integers(0, 2100), max_size=4), st.booleans(), st.data())
+def test_packed_levels_of_any_form_are_the_same(
+    width: int, counts: list[int], raw: bool, data: st.DataObject
+) -> None:
+    forms = damaged(data, *packed_levels(width, counts, raw), array(counts))
+    check("unpack_levels", *forms, data.draw(st.just(width) | st.integers(-1, 17)))
+
+
+@relaxed
+@given(strings, st.sampled_from([4, 8]), st.integers(0, 200))
+@example([b"x" * 9000, b"", b"y"], 4, 4096)
+@example([b""] * 9000, 8, 1 << 20)
+def test_strings_are_put_into_the_same_chunks_and_come_back(
+    texts: list[bytes], width: int, limit: int
+) -> None:
+    octets = np.frombuffer(b"??" + b"".join(texts), np.uint8)
+    offsets = np.cumsum([2, *map(len, texts)], dtype=np.int64)
+    check("split_variable", octets, offsets, width, limit)
+    data, sizes, counts = compiled.split_variable(octets, offsets, width, limit)
+    starts = np.cumsum(sizes) - sizes
+    chunks = VariableChunks(np.frombuffer(data, np.uint8), starts, sizes, counts, width)
+    check("join_variable", chunks)
+    back, text = compiled.join_variable(chunks)
+    assert text.to_pybytes() == b"".join(texts)
+    assert back.tolist() == (offsets - 2).tolist()
+
+
+@relaxed
+@given(
+    st.binary(max_size=40),
+    st.lists(st.integers(-1, 41), max_size=6),
+    st.integers(3, 9),
+    st.integers(-2, 50),
+)
+def test_strings_anywhere_are_put_into_the_same_chunks(
+    data: bytes, offsets: list[int], width: int, limit: int
+) -> None:
+    check("split_variable", np.frombuffer(data, np.uint8), array(offsets), width, limit)
+
+
+@relaxed
+@given(strings, st.sampled_from([4, 8]), tables, st.data())
+def test_string_chunks_of_any_form_have_the_same_values(
+    texts: list[bytes], width: int, table: tuple[bytes, bytes], data: st.DataObject
+) -> None:
+    joined = np.frombuffer(b"".join(texts), np.uint8)
+    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    codes, ends = NUMPY.fsst_encode(joined, offsets[:-1], offsets[1:], *table)
+    stored, sizes, counts = NUMPY.split_variable(np.frombuffer(codes, np.uint8), ends, width, 64)
+    octets = np.frombuffer(stored, np.uint8)
+    forms = damaged(data, octets, np.cumsum(sizes) - sizes, sizes, counts)
+    width = data.draw(st.just(width) | st.sampled_from([0, 4, 8]))
+    chunks = VariableChunks(*forms, width)
+    check("join_variable", chunks)
+    check("fsst_decode_chunks", chunks, *table)
+
+
+@relaxed
+@given(
+    st.lists(st.binary(max_size=200).map(lambda data: np.frombuffer(data, np.uint8)), max_size=3),
+    st.integers(0, 5),
+    st.integers(-1, 9),
+    st.data(),
+)
+def test_pieces_of_any_form_make_the_same_chunks(
+    buffers: list[Any], chunks: int, align: int, data: st.DataObject
+) -> None:
+    sizes = []
+    for buffer in buffers:
+        edges = sorted(data.draw(st.lists(st.integers(0, len(buffer)), max_size=chunks)))
+        cuts = [*edges, *[len(buffer)] * (chunks - len(edges))]
+        sizes.append(np.diff([0, *cuts]))
+    table = array(np.reshape(sizes, (len(buffers), chunks)).tolist()).reshape(len(buffers), chunks)
+    _, table = damaged(data, array([1], np.uint8), table)
+    check("interleave_chunks", buffers, table, align, 0xFE)
+
+
+@pytest.mark.parametrize("align", [1, 8])
+def test_many_pieces_of_many_sizes_make_the_same_chunks(align: int) -> None:
+    chance = np.random.default_rng(align)
+    sizes = chance.integers(0, 40, (3, 500))
+    sizes[1] = 6
+    buffers = [chance.integers(0, 256, int(part.sum()), np.uint8) for part in sizes]
+    check("interleave_chunks", buffers, sizes, align, 0xFE)
+
+
+lengths = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 2, 254, 255, 256, 700])))
+
+
+@relaxed
+@given(bits, lengths, st.integers(0, 9), st.integers(0, 4), st.integers(0, 40), st.integers(0, 30))
+@example(32, [(0, 700)] * 20, 7, 12, 64, 6)
+def test_runs_are_the_same_and_come_back(
+    bits: int, runs: list[tuple[int, int]], per_chunk: int, doubled: int, least: int, room: int
+) -> None:
+    values = np.repeat(array([value for value, _ in runs]), [length for _, length in runs])
+    values = values.astype(f"u{bits // 8}")
+    check("count_runs", values, per_chunk)
+    rule = RunRule(least << doubled, least, room)
+    check("encode_runs", values, rule)
+    if least and room:
+        stored, steps, numbers, counts = compiled.encode_runs(values, rule)
+        assert (steps > 0).all()
+        data = np.concatenate([stored.view(np.uint8), steps])
+        sizes = np.stack([numbers * (bits // 8), numbers])
+        starts = np.cumsum(sizes, axis=1) - sizes + [[0], [stored.nbytes]]
+        for function in (NUMPY.expand_runs, compiled.expand_runs):
+            back = function(data, starts, sizes, counts, bits)
+            assert back.tobytes() == values.tobytes()
+
+
+@relaxed
+@given(bits, lengths, st.data())
+def test_runs_of_any_form_have_the_same_values(
+    bits: int, runs: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    steps = array([length % 256 for _, length in runs], np.uint8)
+    values = array([value for value, _ in runs]).astype(f"u{bits // 8}")
+    octets = np.concatenate([values.view(np.uint8), steps])
+    starts, sizes = array([[0], [values.nbytes]]), array([[values.nbytes], [len(steps)]])
+    forms = damaged(data, octets, starts, sizes, array([int(steps.sum())]))
+    check("expand_runs", *forms, data.draw(st.just(bits) | st.integers(0, 65)))
+
+
+@relaxed
+@given(st.sampled_from([4, 8]), st.integers(0, 700), st.integers(0, 300), st.data())
+def test_byte_streams_of_any_form_are_the_same(
+    width: int, count: int, per_chunk: int, data: st.DataObject
+) -> None:
+    octets = np.random.default_rng(count).integers(0, 256, count * width, np.uint8)
+    check("split_streams", octets, width, per_chunk)
+    check("split_streams", octets, data.draw(st.integers(0, 9)), 5)
+    per_chunk = max(per_chunk, 1)
+    streams = NUMPY.split_streams(octets, width, per_chunk)
+    begins = np.arange(0, count, per_chunk)
+    counts = np.minimum(count - begins, per_chunk)
+    for function in (NUMPY.join_streams, compiled.join_streams):
+        back = function(streams, begins * width, counts * width, counts, width)
+        assert back.tobytes() == octets.tobytes()
+    forms = damaged(data, streams, begins * width, counts * width, counts)
+    check("join_streams", *forms, data.draw(st.just(width) | st.integers(0, 9)))

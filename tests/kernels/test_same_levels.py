@@ -1,0 +1,102 @@
+"""What is read off levels is the same with C as with numpy, for levels of rows and any others."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lance_core.encodings.levels import Slots
+from tests.kernels.outcomes import array, check, relaxed
+
+few = st.lists(st.integers(0, 4), max_size=200)
+many = st.integers(0, 1 << 32).map(
+    lambda seed: np.random.default_rng(seed).integers(0, 5, 300).tolist()
+)
+levels = few | many
+bounds = st.integers(-1, 5) | st.sampled_from([-(1 << 40), 65534, 65535, 65536, 1 << 40])
+
+
+def two(
+    repetition: list[int] | None, definition: list[int] | None, same: bool
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Both as arrays, as long as the shorter one if they are to be of the ``same`` length."""
+    if same and repetition is not None and definition is not None:
+        count = min(len(repetition), len(definition))
+        repetition, definition = repetition[:count], definition[:count]
+    return (
+        None if repetition is None else array(repetition, np.uint16),
+        None if definition is None else array(definition, np.uint16),
+    )
+
+
+@relaxed
+@given(
+    st.none() | levels,
+    st.none() | levels,
+    st.booleans(),
+    st.integers(-1, 5),
+    st.lists(st.integers(0, 3), max_size=6),
+)
+@example([2, 0, 1], [0, 0, 1], True, 2, [0, 1])
+@example([2, 0, 0], [0, 0, 1], True, 2, [0, 1])
+@example([2, 3], None, True, 2, [0])
+def test_levels_of_any_form_are_refused_alike(
+    repetition: list[int] | None,
+    definition: list[int] | None,
+    same: bool,
+    most: int,
+    least: list[int],
+) -> None:
+    rep, found = two(repetition, definition, same)
+    if same and rep is not None and len(rep):
+        rep[0] = max(most, 0)
+    check("check_levels", rep, found, most, array(least, np.uint16))
+
+
+@relaxed
+@given(st.none() | levels, levels, st.booleans(), bounds, bounds, bounds, bounds)
+@example(None, [0, 1] * 100, True, 0, 5, 0, 0)
+@example([1, 0] * 100, [0, 1, 2] * 70, True, 1, 1, 0, 2)
+def test_slots_of_a_layer_are_the_same(
+    repetition: list[int] | None,
+    definition: list[int],
+    same: bool,
+    rank: int,
+    limit: int,
+    top: int,
+    also: int,
+) -> None:
+    rep, found = two(repetition, definition, same)
+    check("layer_slots", rep, found, Slots(rank, limit), top, also)
+
+
+@relaxed
+@given(levels, st.none() | levels, st.booleans(), bounds, bounds, bounds)
+@example([2, 0, 1, 0, 2] * 40, None, True, 2, 0, 0)
+@example([2, 0, 1, 0, 2] * 40, [0, 1, 2, 0, 4] * 40, True, 1, 3, 1)
+def test_offsets_of_lists_are_the_same(
+    repetition: list[int],
+    definition: list[int] | None,
+    same: bool,
+    rank: int,
+    limit: int,
+    base: int,
+) -> None:
+    rep, found = two(repetition, definition, same)
+    check("layer_offsets", rep, found, Slots(rank, limit), base)
+
+
+@relaxed
+@given(levels, bounds, st.lists(st.integers(-1, 300), max_size=8), st.booleans())
+def test_levels_between_edges_are_counted_alike(
+    found: list[int], top: int, edges: list[int], ascending: bool
+) -> None:
+    if ascending:
+        edges = sorted(min(max(edge, 0), len(found)) for edge in edges)
+    check("count_upto", array(found, np.uint16), top, array(edges))
+
+
+def test_more_levels_than_a_sum_of_16_bits_are_counted() -> None:
+    found = np.zeros(200_001, np.uint16)
+    assert check("count_upto", found, 0, array([1, 200_001])) == ("int64", [200_000])
