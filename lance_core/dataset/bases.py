@@ -58,6 +58,23 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
     )
 
 
+def object_place(uri: str) -> tuple[str, str]:
+    """The folder of the object that a table names by ``uri``, as a base path, and its name there.
+
+    Raises `CorruptFileError` for what is no absolute URI of an object.
+    """
+    try:
+        url = parse_base(uri)
+    except CorruptFileError as error:
+        raise CorruptFileError(f"the URI of a blob: {error.reason}", field="blob_uri") from error
+    folder, _, name = url.path.rpartition("/")
+    if not name:
+        raise CorruptFileError(f"the URI {uri[:200]!r} of a blob names no object", field="blob_uri")
+    if url.scheme == "file":
+        return folder or "/", name
+    return f"{url.scheme}://{url.netloc}/{quote(folder)}", name
+
+
 def allowing(config: StoreConfig, uris: Iterable[str]) -> StoreConfig:
     """``config`` with the permission to read at ``uris``, or anywhere ("yes"), as well."""
     every = list(dict.fromkeys([*known_places(config), *map(_allowing, uris)]))

@@ -11,19 +11,19 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lance_core.schema import BLOB_KEY, UNASSIGNED, Field, Schema
-
-BLOB_V2 = "lance.blob.v2"
-"""Arrow extension type of blobs in tables of version 2.2."""
+from lance_core.dataset import blob_type as _registers  # noqa: F401 (the Arrow type of blobs)
+from lance_core.schema import (
+    BLOB_KEY,
+    DESCRIPTION_V2,
+    UNASSIGNED,
+    Field,
+    Schema,
+    as_bytes,
+    is_blob_v2,
+)
+from lance_core.schema.logical_type import logical_type_of
 
 _PACKED = {"lance-encoding:packed": "true"}
-_V2_MEMBERS = (
-    ("kind", "uint8"),
-    ("position", "uint64"),
-    ("size", "uint64"),
-    ("blob_id", "uint32"),
-    ("blob_uri", "string"),
-)
 
 
 def with_descriptions(schema: Schema) -> Schema:
@@ -34,15 +34,29 @@ def with_descriptions(schema: Schema) -> Schema:
     return replace(schema, fields=tuple(_described(field) for field in schema.fields))
 
 
+def with_bytes(schema: Schema) -> Schema:
+    """``schema`` with each blob field as the bytes of its values."""
+    return replace(schema, fields=tuple(map(as_bytes, schema.fields)))
+
+
 def shown(field: Field) -> pa.Field:
     """``field`` as results have it: a description is marked as that of a blob, and nothing else."""
     arrow = field.to_arrow()
     if _is_description(field):
         marks = {BLOB_KEY: "true"}
         return arrow.with_metadata(marks if len(field.children) == 2 else {**marks, **_PACKED})
-    if field.is_struct and any(map(_is_description, field.walk())):
-        return arrow.with_type(pa.struct([shown(child) for child in field.children]))
-    return arrow
+    if not any(map(_is_description, field.walk())):
+        return arrow
+    children = [shown(child) for child in field.children]
+    if field.is_struct:
+        return arrow.with_type(pa.struct(children))
+    if pa.types.is_map(arrow.type):
+        key, value = children[0].type
+        return arrow.with_type(pa.map_(key, value))
+    if pa.types.is_fixed_size_list(arrow.type):
+        return arrow.with_type(pa.list_(children[0], arrow.type.list_size))
+    kind = pa.large_list if pa.types.is_large_list(arrow.type) else pa.list_
+    return arrow.with_type(kind(children[0]))
 
 
 def _is_description(field: Field) -> bool:
@@ -50,10 +64,16 @@ def _is_description(field: Field) -> bool:
 
 
 def _described(field: Field) -> Field:
-    if field.extension_name == BLOB_V2:
+    if is_blob_v2(field):
         described = tuple(
-            Field(name=name, id=UNASSIGNED, parent_id=field.id, logical_type=kind, nullable=False)
-            for name, kind in _V2_MEMBERS
+            Field(
+                name=member.name,
+                id=UNASSIGNED,
+                parent_id=field.id,
+                logical_type=logical_type_of(member.type) or "",
+                nullable=False,
+            )
+            for member in DESCRIPTION_V2
         )
         return replace(field, children=described, metadata=_PACKED)
     if not field.is_blob:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blob_description import BLOB_V2
+from lance_core.dataset.blob_bytes import with_payloads
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.schema import Field, wrap_chunks
+from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
 from lance_core.table.row_ids import RowIdSequence
@@ -102,10 +102,6 @@ def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
 
 def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
     """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
-    if any(part.extension_name == BLOB_V2 for part in field.walk()):
-        raise UnsupportedFeatureError(
-            f"the bytes of blobs of version 2 (field {field.name!r}) cannot be read yet"
-        )
     found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
     if len(found) > 1:
         return _SPLIT
@@ -145,8 +141,29 @@ def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
 def _read_file(
     snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
 ) -> list[pa.ChunkedArray]:
-    chunks = snapshot.reader(file).read(fields, file.columns(), rows)
-    return [wrap_chunks(column, field) for column, field in zip(chunks, fields, strict=True)]
+    blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
+    stored = [
+        field if blob is None else described_in_file(blob)
+        for field, blob in zip(fields, blobs, strict=True)
+    ]
+    columns = snapshot.reader(file).read(stored, file.columns(), rows)
+    for number, blob in enumerate(blobs):
+        if blob is not None:
+            columns[number] = with_payloads(snapshot, file, columns[number], blob)
+    return [wrap_chunks(column, field) for column, field in zip(columns, fields, strict=True)]
+
+
+def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
+    """``field`` with blobs of version 2 where it wants their bytes; None if it wants none."""
+    if not blobs:
+        return None
+    if field.id in blobs and not field.children:
+        return blobs[field.id]
+    children = [_with_blobs_v2(child, blobs) for child in field.children]
+    if all(child is None for child in children):
+        return None
+    pairs = zip(field.children, children, strict=True)
+    return field.with_children(tuple(own if new is None else new for own, new in pairs))
 
 
 def _read_split(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from lance_core.dataset import blob_take
 from lance_core.dataset import take as taking
+from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.projection import Columns
@@ -96,6 +98,60 @@ class ReadMethods(Opened):
         """
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take(self._snapshot, indices, projection)
+
+    def take_blobs(
+        self,
+        blob_column: str,
+        ids: taking.Indices | None = None,
+        addresses: taking.Indices | None = None,
+        indices: taking.Indices | None = None,
+        *,
+        buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE,
+    ) -> list[BlobFile | None]:
+        """A file for the blob of each row, None for null; reads nothing but where blobs are.
+
+        ``blob_column``: its name, also inside of structs. Rows by their ``_rowid``, their
+        ``_rowaddr`` or their position; exactly one of these is given. ``buffer_size``: bytes that
+        the files read ahead. Raises `InvalidInputError`, and `BasePathRefusedError` for blobs in
+        places that the caller has not allowed (option ``allow_base_paths`` of `dataset`).
+        """
+        selection = blob_take.Selection.of(ids, addresses, indices)
+        return blob_take.take_blobs(self._snapshot, blob_column, selection, buffer_size)
+
+    def read_blobs(
+        self,
+        blob_column: str,
+        ids: taking.Indices | None = None,
+        addresses: taking.Indices | None = None,
+        indices: taking.Indices | None = None,
+        *,
+        io_buffer_size: int | None = None,
+        preserve_order: bool | None = None,
+    ) -> list[tuple[int, bytes | None]]:
+        """The address and the bytes of the blob of each row, None for null; see `take_blobs`.
+
+        Blobs near to each other are read at once. ``preserve_order=False`` allows any order.
+        """
+        selection = blob_take.Selection.of(ids, addresses, indices)
+        ordered = preserve_order is not False
+        return blob_take.read_blobs(self._snapshot, blob_column, selection, ordered)
+
+    def read_blob_ranges(
+        self,
+        blob_column: str,
+        requests: Sequence[tuple[int, int, int]],
+        *,
+        selector: Literal["ids", "addresses", "indices"],
+        io_buffer_size: int | None = None,
+        preserve_order: bool | None = None,
+    ) -> list[tuple[int, int, bytes | None]]:
+        """Parts of blobs: for each (row, offset, length) its number, the row's address, the bytes.
+
+        ``selector`` says what names rows, see `take_blobs`. Raises `InvalidInputError` for a range
+        that is not within its blob.
+        """
+        ordered = preserve_order is not False
+        return blob_take.read_blob_ranges(self._snapshot, blob_column, requests, selector, ordered)
 
     def sample(
         self, num_rows: int, columns: Columns = None, randomize_order: bool = True

@@ -120,10 +120,15 @@ def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
     """What the options mean for this version. Raises `InvalidInputError`."""
     handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
     if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
-        raise InvalidInputError(f"unknown blob_handling {handling!r}")
+        raise InvalidInputError(
+            f"Invalid blob_handling: {handling}. Expected one of: "
+            f"{', '.join(sorted([BLOBS_AS_BYTES, *BLOBS_AS_DESCRIPTIONS]))}"
+        )
     extra = [ROW_ID] if options.with_row_id else []
     extra += [ROW_ADDRESS] if options.with_row_address else []
-    schema = snapshot.schema if handling == BLOBS_AS_BYTES else snapshot.schema_with_descriptions
+    schema = snapshot.schema_with_descriptions
+    if handling == BLOBS_AS_BYTES:
+        schema = snapshot.schema_with_bytes
     condition = None
     if options.filter is not None:
         condition = as_filter(options.filter, queryable(schema))

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.lock import CommitLock
 from lance_core.datafile.reader import FileReader
-from lance_core.dataset.bases import open_base
-from lance_core.dataset.blob_description import with_descriptions
+from lance_core.dataset.bases import object_place, open_base
+from lance_core.dataset.blob_description import with_bytes, with_descriptions
 from lance_core.dataset.projection import Projection, select
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.schema import Schema
+from lance_core.schema import Field as SchemaField
+from lance_core.schema import Schema, is_blob_v2
 from lance_core.store.base import ObjectStore
 from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
@@ -109,6 +110,16 @@ class Snapshot:
         return with_descriptions(self.schema)
 
     @cached_property
+    def schema_with_bytes(self) -> Schema:
+        """The schema with blob fields as large_binary."""
+        return with_bytes(self.schema)
+
+    @cached_property
+    def blobs_v2(self) -> Mapping[int, SchemaField]:
+        """The blob fields of version 2, at any depth, by id."""
+        return {part.id: part for part in self.schema.walk() if is_blob_v2(part)}
+
+    @cached_property
     def all_columns(self) -> Projection:
         """The projection of a read that names no columns."""
         return select(self.schema_with_descriptions, None)
@@ -139,6 +150,15 @@ class Snapshot:
             return self.root.store
         config, branch, path = self.root.config, self.manifest.branch, base.path
         return self.root.bases.get((branch, path), lambda: open_base(config, branch, path))
+
+    def object_at(self, uri: str) -> tuple[ObjectStore, str]:
+        """The store and the path there of an object that the table names by an absolute URI.
+
+        Errors as of `open_base` and `object_place`.
+        """
+        config, branch, (folder, name) = self.root.config, self.manifest.branch, object_place(uri)
+        store = self.root.bases.get((branch, folder), lambda: open_base(config, branch, folder))
+        return store, name
 
     def reader(self, file: DataFile) -> FileReader:
         """The open data file, kept by place, name and size: names are never used twice."""

@@ -27,7 +27,7 @@ READ_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Picks:
+class Picks:
     """Physical rows of one fragment, strictly ascending."""
 
     fragment: Fragment
@@ -64,8 +64,8 @@ def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Tab
         raise InvalidInputError(
             f"row {wanted.max()} is out of range: the table has {snapshot.num_rows} rows"
         )
-    rows, order = _distinct(wanted)
-    return _gather(snapshot, list(_by_position(snapshot, rows)), order, projection)
+    rows, order = distinct(wanted)
+    return _gather(snapshot, list(by_position(snapshot, rows)), order, projection)
 
 
 def take_in_fragment(
@@ -78,27 +78,28 @@ def take_in_fragment(
         raise InvalidInputError(
             f"row {wanted.max()} is out of range: fragment {fragment.id} has {count} rows"
         )
-    rows, order = _distinct(wanted)
-    picks = [_Picks(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
+    rows, order = distinct(wanted)
+    picks = [Picks(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
     return _gather(snapshot, picks, order, projection)
 
 
-def _distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
+def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
     """Ascending distinct rows, and which of them each wanted row is (None: just these rows)."""
     if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
         return wanted, None
     return np.unique(wanted, return_inverse=True)
 
 
-def _by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[_Picks]:
+def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[Picks]:
+    """Where the live rows at ascending positions in the table are."""
     starts = snapshot.row_starts
     owners = np.searchsorted(starts, rows, side="right") - 1
-    for place, part in _runs(owners, rows):
+    for place, part in runs(owners, rows):
         fragment = snapshot.manifest.fragments[place]
-        yield _Picks(fragment, offsets_of(snapshot, fragment, part - starts[place]))
+        yield Picks(fragment, offsets_of(snapshot, fragment, part - starts[place]))
 
 
-def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
+def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
     """Neighbouring rows with the same owner."""
     if len(rows) == 0:
         return
@@ -109,11 +110,11 @@ def _runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Arra
 
 def _gather(
     snapshot: Snapshot,
-    picks: Sequence[_Picks],
+    picks: Sequence[Picks],
     order: Int64Array | None,
     projection: Projection,
 ) -> pa.Table:
-    def read(pick: _Picks) -> pa.Table:
+    def read(pick: Picks) -> pa.Table:
         rows = RowIndices(pick.offsets)
         return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, rows)
 

@@ -175,17 +175,18 @@ class BlobThresholds:
     @classmethod
     def of(cls, field: Field, pack: int | None = None) -> BlobThresholds:
         """What the metadata of a field says; ``pack``, if given, counts instead."""
-        found = {name: _threshold(field, key) for name, key in _THRESHOLDS.items()}
+        found = {name: _threshold(field, key) for name, key in THRESHOLD_KEYS.items()}
         if pack is not None:
             found["pack"] = pack
         return cls(**{name: number for name, number in found.items() if number is not None})
 
 
-_THRESHOLDS = {
+THRESHOLD_KEYS = {
     "inline": "lance-encoding:blob-inline-size-threshold",
     "dedicated": "lance-encoding:blob-dedicated-size-threshold",
     "pack": "lance-encoding:blob-pack-file-size-threshold",
 }
+"""The metadata key of each of `BlobThresholds`."""
 
 
 def _threshold(field: Field, key: str) -> int | None:
@@ -202,7 +203,7 @@ def _threshold(field: Field, key: str) -> int | None:
 def other_thresholds(table: Field, data: Field) -> str:
     """What ``data`` says of thresholds that is not so in ``table``, "" if there is nothing."""
     effective = BlobThresholds.of(table)
-    for name, key in _THRESHOLDS.items():
+    for name, key in THRESHOLD_KEYS.items():
         wanted = _threshold(data, key)
         if wanted is not None and wanted != getattr(effective, name):
             return f"{key} is {getattr(effective, name)} in the table and {wanted} in the data"

@@ -67,8 +67,19 @@ def payloads(
     starts, stops, order = _spans(positions, sizes, context.file_size)
     ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
     buffers = yield ranges
-    taken = span_take(buffers, cuts, starts, stops, large=True)
+    if len(buffers) == 1 and (starts[1:] == stops[:-1]).all():
+        taken = _adjoining(buffers[0], starts, stops)
+    else:
+        taken = span_take(buffers, cuts, starts, stops, large=True)
     return taken if order is None else taken.take(pa.array(np.argsort(order)))
+
+
+def _adjoining(buffer: pa.Buffer, starts: Int64Array, stops: Int64Array) -> pa.Array:
+    """Payloads with nothing between them, as they are."""
+    offsets = np.append(starts, stops[-1]) - starts[0]
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(starts), [None, pa.py_buffer(offsets), buffer], 0
+    )
 
 
 def _spans(

@@ -1,0 +1,16 @@
+"""Blobs: columns of large values that are read as files. Same names as pylance's ``lance.blob``."""
+
+from lance_core.dataset.blob_column import BlobColumn
+from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blob_type import Blob, BlobArray, BlobType, blob_array, blob_field
+
+__all__ = [
+    "DEFAULT_BLOB_BUFFER_SIZE",
+    "Blob",
+    "BlobArray",
+    "BlobColumn",
+    "BlobFile",
+    "BlobType",
+    "blob_array",
+    "blob_field",
+]

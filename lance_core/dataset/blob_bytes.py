@@ -1,0 +1,180 @@
+"""The bytes of blobs of version 2, out of their descriptions, for scans that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.blob_source import Described, external, side_file_path
+from lance_core.dataset.threads import in_order
+from lance_core.encodings.decoding import DecodeContext, Int64Array
+from lance_core.encodings.v2_0.blob import payloads
+from lance_core.encodings.variable import taken_arrays
+from lance_core.errors import CorruptFileError
+from lance_core.schema import BlobKind, Field, as_bytes, is_blob_v2
+from lance_core.schema.rebuild import visible_children, with_children
+
+if TYPE_CHECKING:
+    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.store.base import ObjectStore
+    from lance_core.table.data_file import DataFile
+
+_MOST_FILE_BYTES = 1 << 62
+_LARGE_RUN, _LONG_RUN = 64 << 10, 16
+"""Bytes or values that are better sliced than copied with all others."""
+
+_AT_ONCE = 8
+
+
+def with_payloads(
+    snapshot: Snapshot, file: DataFile, column: pa.ChunkedArray, field: Field
+) -> pa.ChunkedArray:
+    """A column of ``field``, which has blobs of version 2 as `described_in_file`, with their bytes.
+
+    Raises as `lance_core.dataset.blob_source.sources_v2` does.
+    """
+    reader = _Reader(snapshot, file)
+    chunks: list[pa.Array] = []
+    for chunk in column.chunks:
+        chunks += reader.chunks(chunk) if is_blob_v2(field) else [reader.nested(chunk, field)]
+    return pa.chunked_array(chunks, as_bytes(field).storage_type)
+
+
+class _Reader:
+    """Reads the payloads that the descriptions in one data file lead to."""
+
+    def __init__(self, snapshot: Snapshot, file: DataFile) -> None:
+        base = snapshot.base(file.base_id)
+        self._snapshot = snapshot
+        self._store = snapshot.store_of(base)
+        self._path = file.store_path(base)
+        self._size = snapshot.reader(file).metadata.size
+
+    def nested(self, array: pa.Array, field: Field) -> pa.Array:
+        """An array of ``field`` with bytes in place of descriptions."""
+        if is_blob_v2(field):
+            chunks = self.chunks(array)
+            return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+        if not any(map(is_blob_v2, field.walk())):
+            return array
+        parts = zip(visible_children(array), field.children, strict=True)
+        children = [self.nested(part, child) for part, child in parts]
+        return with_children(array, as_bytes(field).storage_type, children)
+
+    def chunks(self, array: pa.StructArray) -> list[pa.Array]:
+        """The payloads of descriptions, in a few arrays."""
+        columns = Described.of(array)
+        if not len(array):
+            return [pa.nulls(0, pa.large_binary())]
+        homes = _homes(columns)
+        order = np.argsort(homes, kind="stable")
+        edges = np.flatnonzero(np.diff(homes[order])) + 1
+        if not len(edges):
+            return [self._read(columns, np.arange(len(array)))]
+        rows_of = np.split(order, edges)
+        groups = list(in_order(lambda rows: self._read(columns, rows), rows_of, _AT_ONCE))
+        return list(_in_row_order(groups, order, homes))
+
+    def _read(self, columns: Described, rows: Int64Array) -> pa.Array:
+        """The payloads at ``rows``, all of which are in the same object if they are not empty."""
+        positions, sizes, valid = columns.positions[rows], columns.sizes[rows], columns.valid[rows]
+        row = int(rows[np.argmax(columns.kinds[rows] != BlobKind.INLINE)])
+        kind, blob_id = int(columns.kinds[row]), int(columns.ids[row])
+        if kind == BlobKind.EXTERNAL:
+            uri = columns.uris[row].as_py() or ""
+            one = external(self._snapshot, blob_id, uri, int(positions[0]), int(sizes[0]))
+            store, path, size = one.store, one.path, _MOST_FILE_BYTES
+            positions, sizes = (np.array([n], np.uint64) for n in (one.start, one.size))
+        elif kind == BlobKind.INLINE:
+            store, path, size = self._store, self._path, self._size
+        else:
+            store, path = self._store, side_file_path(self._path, blob_id)
+            size = _MOST_FILE_BYTES
+        taken = self._fetch(store, path, size, positions, sizes)
+        (masked,) = taken_arrays(pa.large_binary(), taken, None if valid.all() else valid, False)
+        return masked
+
+    def _fetch(
+        self,
+        store: ObjectStore,
+        path: str,
+        file_size: int,
+        positions: npt.NDArray[np.uint64],
+        sizes: npt.NDArray[np.uint64],
+    ) -> pa.Array:
+        if not sizes.any():
+            return pa.repeat(pa.scalar(b"", pa.large_binary()), len(sizes))
+        snapshot = self._snapshot
+        context = DecodeContext(
+            store.coalesce_gap, file_size, snapshot.storage_version, snapshot.root.registry
+        )
+        where, shared = _distinct(positions, sizes)
+        decoding = payloads(where["position"], where["size"], context)
+        try:
+            ranges = next(decoding)
+            while True:
+                ranges = decoding.send(store.get_ranges(path, ranges))
+        except StopIteration as done:
+            return done.value if shared is None else done.value.take(pa.array(shared))
+        except CorruptFileError as error:
+            raise error.at(path=path) from error
+
+
+_SPAN = np.dtype([("position", np.uint64), ("size", np.uint64)])
+
+
+def _distinct(
+    positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.void], Int64Array | None]:
+    """The payloads, and which of them each blob has if some share one."""
+    spans = np.empty(len(sizes), _SPAN)
+    spans["position"], spans["size"] = positions, sizes
+    full = sizes > 0
+    ordered = positions[full]
+    if (ordered[1:] > ordered[:-1]).all():
+        return spans, None
+    spans["position"][~full] = 0
+    distinct, shared = np.unique(spans, return_inverse=True)
+    return distinct, shared
+
+
+def _homes(columns: Described) -> Int64Array:
+    """A number for the object that each blob is in; what has no bytes is where its neighbour is.
+
+    External blobs are objects of their own: their ranges may overlap and their sizes be unknown.
+    """
+    homes = (columns.kinds.astype(np.int64) << 33) | columns.ids
+    is_external = columns.kinds == BlobKind.EXTERNAL
+    if is_external.any():
+        count = int(np.count_nonzero(is_external))
+        homes[is_external] = (1 << 60) + np.arange(count)
+    empty = (columns.sizes == 0) & ~is_external
+    if empty.any() and not empty.all():
+        last = np.maximum.accumulate(np.where(empty, -1, np.arange(len(homes))))
+        last[last < 0] = int(np.flatnonzero(~empty)[0])
+        homes = homes[last]
+        # A neighbour that is external is read by itself.
+        homes[empty & is_external[last]] = 0
+    return homes
+
+
+def _in_row_order(
+    groups: list[pa.Array], order: Int64Array, homes: Int64Array
+) -> Iterator[pa.Array]:
+    """The values of all groups, which have the rows in ``order``: as slices if these are large."""
+    count = len(homes)
+    places = np.empty(count, np.int64)
+    places[order] = np.arange(count)
+    edges = np.flatnonzero(np.diff(homes)) + 1
+    runs = len(edges) + 1
+    if sum(group.nbytes for group in groups) < _LARGE_RUN * runs and count < _LONG_RUN * runs:
+        yield pa.concat_arrays(groups).take(pa.array(places))
+        return
+    starts = np.cumsum([0, *(len(group) for group in groups)])
+    for first, stop in zip([0, *edges.tolist()], [*edges.tolist(), count], strict=True):
+        number = int(np.searchsorted(starts, places[first], side="right")) - 1
+        yield groups[number].slice(int(places[first] - starts[number]), stop - first)

@@ -1,0 +1,25 @@
+"""`BlobColumn`: a column of bytes in memory, seen as files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import IO
+
+import pyarrow as pa
+
+
+class BlobColumn:
+    """Iterates over a binary column as files; None for null."""
+
+    def __init__(self, blob_column: pa.Array | pa.ChunkedArray) -> None:
+        if not isinstance(blob_column, pa.Array | pa.ChunkedArray):
+            raise ValueError(f"a binary array was expected, got {type(blob_column)}")
+        kind = blob_column.type
+        if not (pa.types.is_large_binary(kind) or pa.types.is_binary(kind)):
+            raise ValueError(f"a binary array was expected, got {kind}")
+        self.blob_column = blob_column
+
+    def __iter__(self) -> Iterator[IO[bytes] | None]:
+        for value in self.blob_column:
+            yield io.BytesIO(value.as_py()) if value.is_valid else None

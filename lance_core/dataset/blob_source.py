@@ -1,0 +1,183 @@
+"""Where the bytes of blobs are, from their descriptions to ranges of objects in stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema import BlobKind
+from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.table.paths import check_relative
+
+if TYPE_CHECKING:
+    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.table.data_file import DataFile
+
+_MAX_POSITION = (1 << 63) - 1
+_MOST_GAP = 1 << 20
+_MOST_JOINED = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BlobSource:
+    """``size`` bytes from ``start`` on of the object at ``path`` of ``store``."""
+
+    store: ObjectStore
+    path: str
+    start: int
+    size: int
+
+    def range(self, offset: int, length: int) -> ByteRange:
+        """The ``length`` bytes from ``offset`` of the blob on, as bytes of the object."""
+        return ByteRange(self.start + offset, self.start + offset + length)
+
+
+def side_file_path(data_file: str, blob_id: int) -> str:
+    """Where the side file number ``blob_id`` of a data file is.
+
+    Its name has the bits of the number, the lowest first.
+    """
+    stem = data_file.removesuffix(".lance")
+    if stem == data_file:
+        raise CorruptFileError("a data file with this name has no blobs beside it", data_file)
+    bits = f"{blob_id:032b}"
+    return f"{stem}/{bits[::-1]}.blob"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """Descriptions of version 2 as columns; what has no bytes is inline, nulls included."""
+
+    valid: npt.NDArray[np.bool_]
+    kinds: npt.NDArray[np.uint8]
+    positions: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.uint64]
+    ids: npt.NDArray[np.uint32]
+    uris: pa.Array
+
+    @classmethod
+    def of(cls, array: pa.StructArray) -> Described:
+        """The columns of an array; raises `CorruptFileError` for what describes no blob."""
+        valid = np.asarray(array.is_valid())
+        kinds, positions, sizes, ids = (_column(array.field(i), valid) for i in range(4))
+        if (kinds > BlobKind.EXTERNAL).any():
+            if kinds.max() > BlobKind.MANAGED:
+                raise CorruptFileError(f"a blob of the unknown kind {kinds.max()}")
+            raise UnsupportedFeatureError("managed blobs are not supported")
+        beyond = np.uint64(_MAX_POSITION)
+        if (sizes > beyond).any() or (positions > beyond - sizes).any():
+            raise CorruptFileError("a blob ends past 2**63")
+        empty = (sizes == 0) & (kinds != BlobKind.EXTERNAL)
+        if empty.any():
+            kinds, ids = np.where(empty, 0, kinds).astype(np.uint8), np.where(empty, 0, ids)
+        return cls(valid, kinds, positions, sizes, ids.astype(np.uint32), array.field(4))
+
+
+def _column(member: pa.Array, valid: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    if member.null_count:
+        member = member.fill_null(0)
+    values = np.asarray(member)
+    return values if valid.all() else np.where(valid, values, values.dtype.type(0))
+
+
+def sources_v1(
+    snapshot: Snapshot, file: DataFile, described: pa.StructArray
+) -> list[BlobSource | None]:
+    """Where blobs of version 1 are: in the data file. Null is also position 1 and size 0."""
+    base = snapshot.base(file.base_id)
+    store, path = snapshot.store_of(base), file.store_path(base)
+    file_size = snapshot.reader(file).metadata.size
+    sources: list[BlobSource | None] = []
+    for value in described.to_pylist():
+        if value is None or (value["position"], value["size"]) == (1, 0):
+            sources.append(None)
+            continue
+        sources.append(
+            _within(BlobSource(store, path, value["position"], value["size"]), file_size)
+        )
+    return sources
+
+
+def sources_v2(
+    snapshot: Snapshot, file: DataFile, described: pa.StructArray
+) -> list[BlobSource | None]:
+    """Where blobs of version 2 are. Asks the store for the size of whole external objects.
+
+    Raises `BasePathRefusedError` for a place that the caller has not allowed, `CorruptFileError`,
+    `UnsupportedFeatureError` and, for what is not there, `ObjectNotFoundError`.
+    """
+    columns = Described.of(described)
+    base = snapshot.base(file.base_id)
+    store, path = snapshot.store_of(base), file.store_path(base)
+    file_size = snapshot.reader(file).metadata.size
+    sources: list[BlobSource | None] = []
+    for row in range(len(described)):
+        kind, size = int(columns.kinds[row]), int(columns.sizes[row])
+        start, blob_id = int(columns.positions[row]), int(columns.ids[row])
+        if not columns.valid[row]:
+            sources.append(None)
+        elif kind == BlobKind.INLINE:
+            sources.append(_within(BlobSource(store, path, start, size), file_size))
+        elif kind == BlobKind.EXTERNAL:
+            uri = columns.uris[row].as_py() or ""
+            sources.append(external(snapshot, blob_id, uri, start, size))
+        else:
+            sources.append(BlobSource(store, side_file_path(path, blob_id), start, size))
+    return sources
+
+
+def external(
+    snapshot: Snapshot, base_id: int, uri: str, start: int = 0, size: int = 0
+) -> BlobSource:
+    """An external blob; errors as of `sources_v2`."""
+    if base_id:
+        store = snapshot.store_of(snapshot.base(base_id))
+        path = check_relative(uri, "blob_uri")
+    else:
+        store, path = snapshot.object_at(uri)
+    if size == 0:
+        whole = store.head(path).size
+        if start > whole:
+            raise CorruptFileError(f"a blob starts at {start}, the object has {whole} bytes", path)
+        size = whole - start
+    return BlobSource(store, path, start, size)
+
+
+def _within(source: BlobSource, file_size: int) -> BlobSource:
+    if source.size and source.start + source.size > file_size:
+        raise CorruptFileError("a blob ends past the file", source.path, source.start)
+    return source
+
+
+def read_ranges(store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    """The bytes of ranges of one object, in any order; those near to each other are read as one."""
+    order = sorted(range(len(ranges)), key=lambda number: ranges[number].start)
+    joined: list[ByteRange] = []
+    home: list[int] = [0] * len(ranges)
+    gap = min(store.coalesce_gap, _MOST_GAP)
+    for number in order:
+        wanted = ranges[number]
+        last = joined[-1] if joined else None
+        if last is not None and _is_near(last, wanted, gap):
+            joined[-1] = ByteRange(last.start, max(last.stop, wanted.stop))
+        else:
+            joined.append(wanted)
+        home[number] = len(joined) - 1
+    buffers = store.get_ranges(path, joined)
+    return [
+        buffers[home[n]].slice(r.start - joined[home[n]].start, r.stop - r.start)
+        for n, r in enumerate(ranges)
+    ]
+
+
+def _is_near(before: ByteRange, wanted: ByteRange, gap: int) -> bool:
+    """Whether two ranges are read as one."""
+    if wanted.start - before.stop > gap:
+        return False
+    return max(before.stop, wanted.stop) - before.start <= _MOST_JOINED

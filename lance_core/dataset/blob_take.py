@@ -1,0 +1,191 @@
+"""`take_blobs`, `read_blobs`, `read_blob_ranges`: single blobs of chosen rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.blob_file import BlobFile, check_range, checked_buffer_size
+from lance_core.dataset.blob_source import BlobSource, read_ranges, sources_v1, sources_v2
+from lance_core.dataset.fragment_read import read_fields
+from lance_core.dataset.row_selection import Selector, picks_of
+from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.take import Indices, Int64Array, Picks
+from lance_core.dataset.threads import in_order
+from lance_core.encodings.decoding import RowIndices
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Field, format_path, is_blob_v2
+from lance_core.schema.project import project_lineages
+from lance_core.store.base import ByteRange, ObjectStore
+
+READ_AHEAD = 8
+
+SelectorName = Literal["ids", "addresses", "indices"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Rows and how they are named; exactly one of the arguments of `of` is given."""
+
+    selector: Selector
+    rows: Indices
+
+    @classmethod
+    def of(
+        cls, ids: Indices | None, addresses: Indices | None, indices: Indices | None
+    ) -> Selection:
+        """Raises `InvalidInputError` unless exactly one is given."""
+        given = {"ids": ids, "addresses": addresses, "indices": indices}
+        chosen = [(name, rows) for name, rows in given.items() if rows is not None]
+        if len(chosen) != 1:
+            raise InvalidInputError("Exactly one of ids, indices, or addresses must be specified")
+        name, rows = chosen[0]
+        return cls(Selector(name), rows)
+
+
+def take_blobs(
+    snapshot: Snapshot, column: str, selection: Selection, buffer_size: int
+) -> list[BlobFile | None]:
+    """A file for each row, None for null; nothing but descriptions is read."""
+    checked_buffer_size(buffer_size)
+    found = _found(snapshot, column, selection)
+    return [
+        None if source is None else BlobFile(source, buffer_size)
+        for source in (found.sources[row] for row in found.order.tolist())
+    ]
+
+
+def read_blobs(
+    snapshot: Snapshot, column: str, selection: Selection, preserve_order: bool
+) -> list[tuple[int, bytes | None]]:
+    """The row address and the bytes of each row; in the order of addresses if that is enough."""
+    found = _found(snapshot, column, selection)
+    wanted = [
+        None if source is None else (source, source.range(0, source.size))
+        for source in found.sources
+    ]
+    data = _read(wanted)
+    order = found.order if preserve_order else np.sort(found.order)
+    addresses = found.addresses.tolist()
+    return [(addresses[row], data[row]) for row in order.tolist()]
+
+
+def read_blob_ranges(
+    snapshot: Snapshot,
+    column: str,
+    requests: Sequence[tuple[int, int, int]],
+    selector: str,
+    preserve_order: bool,
+) -> list[tuple[int, int, bytes | None]]:
+    """For each (row, offset, length): its number, the row's address, and the bytes."""
+    if selector not in {member.value for member in Selector}:
+        raise InvalidInputError(
+            f"selector must be one of 'ids', 'addresses', or 'indices', got {selector!r}"
+        )
+    rows = [row for row, _, _ in requests]
+    found = _found(snapshot, column, Selection(Selector(selector), rows))
+    wanted: list[tuple[BlobSource, ByteRange] | None] = []
+    for row, (_, offset, length) in zip(found.order.tolist(), requests, strict=True):
+        source = found.sources[row]
+        if source is not None:
+            check_range(source, offset, length)
+        wanted.append(None if source is None else (source, source.range(offset, length)))
+    data = _read(wanted)
+    addresses = found.addresses[found.order].tolist()
+    results = [(n, address, data[n]) for n, address in enumerate(addresses)]
+    return results if preserve_order else sorted(results, key=lambda result: result[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """The blobs of distinct rows with their addresses, ascending by fragment and offset.
+
+    ``order``: which of them each wanted row is.
+    """
+
+    sources: list[BlobSource | None]
+    addresses: Int64Array
+    order: Int64Array
+
+
+def _found(snapshot: Snapshot, column: str, selection: Selection) -> _Found:
+    lineage = _lineage(snapshot, column)
+    picks, order = picks_of(snapshot, selection.selector, selection.rows)
+
+    def sources(pick: Picks) -> list[BlobSource | None]:
+        return list(_sources(snapshot, pick, lineage))
+
+    every = [one for part in in_order(sources, picks, READ_AHEAD) for one in part]
+    parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
+    addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    return _Found(every, addresses, order)
+
+
+def _lineage(snapshot: Snapshot, column: str) -> tuple[Field, ...]:
+    """The fields down to a blob column; `InvalidInputError` if it is none, or in a list."""
+    lineage = snapshot.schema.lineage(column)
+    if not lineage:
+        raise InvalidInputError(f"Field {column!r} not found")
+    if not (lineage[-1].is_blob or is_blob_v2(lineage[-1])) or not all(
+        field.is_struct for field in lineage[:-1]
+    ):
+        raise InvalidInputError(f"the column {column!r} is not a blob column")
+    return lineage
+
+
+def _sources(
+    snapshot: Snapshot, pick: Picks, lineage: tuple[Field, ...]
+) -> Iterator[BlobSource | None]:
+    path = format_path([field.name for field in lineage])
+    described = snapshot.schema_with_descriptions.lineage(path)
+    (field,) = project_lineages([described])
+    blob = lineage[-1]
+    rows = RowIndices(pick.offsets)
+    (read,) = read_fields(snapshot, pick.fragment, [field], rows)
+    number = pick.fragment.file_of_field().get(blob.id)
+    if number is None:
+        yield from [None] * len(pick.offsets)
+        return
+    find = sources_v2 if is_blob_v2(blob) else sources_v1
+    for chunk in read.chunks:
+        yield from find(snapshot, pick.fragment.files[number], _member(chunk, len(lineage) - 1))
+
+
+def _member(array: pa.Array, depth: int) -> pa.StructArray:
+    """The only member of the only member and so on; null where any struct is."""
+    if depth == 0:
+        return array
+    (child,) = array.flatten()
+    return _member(child, depth - 1)
+
+
+def _read(wanted: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes | None]:
+    """The bytes of ranges: one call of a store for each object, whatever the order."""
+    numbers_of: dict[tuple[int, str], list[int]] = defaultdict(list)
+    stores: dict[int, ObjectStore] = {}
+    results: list[bytes | None] = [None] * len(wanted)
+    for number, one in enumerate(wanted):
+        if one is None:
+            continue
+        source, where = one
+        if where.start == where.stop:
+            results[number] = b""
+            continue
+        stores[id(source.store)] = source.store
+        numbers_of[id(source.store), source.path].append(number)
+
+    def read(item: tuple[tuple[int, str], list[int]]) -> list[bytes]:
+        (store, path), numbers = item
+        ranges = [one[1] for one in (wanted[number] for number in numbers) if one is not None]
+        return [data.to_pybytes() for data in read_ranges(stores[store], path, ranges)]
+
+    items = list(numbers_of.items())
+    for (_, numbers), data in zip(items, in_order(read, items, READ_AHEAD), strict=True):
+        for number, one_bytes in zip(numbers, data, strict=True):
+            results[number] = one_bytes
+    return results

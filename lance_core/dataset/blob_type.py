@@ -1,0 +1,170 @@
+"""Blobs of version 2 in Arrow: the extension type, its arrays, and what users put into them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lance_core.schema import BLOB_V2
+from lance_core.schema.blob import GIVEN_V2, THRESHOLD_KEYS, is_given
+
+_MAX_SIZE = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A value of a blob column: ``data``, or the object at ``uri``, or a range of that.
+
+    ``position`` and ``size`` of the range are in bytes. A null blob is None; ``empty`` makes one
+    that is there and has no bytes. Raises ``ValueError`` for anything else.
+    """
+
+    data: bytes | None = None
+    uri: str | None = None
+    position: int | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.uri == "":
+            raise ValueError("the uri of a blob cannot be empty")
+        if (self.data is None) == (self.uri is None):
+            raise ValueError("a blob has either data or a uri; a null blob is None")
+        if (self.position is None) != (self.size is None):
+            raise ValueError("a blob has both position and size, or neither")
+        if self.position is not None and self.uri is None:
+            raise ValueError("only a blob with a uri has position and size")
+        if self.size == 0:
+            raise ValueError("the range of a blob has a size greater than zero")
+
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview) -> Blob:
+        """A blob of these bytes."""
+        return Blob(data=bytes(data))
+
+    @staticmethod
+    def from_uri(uri: str, position: int | None = None, size: int | None = None) -> Blob:
+        """A blob that is an object elsewhere, or ``size`` bytes of it from ``position`` on."""
+        if (position is not None and position < 0) or (size is not None and size < 0):
+            raise ValueError("position and size of a blob cannot be negative")
+        return Blob(uri=uri, position=position, size=size)
+
+    @staticmethod
+    def empty() -> Blob:
+        """A blob of no bytes."""
+        return Blob(data=b"")
+
+
+BlobLike: TypeAlias = Blob | bytes | bytearray | memoryview | str | None
+"""What `blob_array` takes: bytes, text for a URI, None for null."""
+
+
+class BlobType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not typed
+    """The Arrow type of blobs of version 2.
+
+    Its storage is a struct of data, uri, position and size, or of the first two of these. Reads
+    return descriptions of where blobs are, or their bytes, and not this type.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(GIVEN_V2, BLOB_V2)
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> BlobType:
+        if not is_given(storage_type) or not all(storage_type.field(i).nullable for i in range(2)):
+            raise TypeError(
+                f"blobs are structs of data, uri, position and size, not {storage_type}"
+            )
+        made = cls.__new__(cls)
+        pa.ExtensionType.__init__(made, storage_type, BLOB_V2)
+        return made
+
+    def __arrow_ext_class__(self) -> type[BlobArray]:
+        return BlobArray
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).__arrow_ext_deserialize__, (self.storage_type, b"")
+
+
+class BlobArray(pa.ExtensionArray):  # type: ignore[misc]  # pyarrow is not typed
+    """An array of `BlobType`."""
+
+    @classmethod
+    def from_pylist(cls, values: Iterable[BlobLike]) -> BlobArray:
+        """See `blob_array`."""
+        blobs = [_as_blob(value) for value in values]
+        members = [pa.array(_member(blobs, part.name), part.type) for part in GIVEN_V2]
+        mask = pa.array([blob is None for blob in blobs], pa.bool_())
+        storage = pa.StructArray.from_arrays(members, fields=list(GIVEN_V2), mask=mask)
+        made: BlobArray = pa.ExtensionArray.from_storage(BlobType(), storage)
+        return made
+
+
+def _member(blobs: list[Blob | None], name: str) -> Iterator[object]:
+    for blob in blobs:
+        yield None if blob is None else getattr(blob, name)
+
+
+def _as_blob(value: BlobLike) -> Blob | None:
+    if value is None or isinstance(value, Blob):
+        return value
+    if isinstance(value, str):
+        return Blob(uri=value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return Blob(data=bytes(value))
+    raise TypeError(f"blobs are bytes, texts (URIs), Blob or None, not {type(value)}")
+
+
+def blob_array(values: Iterable[BlobLike]) -> BlobArray:
+    """An array for a blob column: bytes, texts that are URIs, `Blob` objects, None for null.
+
+    Raises ``TypeError`` and ``ValueError`` for anything else.
+    """
+    return BlobArray.from_pylist(values)
+
+
+def blob_field(
+    name: str,
+    *,
+    nullable: bool = True,
+    inline_size_threshold: int | None = None,
+    dedicated_size_threshold: int | None = None,
+    pack_file_size_threshold: int | None = None,
+) -> pa.Field:
+    """The field of a blob column.
+
+    Sizes are in bytes: larger blobs than ``inline_size_threshold`` (64 KiB) are not in the data
+    file but beside it, those larger than ``dedicated_size_threshold`` (4 MiB) in files of their
+    own; ``pack_file_size_threshold`` (1 GiB) is what a file of several grows to.
+    """
+    given = {
+        "inline": inline_size_threshold,
+        "dedicated": dedicated_size_threshold,
+        "pack": pack_file_size_threshold,
+    }
+    metadata = {
+        THRESHOLD_KEYS[kind]: str(_checked(kind, size))
+        for kind, size in given.items()
+        if size is not None
+    }
+    return pa.field(name, BlobType(), nullable, metadata or None)
+
+
+def _checked(kind: str, size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise TypeError(f"the {kind} threshold is a whole number, not {type(size).__name__}")
+    if size < 0 or (size == 0 and kind != "inline"):
+        raise ValueError(f"the {kind} threshold must be positive")
+    if size > _MAX_SIZE:
+        raise OverflowError(f"the {kind} threshold has more than 64 bits")
+    return size
+
+
+with contextlib.suppress(pa.ArrowKeyError):  # another library in this process has the same type
+    pa.register_extension_type(BlobType())
