@@ -89,6 +89,7 @@ def test_offsets_of_lists_are_the_same(
 
 @relaxed
 @given(levels, bounds, st.lists(st.integers(-1, 300), max_size=8), st.booleans())
+@example([0], 0, [5], False)
 def test_levels_between_edges_are_counted_alike(
     found: list[int], top: int, edges: list[int], ascending: bool
 ) -> None:

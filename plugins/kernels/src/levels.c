@@ -203,9 +203,11 @@ const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t
 const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
                        int64_t stretches, int64_t *counts) {
     const uint32_t bound = above(top);
+    if (edges[0] < 0 || edges[0] > count)
+        return "edges are not within the levels";
     for (int64_t i = 0; i < stretches; i++) {
         const int64_t start = edges[i], stop = edges[i + 1];
-        if (start < 0 || stop < start || stop > count)
+        if (stop < start || stop > count)
             return "edges descend or are not within the levels";
         int64_t sum = 0;
         for (int64_t at = start; at < stop;) {
