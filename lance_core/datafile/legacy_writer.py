@@ -23,7 +23,12 @@ from lance_core.encodings.v0_1.pages import write_pages
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Field, Schema, encode_metadata
-from lance_core.schema.dictionary_values import dictionaries, replaced, serialize_values
+from lance_core.schema.dictionary_values import (
+    check_values,
+    dictionaries,
+    replaced,
+    serialize_values,
+)
 from lance_core.schema.logical_type import encoding_of, logical_type_of
 from lance_core.store.base import BytesLike, ObjectWriter
 
@@ -73,6 +78,7 @@ class LegacyFileWriter:
                 raise SchemaMismatchError(
                     f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
                 )
+            check_values(array, field)
         if self.num_rows + batch.num_rows > MAX_ROWS:
             raise InvalidInputError(f"a file of version 0.1 cannot have more than {MAX_ROWS} rows")
         self.num_rows += batch.num_rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
 from lance_core.datafile.writer import FileWriter
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
@@ -17,6 +18,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema
 from lance_core.schema.align import align_batch
+from lance_core.store.base import ObjectWriter
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
@@ -30,7 +32,8 @@ class WriteOptions:
     """How data files are cut.
 
     ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is looked at between batches.
-    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`.
+    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
+    cuts the batches of files of version 0.1.
     """
 
     version: FileVersion
@@ -39,9 +42,10 @@ class WriteOptions:
     data_cache_bytes: int | None = None
     max_page_bytes: int | None = None
     progress: FragmentWriteProgress | None = None
+    max_rows_per_group: int = DEFAULT_ROWS_PER_GROUP
 
     def __post_init__(self) -> None:
-        for name in ("max_rows_per_file", "max_bytes_per_file"):
+        for name in ("max_rows_per_file", "max_bytes_per_file", "max_rows_per_group"):
             limit = getattr(self, name)
             if not isinstance(limit, int) or limit < 1:
                 raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
@@ -92,7 +96,7 @@ class _FragmentWriter:
         self._options = options
         self._done = done
         self._progress = options.progress or NoopFragmentWriteProgress()
-        self._file: FileWriter | None = None
+        self._file: FileWriter | LegacyFileWriter | None = None
         self._name = ""
 
     def __enter__(self) -> _FragmentWriter:
@@ -137,15 +141,22 @@ class _FragmentWriter:
 
     def _start(self) -> None:
         self._name = data_file_name(uuid.uuid4())
-        self._file = FileWriter(
-            self._root.store.open_writer(data_file_path(self._name)),
+        self._file = self._open(self._root.store.open_writer(data_file_path(self._name)))
+        self._progress.begin(FragmentMetadata(0, [], 0))
+
+    def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
+        options = self._options
+        if options.version is FileVersion.V0_1:
+            rows = options.max_rows_per_group
+            return LegacyFileWriter(target, self._schema, rows_per_group=rows)
+        return FileWriter(
+            target,
             self._schema,
             registry=self._root.registry,
-            version=self._options.version,
-            data_cache_bytes=self._options.data_cache_bytes,
-            max_page_bytes=self._options.max_page_bytes,
+            version=options.version,
+            data_cache_bytes=options.data_cache_bytes,
+            max_page_bytes=options.max_page_bytes,
         )
-        self._progress.begin(FragmentMetadata(0, [], 0))
 
     def _finish(self) -> None:
         file, self._file = self._file, None

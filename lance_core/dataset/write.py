@@ -16,6 +16,7 @@ from lance_core.dataset.base_path import DatasetBasePath
 from lance_core.dataset.commit import CommitOptions, commit, with_lock
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.input import ReaderLike, to_reader
+from lance_core.dataset.legacy_dictionaries import with_dictionaries
 from lance_core.dataset.operation_parts import to_bases
 from lance_core.dataset.progress import FragmentWriteProgress
 from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot, Target
@@ -48,7 +49,8 @@ class WriteArguments(TypedDict, total=False):
     """Keyword arguments of `write_dataset`.
 
     ``max_rows_per_file`` (1 Mi) and ``max_bytes_per_file`` (90 GiB) cut the data into files.
-    ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages.
+    ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages; ``max_rows_per_group`` (1024)
+    cuts files of version 0.1 into batches.
     ``storage_options``: for the store; which, is said on the store's page.
     ``data_storage_version``: file version, ``"2.0"`` by default; an existing table keeps its own.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
@@ -189,10 +191,14 @@ class _Job:
         reader = to_reader(data, schema)
         version = _file_version(base, mode, arguments.get("data_storage_version"))
         if base is not None and mode == APPEND:
-            stored = append_schema(base.schema, reader.schema)
+            # A 0.1 fragment has all columns: its readers know no other.
+            partial = version is not FileVersion.V0_1
+            stored = append_schema(base.schema, reader.schema, allow_subschema=partial)
         else:
             stored = Schema.from_arrow(reader.schema)
         check_storable(stored, version.value)
+        if version is FileVersion.V0_1:
+            reader, stored = with_dictionaries(reader, stored)
         given = {name: value for name, value in arguments.items() if value is not None}
         return cls(
             root,
@@ -311,4 +317,5 @@ def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_write
         given.get("data_cache_bytes"),
         given.get("max_page_bytes"),
         given.get("progress"),
+        given.get("max_rows_per_group", defaults.max_rows_per_group),
     )

@@ -8,13 +8,13 @@ file; `DictionaryValues.offset` points at these. A value of no bytes is null.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema.field import DictionaryValues, Field
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def serialize_values(values: pa.Array, position: int) -> tuple[bytes, Dictionary
     Raises `UnsupportedFeatureError` for values that the format has no form for.
     """
     if not _is_variable(values.type):
-        content = stored_numbers(values)
+        content = _numbers(values)
         return content, DictionaryValues(position, len(values))
     text = values.cast(pa.large_binary())
     if text.null_count:
@@ -145,7 +145,7 @@ def serialize_values(values: pa.Array, position: int) -> tuple[bytes, Dictionary
     return content + places, DictionaryValues(position + len(content), len(values))
 
 
-def stored_numbers(values: pa.Array) -> bytes:
+def _numbers(values: pa.Array) -> bytes:
     """Values of fixed width back to back; null ones are zero."""
     width = _width(values.type)
     if values.null_count:
@@ -169,3 +169,38 @@ def _width(type_: pa.DataType) -> int:
     if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
         raise UnsupportedFeatureError(f"dictionaries of {type_} in tables of file version 0.1")
     return int(type_.bit_width) // 8
+
+
+def normal(values: pa.Array) -> pa.Array:
+    """The values as they are read again: what has no bytes is null, other nulls are zero."""
+    import pyarrow.compute as pc
+
+    if _is_variable(values.type):
+        empty = pc.equal(pc.binary_length(values), 0)
+        return pc.if_else(empty, pa.scalar(None, values.type), values)
+    return values.fill_null(0) if values.null_count else values
+
+
+def held(array: pa.Array, field: Field) -> Iterator[tuple[Field, pa.Array]]:
+    """Each dictionary field at or below ``field``, with the values that ``array`` has for it.
+
+    ``array`` is of the storage type of ``field``. Values are in the form of `normal`.
+    """
+    if is_dictionary(field):
+        yield field, normal(array.dictionary)
+    elif field.is_struct:
+        for number, child in enumerate(field.children):
+            yield from held(array.field(number), child)
+    elif field.is_list:
+        yield from held(array.values, field.children[0])
+
+
+def check_values(array: pa.Array, field: Field) -> None:
+    """Raise `SchemaMismatchError` if a dictionary in ``array`` is not the one of its field."""
+    for one, values in held(array, field):
+        if one.dictionary_values is None or not values.equals(one.dictionary_values):
+            raise SchemaMismatchError(
+                f"the dictionary of column {one.name!r} is another one than that of the rows "
+                "before; a table of file version 0.1 has one dictionary for all rows of a column "
+                "(see pyarrow.Table.unify_dictionaries)"
+            )

@@ -22,11 +22,12 @@ RESERVED_NAMES = frozenset(
 )
 """Names that scans give to columns of their own."""
 
-_VERSIONS = ("2.0", "2.1", "2.2")
+_LEGACY = "0.1"
+_VERSIONS = (_LEGACY, "2.0", "2.1", "2.2")
 
 
 def check_storable(schema: Schema, version: str) -> None:
-    """Raise if data of this schema cannot be written to files of ``version`` ("2.0" to "2.2").
+    """Raise if data of this schema cannot be written to files of ``version`` ("0.1" to "2.2").
 
     `InvalidInputError` for a reserved column name, `UnsupportedFeatureError` naming the path of the
     field for a type that the version has no encoding for, and for an unknown version.
@@ -36,10 +37,11 @@ def check_storable(schema: Schema, version: str) -> None:
     for field in schema.fields:
         if field.name in RESERVED_NAMES:
             raise InvalidInputError(f"column name {field.name!r} is reserved")
-        _check(field, version, ())
+        check_field(field, version)
 
 
-def _check(field: Field, version: str, parents: tuple[str, ...]) -> None:
+def check_field(field: Field, version: str, parents: tuple[str, ...] = ()) -> None:
+    """`check_storable` for one field, below ``parents``, whatever its name."""
     path = (*parents, field.name)
     for problem in _CHECKS:
         reason = problem(field, version)
@@ -48,7 +50,7 @@ def _check(field: Field, version: str, parents: tuple[str, ...]) -> None:
                 f"field {format_path(path)}: files of version {version} cannot store {reason}"
             )
     for child in field.children:
-        _check(child, version, path)
+        check_field(child, version, path)
 
 
 def _map(field: Field, version: str) -> str:
@@ -83,7 +85,7 @@ def _blob(field: Field, version: str) -> str:
 
 
 def _packed(field: Field, version: str) -> str:
-    if not field.is_packed_struct:
+    if not field.is_packed_struct or version == _LEGACY:
         return ""
     for child in field.children:
         arrow = child.storage_type
@@ -97,6 +99,23 @@ def _packed(field: Field, version: str) -> str:
     return ""
 
 
+def _legacy(field: Field, version: str) -> str:
+    if version != _LEGACY:
+        return ""
+    if field.is_blob:
+        return "blobs (version 2.0 can)"
+    if field.is_struct and not field.children:
+        return "structs without members (version 2.0 can)"
+    arrow = field.storage_type
+    if not pa.types.is_dictionary(arrow) or pa.types.is_integer(arrow.value_type):
+        return ""
+    return "" if _is_variable(arrow.value_type) else f"dictionaries of {arrow.value_type}"
+
+
+def _is_variable(arrow: pa.DataType) -> bool:
+    return str(arrow) in ("string", "binary", "large_string", "large_binary")
+
+
 def _has_fixed_width(arrow: pa.DataType) -> bool:
     tests = (pa.types.is_primitive, pa.types.is_fixed_size_binary, pa.types.is_decimal)
     return any(test(arrow) for test in tests)
@@ -108,4 +127,5 @@ _CHECKS: tuple[Callable[[Field, str], str], ...] = (
     _fixed_size_binary,
     _blob,
     _packed,
+    _legacy,
 )
