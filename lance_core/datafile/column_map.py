@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field
 
 
-def column_fields(fields: Sequence[Field]) -> Iterator[Field]:
-    """The fields that have a column in a 2.0 file, in the order of the columns.
+def column_fields(
+    fields: Sequence[Field], version: FileVersion = FileVersion.V2_0
+) -> Iterator[Field]:
+    """The fields that have a column in a file of ``version``, in the order of the columns.
 
-    Lists and structs have one too, before those of their children; packed structs and blobs are one
-    column as a whole.
+    Packed structs and blobs are one column as a whole. In 2.0 files lists and structs have one too,
+    before those of their children; from 2.1 on only what has no children has.
     """
     for field in fields:
-        yield field
-        if not field.is_packed_struct and not field.is_blob:
-            yield from column_fields(field.children)
+        has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
+        if not has_parts or version is FileVersion.V2_0:
+            yield field
+        if has_parts:
+            yield from column_fields(field.children, version)
 
 
-def column_of(fields: Sequence[Field]) -> dict[int, int]:
-    """Field id to column of a 2.0 file whose schema has exactly these top-level fields."""
-    return {field.id: index for index, field in enumerate(column_fields(fields))}
+def column_of(fields: Sequence[Field], version: FileVersion = FileVersion.V2_0) -> dict[int, int]:
+    """Field id to column of a file whose schema has exactly these top-level fields."""
+    return {field.id: index for index, field in enumerate(column_fields(fields, version))}

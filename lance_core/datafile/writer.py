@@ -169,7 +169,7 @@ class FileWriter:
         self._write(footer.to_bytes())
         self._is_open = False
         self._writer.close()
-        field_ids = column_of(self.schema.fields)
+        field_ids = column_of(self.schema.fields, self.version)
         return FileWriteResult(
             self.num_rows,
             self._position,

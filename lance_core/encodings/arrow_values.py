@@ -24,8 +24,9 @@ def values_of(array: pa.Array) -> Values:
     """A value for each slot of ``array``, whatever a null has there.
 
     Views of its buffers where these begin where the values do. Nulls are kept only as items of
-    lists of fixed size. Raises `UnsupportedFeatureError` for types that have no values of their
-    own (lists, maps, dictionaries) and for null children of structs.
+    lists of fixed size, which have values of no bits if all items are null. Raises
+    `UnsupportedFeatureError` for types that have no values of their own (lists, maps, dictionaries)
+    and for null children of structs.
     """
     type_ = array.type
     if pa.types.is_fixed_size_list(type_):
@@ -49,6 +50,8 @@ def validity_of(array: pa.Array) -> pa.Buffer | None:
     """Which slots are valid, from bit 0 on; None if all are."""
     if not array.null_count:
         return None
+    if pa.types.is_null(array.type):
+        return pa.py_buffer(np.zeros((len(array) + 7) // 8, np.uint8))
     return bits_from(array.buffers()[0], array.offset, len(array))
 
 
@@ -78,6 +81,9 @@ def _lists(array: pa.Array) -> FixedSizeListValues:
         return FixedSizeListValues(
             (validity, *inner.validity), inner.values, (size, *inner.dimensions), len(array)
         )
+    if len(items) and items.null_count == len(items):
+        nothing = FixedWidth(_EMPTY, 0, len(items))
+        return FixedSizeListValues((validity,), nothing, (size,), len(array))
     values = values_of(items)
     if not isinstance(values, FixedWidth):
         raise UnsupportedFeatureError(f"values of type {array.type} cannot be compressed")

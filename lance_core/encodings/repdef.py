@@ -269,15 +269,19 @@ def _expand(
 
 
 def _kinds(layers: Sequence[Layer]) -> list[int]:
-    """What kind each layer is, outermost first: only what is seen from outside counts."""
+    """What kind each layer is, outermost first: only what is seen from outside counts.
+
+    But lists that are null because a struct around them is make their layer one with nulls: pylance
+    cannot read it otherwise.
+    """
     kinds = []
     visible: BoolArray | None = None  # slots that no layer outside makes null
     for layer in layers:
-        nulls = None if layer.valid is None else ~layer.valid
-        if nulls is not None and visible is not None:
+        valid = layer.valid
+        nulls = None if valid is None else ~valid
+        if nulls is not None and visible is not None and isinstance(layer, ItemLayer):
             nulls = nulls & visible
         has_nulls = nulls is not None and bool(nulls.any())
-        valid = layer.valid
         visible = valid if visible is None else visible if valid is None else visible & valid
         if isinstance(layer, ItemLayer):
             kinds.append(REPDEF_NULLABLE_ITEM if has_nulls else REPDEF_ALL_VALID_ITEM)

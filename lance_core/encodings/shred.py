@@ -5,7 +5,7 @@ What a null hides is dropped where it would need space of its own: null lists lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.repdef import BoolArray, ItemLayer, Layer, ListLayer
+from lance_core.encodings.v2_1.assemble import Node
+from lance_core.errors import UnsupportedFeatureError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,41 +26,84 @@ class Leaf:
     values: pa.Array
     layers: tuple[Layer, ...]
 
+    def rows(self, start: int, stop: int) -> Leaf:
+        """The slots ``start`` to ``stop`` of the outermost layer and what is in them."""
+        layers: list[Layer] = []
+        for layer in self.layers:
+            valid = None if layer.valid is None else layer.valid[start:stop]
+            if isinstance(layer, ItemLayer):
+                layers.append(ItemLayer(stop - start, valid))
+            else:
+                offsets = layer.offsets[start : stop + 1]
+                layers.append(ListLayer(offsets - offsets[0], valid))
+                start, stop = int(offsets[0]), int(offsets[-1])
+        return Leaf(self.values.slice(start, stop - start), tuple(layers))
 
-def shred(array: pa.Array, is_leaf: Callable[[pa.DataType], bool]) -> Iterator[Leaf]:
-    """The leaves of an array, in pre-order.
 
-    Structs, lists, large lists and maps are taken apart unless ``is_leaf`` is true of their type.
+def joined(leaves: Sequence[Leaf]) -> Leaf:
+    """One leaf of the rows of all ``leaves``, which are of the same field."""
+    if len(leaves) == 1:
+        return leaves[0]
+    values = pa.concat_arrays([leaf.values for leaf in leaves])
+    layers = zip(*(leaf.layers for leaf in leaves), strict=True)
+    return Leaf(values, tuple(_joined_layers(parts) for parts in layers))
+
+
+def _joined_layers(parts: Sequence[Layer]) -> Layer:
+    valid: BoolArray | None = None
+    if any(part.valid is not None for part in parts):
+        masks = [np.ones(p.count, np.bool_) if p.valid is None else p.valid for p in parts]
+        valid = np.concatenate(masks)
+    if isinstance(parts[0], ItemLayer):
+        return ItemLayer(sum(part.count for part in parts), valid)
+    lists = [part for part in parts if isinstance(part, ListLayer)]
+    items = np.cumsum([0, *(int(part.offsets[-1]) for part in lists)])
+    pieces = [part.offsets[:-1] + first for part, first in zip(lists, items[:-1], strict=True)]
+    return ListLayer(np.concatenate([*pieces, items[-1:]]), valid)
+
+
+def shred(array: pa.Array, root: Node) -> Iterator[Leaf]:
+    """The leaves of an array of the field ``root``, in pre-order.
+
+    Raises `UnsupportedFeatureError` for lists of fixed size, of structs, within lists.
     """
-    return _shred(array, (), None, is_leaf)
+    return _shred(root, array, (), None)
 
 
 def _shred(
-    array: pa.Array,
-    outer: tuple[Layer, ...],
-    seen: BoolArray | None,
-    is_leaf: Callable[[pa.DataType], bool],
+    node: Node, array: pa.Array, outer: tuple[Layer, ...], seen: BoolArray | None
 ) -> Iterator[Leaf]:
     """``seen``: the slots that no struct right around the array makes null; None: all."""
-    type_ = array.type
     valid = _valid(array)
     here = valid if seen is None else seen if valid is None else seen & valid
-    if is_leaf(type_) or not (_is_list(type_) or pa.types.is_struct(type_)):
-        yield Leaf(array, (*outer, ItemLayer(len(array), here)))
-    elif pa.types.is_struct(type_):
-        layers = (*outer, ItemLayer(len(array), here))
-        for number in range(type_.num_fields):
-            yield from _shred(array.field(number), layers, here, is_leaf)
-    else:
+    layers = (*outer, ItemLayer(len(array), here))
+    if node.is_leaf:
+        yield Leaf(array, layers)
+    elif node.is_list:
         offsets, items = _items(array, here)
-        yield from _shred(items, (*outer, ListLayer(offsets, here)), None, is_leaf)
+        yield from _shred(node.children[0], items, (*outer, ListLayer(offsets, here)), None)
+    elif node.is_fixed:
+        size = node.type.list_size
+        items = array.values.slice(array.offset * size, len(array) * size)
+        repeated = tuple(_repeated(layer, size) for layer in layers)
+        yield from _shred(node.children[0], items, repeated, repeated[-1].valid)
+    else:
+        for number, child in enumerate(node.children):
+            yield from _shred(child, array.field(number), layers, here)
 
 
-def _is_list(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_map(type_))
+def _repeated(layer: Layer, times: int) -> ItemLayer:
+    """Every slot as often as a list of fixed size has items, which are rows of its columns."""
+    if isinstance(layer, ListLayer):
+        raise UnsupportedFeatureError("lists of fixed size, of structs, within lists")
+    valid = None if layer.valid is None else np.repeat(layer.valid, times)
+    return ItemLayer(layer.count * times, valid)
 
 
 def _valid(array: pa.Array) -> BoolArray | None:
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        found = array.dictionary.is_valid().take(array.indices).fill_null(False)
+        return np.asarray(found)
     if not array.null_count:
         return None
     return np.asarray(array.is_valid())

@@ -10,13 +10,37 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
     from google.protobuf.message import Message
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
+
+
+class BlobPlaces(Protocol):
+    """Where the bytes of blobs of version 2 go that are not in the data file."""
+
+    def pack(
+        self, data: pa.Array, rows: Int64Array, sizes: Int64Array, limit: int
+    ) -> tuple[Int64Array, Int64Array]:
+        """Write the values at ``rows`` of a large_binary array, all ``sizes`` above 0.
+
+        Returns the numbers of the side files that they are in, none of which grows beyond ``limit``
+        bytes if it holds two, and their positions there.
+        """
+
+    def dedicate(self, payload: pa.Buffer) -> int:
+        """Write a side file of its own and return its number."""
+
+    def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
+        """The base path, 0 for none, and the text to store for each URI that is not null.
+
+        ``path`` is that of the field. Raises `InvalidInputError` for a URI that may not be stored.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +53,7 @@ class EncodeContext:
     ``max_page_bytes``: arrays larger than this are split over several pages.
     ``dictionary_threshold``: strings of at least this many rows and fewer distinct values are
     written with a dictionary.
+    ``blobs``: for blobs of version 2, None for a file that is not part of a table.
     """
 
     version: FileVersion
@@ -37,6 +62,7 @@ class EncodeContext:
     flush_bytes: int = 8 << 20
     max_page_bytes: int = 32 << 20
     dictionary_threshold: int = 100
+    blobs: BlobPlaces | None = None
 
 
 class FieldEncoder(Protocol):
@@ -83,12 +109,20 @@ def decode_field(
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """An encoder for one top-level field.
 
-    Raises `UnsupportedFeatureError`, naming the field's path, if the version cannot store it.
+    Raises `UnsupportedFeatureError`, naming the field's path, if the version cannot store it, and
+    `PluginNotFoundError` if the field asks for an encoding that nobody has.
     """
+    from lance_core.encodings.value_encoding import check_value_encodings
+
+    check_value_encodings(field, context.registry)
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.field_encoder import field_encoder as encoder_2_0
 
         return encoder_2_0(field, context)
+    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
+        from lance_core.encodings.v2_1.field_encoder import field_encoder as encoder_2_1
+
+        return encoder_2_1(field, context)
     raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
 
 

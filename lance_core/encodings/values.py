@@ -169,6 +169,8 @@ class FixedSizeListValues:
         if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
             raise CorruptFileError(f"lists of {self.dimensions[0]} items in a column of {type_}")
         inner: Values = self.values
+        if len(self.dimensions) == 1 and pa.types.is_null(type_.value_type):
+            return _list_array(type_, self.count, validity, pa.nulls(self.values.count))
         if len(self.dimensions) == 1 and not self.values.bits:
             width = _bit_width(type_.value_type)
             zeros = pa.py_buffer(np.zeros((self.values.count * width + 7) // 8, np.uint8))

@@ -66,7 +66,7 @@ class LanceFileReader:
             _inner_reader = FileReader.open(store, name, registry=get_manager().encodings)
         self._reader = _inner_reader
         schema = _inner_reader.schema
-        self._column_of = column_of(schema.fields)
+        self._column_of = column_of(schema.fields, _inner_reader.metadata.version)
         columns_there = len(_inner_reader.metadata.columns)
         if len(self._column_of) != columns_there:
             # Some writers pack structs that are marked as not to be packed.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.errors import LanceError, UnsupportedFeatureError
+from lance_core.errors import LanceError
 from tests.interop.columns import VALUES, items, same
 from tests.interop.nested_columns import table, vectors_of_structs
 
@@ -198,12 +198,14 @@ def test_deleted_rows_and_added_columns_are_seen_on_both_sides(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_appending_is_refused_until_it_is_possible(version: str, tmp_path: Path) -> None:
-    data = pa.table({"key": pa.array(range(10))})
+def test_appended_rows_are_of_the_version_of_the_table(version: str, tmp_path: Path) -> None:
+    data = table(version, "some nulls", 100, {}, frozenset({"int32", "string"}))
     theirs = written(data, tmp_path / "t", version)
-    with pytest.raises(UnsupportedFeatureError, match=version):
-        ours(theirs).insert(data)
-    assert lance.dataset(theirs.uri).count_rows() == 10
+    ours(theirs).insert(data.slice(7, 50))
+    theirs = lance.dataset(theirs.uri)
+    same(theirs.to_table(), pa.concat_tables([data, data.slice(7, 50)]))
+    minors = [f.data_files()[0].file_minor_version for f in theirs.get_fragments()]
+    assert minors == [int(version[-1])] * 2
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -60,7 +60,7 @@ class ConstantPlan(LayoutPlan):
             not self.scope.buffers
             and self.scalar is None
             and self.kinds.kinds == (REPDEF_NULLABLE_ITEM,)
-            and not _is_empty_struct(self.scope.type)
+            and not is_empty_struct(self.scope.type)
         )
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
@@ -90,7 +90,7 @@ class ConstantPlan(LayoutPlan):
         type_ = self.scope.type
         if self.scalar is not None:
             return repeated(self.scalar, count)
-        if _is_empty_struct(type_):
+        if is_empty_struct(type_):
             return pa.Array.from_buffers(type_, count, [None], 0)
         if not pa.types.is_null(type_) and count:
             found = levels.definition
@@ -103,7 +103,7 @@ class ConstantPlan(LayoutPlan):
         definition = None
         if self.kinds.max_rep:
             raise CorruptFileError("lists without levels", field="ConstantLayout")
-        nothing = self.scalar is None and not _is_empty_struct(self.scope.type)
+        nothing = self.scalar is None and not is_empty_struct(self.scope.type)
         if nothing and self.kinds.max_def:
             if self.kinds.max_def > 1:
                 raise CorruptFileError("it is not said what is null", field="ConstantLayout")
@@ -149,7 +149,8 @@ def _stored_levels(
     return decode_level_block(encoding, buffer, count, context)
 
 
-def _is_empty_struct(type_: pa.DataType) -> bool:
+def is_empty_struct(type_: pa.DataType) -> bool:
+    """Whether values of ``type_`` have no bytes, although they are none of null."""
     return bool(pa.types.is_struct(type_)) and type_.num_fields == 0
 
 

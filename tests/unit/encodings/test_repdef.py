@@ -35,7 +35,7 @@ def tree(type_: pa.DataType) -> Node:
 
 def stored(array: pa.Array) -> list[LeafPart]:
     """Levels and visible values of each leaf."""
-    return [LeafPart(ravel(leaf.layers), leaf.values) for leaf in shred(array, lambda type_: False)]
+    return [LeafPart(ravel(leaf.layers), leaf.values) for leaf in shred(array, tree(array.type))]
 
 
 def unmasked(part: LeafPart) -> LeafPart:

@@ -1,0 +1,113 @@
+"""Fields to columns of 2.1 and 2.2 files: one for each leaf, none for what is around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+
+from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.encodings.shred import shred
+from lance_core.encodings.v2_0.flat import has_fixed_width
+from lance_core.encodings.v2_1.assemble import Node, rows_per_slot
+from lance_core.encodings.v2_1.leaf_encoder import LeafEncoder
+from lance_core.encodings.v2_1.options import FieldOptions
+from lance_core.encodings.variable import is_variable
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.align import to_storage
+from lance_core.schema.storable import check_field
+
+if TYPE_CHECKING:
+    from lance_core.encodings.page import EncodedPage
+    from lance_core.encodings.structural import EncodeContext
+    from lance_core.schema import Field
+
+
+class TopLevelEncoder:
+    """A `FieldEncoder` for a field and all that is below it."""
+
+    def __init__(self, field: Field, root: Node, leaves: Sequence[LeafEncoder]) -> None:
+        self._field = field
+        self._root = root
+        self._leaves = leaves
+        self._rows = 0
+
+    @property
+    def num_columns(self) -> int:
+        """See `FieldEncoder`."""
+        return len(self._leaves)
+
+    def write(self, array: pa.Array) -> Iterator[EncodedPage]:
+        """See `FieldEncoder`."""
+        if array.type != self._field.storage_type:
+            array = to_storage(array, self._field)
+        if not len(array):
+            return
+        row, self._rows = self._rows, self._rows + len(array)
+        for encoder, leaf in zip(self._leaves, shred(array, self._root), strict=True):
+            yield from encoder.write(leaf, row)
+
+    def flush(self) -> Iterator[EncodedPage]:
+        """See `FieldEncoder`."""
+        for encoder in self._leaves:
+            yield from encoder.flush()
+
+    def column_encodings(self) -> Sequence[bytes]:
+        """See `FieldEncoder`."""
+        return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)
+
+
+def field_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
+    """`lance_core.encodings.structural.field_encoder` for 2.1 and 2.2 files."""
+    check_field(field, context.version.value)
+    if any(part.is_blob for part in field.walk()):
+        raise UnsupportedFeatureError(
+            f"field {field.name!r}: blobs cannot be written to files of version {context.version}"
+        )
+    return plain_encoder(field, context)
+
+
+def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
+    """The encoder of a field that has no payloads outside of pages.
+
+    Packed structs that describe such payloads are like other packed structs. Raises
+    `UnsupportedFeatureError` for what has no encoding.
+    """
+    root = _node(field)
+    encoders = []
+    pairs = zip(root.paths(), _leaf_fields(field, field.name), strict=True)
+    for column, (nodes, (path, leaf)) in enumerate(pairs):
+        _check_leaf(leaf, path)
+        options = FieldOptions.of_leaf(leaf, field)
+        encoders.append(LeafEncoder(column, path, rows_per_slot(nodes), options, context))
+    return TopLevelEncoder(field, root, encoders)
+
+
+def _has_column(field: Field) -> bool:
+    """Whether a field is stored in one column, whatever there is below it."""
+    return field.is_packed_struct or field.is_blob or not field.children
+
+
+def _node(field: Field) -> Node:
+    if _has_column(field):
+        return Node(field.storage_type, is_leaf=True)
+    return Node(field.storage_type, tuple(_node(child) for child in field.children))
+
+
+def _leaf_fields(field: Field, path: str) -> Iterator[tuple[str, Field]]:
+    """The leaves in pre-order, with their paths."""
+    if _has_column(field):
+        yield path, field
+        return
+    for child in field.children:
+        yield from _leaf_fields(child, f"{path}.{child.name}")
+
+
+def _check_leaf(field: Field, path: str) -> None:
+    type_ = field.storage_type
+    if pa.types.is_dictionary(type_):
+        items = type_.value_type
+        if pa.types.is_boolean(items) or not (has_fixed_width(items) or is_variable(items)):
+            raise UnsupportedFeatureError(f"field {path!r}: dictionaries of {items}")
