@@ -5,6 +5,7 @@ from lance_core.testing.encoding import EncodingTests
 from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.value_encoding import ValueEncodingTests
 
 __all__ = [
     "CommitHandlerTests",
@@ -12,4 +13,5 @@ __all__ = [
     "ExternalManifestStoreTests",
     "MemoryManifestStore",
     "ObjectStoreTests",
+    "ValueEncodingTests",
 ]

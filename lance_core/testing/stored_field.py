@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from lance_core.datafile.column_map import column_of
 from lance_core.encodings.decoding import DecodeContext, Rows
 from lance_core.encodings.page import Column, EncodedPage, Page
 from lance_core.encodings.registry import EncodingRegistry
@@ -55,7 +56,10 @@ class StoredField:
             data.extend(b"H" * (-len(data) % ALIGNMENT))
             return start
 
-        encoder = field_encoder(field, EncodeContext(version, registry, write_buffer, **limits))
+        context = EncodeContext(version, registry, write_buffer)
+        for name, limit in limits.items():
+            context = replace(context, **{name: limit})  # type: ignore[arg-type]  # all are numbers
+        encoder = field_encoder(field, context)
         pages: list[EncodedPage] = []
         stored: list[list[Page]] = [[] for _ in range(encoder.num_columns)]
 
@@ -90,10 +94,10 @@ class StoredField:
         Raises `AssertionError` if a range is asked for that the file does not have.
         """
         context = DecodeContext(gap, len(self.data), self.version, self.registry)
-        fields = self._with_columns(self.field)
-        column_of = {field.id: number for number, field in enumerate(fields)}
         wanted = only or self.field
-        decoding = decode_field(wanted, column_of, self.columns, rows, context)
+        decoding = decode_field(
+            wanted, column_of([self.field], self.version), self.columns, rows, context
+        )
         whole = pa.py_buffer(self.data)
         self.asked = 0
         try:
@@ -106,7 +110,3 @@ class StoredField:
         except StopIteration as done:
             arrays: list[pa.Array] = done.value
             return arrays
-
-    def _with_columns(self, field: Field) -> Sequence[Field]:
-        below = () if field.is_packed_struct or field.is_blob else field.children
-        return [field, *(one for child in below for one in self._with_columns(child))]
