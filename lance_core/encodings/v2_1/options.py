@@ -44,7 +44,6 @@ class FieldOptions:
     dict_values_level: int | None = None
     structural_encoding: str | None = None
     minichunk_size: int | None = None
-    packed: bool = False
     encoding: str | None = None
     children: tuple[FieldOptions, ...] = ()
 
@@ -65,7 +64,6 @@ class FieldOptions:
             ),
             structural_encoding=_structure(metadata),
             minichunk_size=_whole(metadata, "minichunk-size", -(1 << 63), 1 << 63),
-            packed=f"{PREFIX}packed" in metadata or "packed" in metadata,
             encoding=metadata.get(ENCODING_KEY),
         )
 
