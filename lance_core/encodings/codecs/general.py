@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import (
@@ -20,7 +21,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     CompressiveEncoding,
     General,
 )
-from lance_core.encodings.compression.general import Budget, compress, decompress
+from lance_core.encodings.compression.general import compress, decompress, decompress_spans
 from lance_core.encodings.compressive import (
     Block,
     Encoded,
@@ -30,13 +31,11 @@ from lance_core.encodings.compressive import (
     encode,
 )
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import VariableWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lance_core.encodings.compressive import Source, Target
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.values import Values
@@ -71,18 +70,16 @@ def plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
     """The first buffers decompressed, and behind them what the page had of the others."""
     if not chunks.num_buffers:
         raise CorruptFileError("compressed chunks without a buffer")
-    data = pa.py_buffer(chunks.data)
-    pieces = _decompressed(scheme, data, chunks.starts[0], chunks.sizes[0])
-    sizes = np.array([piece.size for piece in pieces], np.int64)
-    octets = [np.frombuffer(piece, np.uint8) for piece in pieces]
+    plain, sizes = decompress_spans(scheme, chunks.data, chunks.starts[0], chunks.sizes[0])
+    octets = np.frombuffer(plain, np.uint8)
     starts = np.cumsum(sizes) - sizes
     others = chunks.starts[1:]
     if len(others):
-        others = others + sizes.sum()
-        octets.append(chunks.data)
+        others = others + len(octets)
+        octets = np.concatenate([octets, chunks.data])
     return replace(
         chunks,
-        data=np.concatenate([np.empty(0, np.uint8), *octets]),
+        data=octets,
         starts=np.concatenate([starts[None], others]),
         sizes=np.concatenate([sizes[None], chunks.sizes[1:]]),
     )
@@ -93,34 +90,25 @@ def _plain_values(source: PerValue, scheme: str) -> VariableWidth:
     if not isinstance(payload, VariableWidth):
         raise CorruptFileError("compressed values of a fixed width")
     offsets = payload.offsets.astype(np.int64)
-    starts, lengths = offsets[:-1], offsets[1:] - offsets[:-1]
+    spans = offsets[:-1], offsets[1:]
+    return plain_spans(scheme, payload.octets(), spans, payload.offset_bits)
+
+
+def plain_spans(
+    scheme: str,
+    data: npt.NDArray[np.uint8],
+    spans: tuple[Int64Array, Int64Array],
+    offset_bits: int,
+) -> VariableWidth:
+    """Values whose compressed bytes are at ascending ``spans`` of ``data``, some of no bytes."""
+    starts, lengths = spans[0], spans[1] - spans[0]
     # A value that is null has no bytes, and none that are compressed.
     some = np.flatnonzero(lengths)
-    pieces = _decompressed(scheme, payload.data, starts[some], lengths[some])
+    plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some])
     ends = np.zeros(len(lengths), np.int64)
-    ends[some] = [piece.size for piece in pieces]
+    ends[some] = sizes
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])
-    return _variable(offsets, pieces, payload)
-
-
-def _decompressed(
-    scheme: str, data: pa.Buffer, starts: Int64Array, sizes: Int64Array
-) -> list[pa.Buffer]:
-    """Each span decompressed; together they may claim what one buffer of their size could."""
-    budget = Budget(int(sizes.sum()))
-    pieces = []
-    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-        pieces.append(decompress(scheme, data.slice(start, size), budget))
-    return pieces
-
-
-def _variable(
-    offsets: Int64Array, pieces: Iterable[pa.Buffer], like: VariableWidth
-) -> VariableWidth:
-    data = pa.py_buffer(b"".join(pieces))
-    if like.offset_bits == 32 and offsets[-1] <= MAX_OFFSET:
-        return VariableWidth(offsets.astype(np.int32), data)
-    return VariableWidth(offsets, data)
+    return VariableWidth(narrowed(offsets, offset_bits), plain)
 
 
 def encode_general(values: Values, target: Target) -> Encoded:
@@ -146,7 +134,8 @@ def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
         if parts is None:
             return inner
         ends = np.cumsum([0, *(part.size for part in parts)])
-        return Encoded.per_value(outer, _variable(ends, parts, payload))
+        stored = VariableWidth(narrowed(ends, payload.offset_bits), pa.py_buffer(b"".join(parts)))
+        return Encoded.per_value(outer, stored)
     parts = _parts(scheme, level, inner.buffers[0], inner.sizes[0])
     if parts is None:
         return inner

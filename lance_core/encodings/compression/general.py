@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.compression.raw_frames import raw_blocks
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import gather_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 SCHEMES = ("zstd", "lz4")
@@ -22,6 +27,7 @@ _ZSTD_HIGHEST = 22
 _ZSTD_MAGIC = 0xFD2FB528
 _RESERVED_BIT = 0x10
 _CHUNK = 1 << 20
+_LARGEST_CLAIM = 1 << 40
 
 
 def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | None:
@@ -71,6 +77,58 @@ def decompress(scheme: str, data: pa.Buffer, budget: Budget | None = None) -> pa
     if scheme == "lz4":
         return _decompress_lz4(data, budget)
     raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
+
+
+def decompress_spans(
+    scheme: str, data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """The spans of ``data``, each decompressed, one after the other; and how long each is.
+
+    ``starts`` ascend, and no span is outside of ``data``. Raises as `decompress` does; together the
+    spans may claim what one buffer of their size could.
+    """
+    if scheme == "zstd":
+        raw = raw_blocks(data, starts, starts + sizes)
+        if raw is not None:
+            return gather_variable(data, raw.starts, raw.stops)[0], raw.sizes
+    budget = Budget(int(sizes.sum()))
+    claimed = _claimed(scheme, data, starts, sizes)
+    if claimed is None or not _plausible(int(claimed.sum()), int(sizes.sum())):
+        pieces = [_piece(scheme, data, span, budget) for span in zip(starts, sizes, strict=True)]
+        lengths = np.array([piece.size for piece in pieces], np.int64)
+        return pa.py_buffer(b"".join(pieces)), lengths
+    joined, place = np.empty(int(claimed.sum()), np.uint8), 0
+    for number, span in enumerate(zip(starts, sizes, strict=True)):
+        # A piece is copied while it is in the cache, and the next one takes its memory.
+        piece = _piece(scheme, data, span, budget)
+        if piece.size != claimed[number]:
+            raise CorruptFileError("compressed bytes are not as long as they say")
+        joined[place : place + piece.size] = np.frombuffer(piece, np.uint8)
+        place += piece.size
+    return pa.py_buffer(joined), claimed
+
+
+def _piece(
+    scheme: str, data: npt.NDArray[np.uint8], span: tuple[np.int64, np.int64], budget: Budget
+) -> pa.Buffer:
+    start, size = span
+    return decompress(scheme, pa.py_buffer(data[start : start + size]), budget)
+
+
+def _claimed(
+    scheme: str, data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array
+) -> Int64Array | None:
+    """How long each span says to be; None if one of them does not."""
+    width = 8 if scheme == "zstd" else 4
+    if not len(starts) or (sizes < width + 1).any():
+        return None
+    head = data[starts[:, None] + np.arange(width)]
+    if scheme == "zstd":
+        is_bare = head[:, :4].copy().view("<u4").ravel() == _ZSTD_MAGIC
+        if (is_bare & (head[:, 4] & _RESERVED_BIT == 0)).any():
+            return None
+    stated = head.copy().view(f"<u{width}").ravel()
+    return None if (stated > _LARGEST_CLAIM).any() else stated.astype(np.int64)
 
 
 def _zstd_level(level: int | None) -> int:

@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
 from lance_core.encodings import kernels
+from lance_core.encodings.codecs.general import plain_spans, scheme_of
 from lance_core.encodings.decoding import Int64Array, RowRange
-from lance_core.encodings.gather import MAX_OFFSET, fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.gather import fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.layouts.codecs import decode_values
 from lance_core.encodings.layouts.control_words import ControlWords, Zipped, windows
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import present_values, zipped_values
 from lance_core.encodings.repdef import check_levels
+from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import FixedWidth, VariableWidth
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -110,12 +112,15 @@ class FullZipPlan(LayoutPlan):
         present = None if definition is None else definition == 0
         if packed and present is not None:  # they cannot be of no bytes
             starts, stops = starts[present], stops[present]
-        bytes_, offsets = kernels.gather_variable(data, starts, stops)
-        if self.message.bits_per_offset == 32 and offsets[-1] <= MAX_OFFSET:
-            stored = VariableWidth(offsets.astype(np.int32), bytes_)
+        encoding, width = self.message.value_compression, self.message.bits_per_offset
+        if encoding.WhichOneof("compression") == "general":  # without joining what is compressed
+            scheme = scheme_of(encoding.general)
+            stored = plain_spans(scheme, data, (starts, stops), width)
+            encoding = encoding.general.values
         else:
-            stored = VariableWidth(offsets, bytes_)
-        values = decode_values(self.message.value_compression, stored, context)
+            bytes_, offsets = kernels.gather_variable(data, starts, stops)
+            stored = VariableWidth(narrowed(offsets, width), bytes_)
+        values = decode_values(encoding, stored, context)
         array = zipped_values(values, self.scope.type, context)
         if packed and present is not None:
             array = present_values(array, present)
@@ -149,6 +154,9 @@ class FullZipPlan(LayoutPlan):
         starts, stops = places[number], places[number + 1]
         ranges, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
         buffers = yield ranges
+        if len(buffers) == 1:
+            first = cuts.firsts[0]
+            return _Spans(np.frombuffer(buffers[0], np.uint8), starts - first, stops - first)
         sizes = [buffer.size for buffer in buffers]
         moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
         shift = moved[np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))]
