@@ -27,6 +27,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 from lance_core.encodings import kernels
 from lance_core.encodings.codecs.bitpacking import decode_inline, decode_out_of_line
 from lance_core.encodings.codecs.byte_stream_split import decode_byte_stream_split, stream_bits
+from lance_core.encodings.codecs.fixed_size_list import decode_fixed_size_list, plain_list
 from lance_core.encodings.codecs.flat import decode_flat, flat_bits, inner_flat
 from lance_core.encodings.codecs.fsst import decode_fsst, parsed_table
 from lance_core.encodings.codecs.general import decode_general, scheme_of
@@ -189,19 +190,28 @@ def _variable(message: Variable, context: DecodeContext, depth: int) -> Point | 
 
 def _fsst(message: Fsst, context: DecodeContext, depth: int) -> Point | None:
     inner = point_of(message.values, context, depth)
-    table = parsed_table(message.symbol_table)
+    table = _symbols(message)
     if table is None or inner is None:
         return inner
-    texts, lengths = table
-    symbols = [texts[8 * code : 8 * code + size] for code, size in enumerate(lengths)]
+    return lambda chunk, position: table.joined(inner(chunk, position))
 
-    def value(chunk: Chunk, position: int) -> bytes | memoryview:
-        codes = inner(chunk, position)
+
+class _Symbols:
+    """FSST symbols by their codes."""
+
+    __slots__ = ("_lengths", "_symbols", "_texts")
+
+    def __init__(self, texts: bytes, lengths: bytes) -> None:
+        self._texts, self._lengths = texts, lengths
+        self._symbols = [texts[8 * code : 8 * code + size] for code, size in enumerate(lengths)]
+
+    def joined(self, codes: bytes | memoryview) -> bytes | memoryview:
+        """The string that ``codes`` stand for."""
         if len(codes) > _SHORT:
             octets = np.frombuffer(codes, np.uint8)
             edges = np.array([0, len(octets)])
-            return memoryview(kernels.fsst_decode(octets, edges, texts, lengths)[0])
-        parts, escaped = [], False
+            return memoryview(kernels.fsst_decode(octets, edges, self._texts, self._lengths)[0])
+        symbols, parts, escaped = self._symbols, [], False
         for code in codes:
             if escaped:
                 parts.append(bytes((code,)))
@@ -216,7 +226,49 @@ def _fsst(message: Fsst, context: DecodeContext, depth: int) -> Point | None:
             raise CorruptFileError("an FSST string ends within an escape")
         return b"".join(parts)
 
-    return value
+
+def _symbols(message: Fsst) -> _Symbols | None:
+    """None if the bytes are stored as they are."""
+    table = parsed_table(message.symbol_table)
+    return None if table is None else _Symbols(*table)
+
+
+ZippedPoint = Callable[[bytes | memoryview], bytes | memoryview]
+"""The bytes of a value, from those that stand behind its control word."""
+
+
+def zipped_point_of(
+    encoding: CompressiveEncoding, context: DecodeContext, depth: int = 0
+) -> ZippedPoint | None:
+    """As `point_of`, for the values of full-zip pages."""
+    if depth >= DEEPEST:
+        return None
+    key, decoder = find_compressive(encoding, context)
+    message = getattr(encoding, key)
+    if decoder is decode_flat:
+        bits = flat_bits(message)
+        return (lambda octets: octets) if bits % 8 == 0 else None
+    if decoder is decode_variable and not message.HasField("values"):
+        return lambda octets: octets
+    if decoder is decode_fixed_size_list and plain_list(message) is not None:
+        return lambda octets: octets
+    if decoder not in (decode_fsst, decode_general):
+        return None
+    inner = zipped_point_of(message.values, context, depth + 1)
+    if inner is None:
+        return None
+    if decoder is decode_fsst:
+        return _zipped_symbols(inner, message)
+    return _zipped_bytes(inner, scheme_of(message))
+
+
+def _zipped_symbols(inner: ZippedPoint, message: Fsst) -> ZippedPoint:
+    table = _symbols(message)
+    return inner if table is None else lambda octets: table.joined(inner(octets))
+
+
+def _zipped_bytes(inner: ZippedPoint, scheme: str) -> ZippedPoint:
+    return lambda octets: inner(memoryview(decompress(scheme, pa.py_buffer(octets))))
 
 
 def _rle(message: Rle, context: DecodeContext, depth: int) -> Point | None:

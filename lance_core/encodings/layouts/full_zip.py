@@ -15,12 +15,14 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
 from lance_core.encodings import kernels
 from lance_core.encodings.codecs.general import plain_spans, scheme_of
+from lance_core.encodings.codecs.points import ZippedPoint, zipped_point_of
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.gather import fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.layouts.codecs import decode_values
 from lance_core.encodings.layouts.control_words import ControlWords, Zipped, windows
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import present_values, zipped_values
+from lance_core.encodings.layouts.zipped_row import zipped_row
 from lance_core.encodings.repdef import check_levels
 from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import FixedWidth, VariableWidth
@@ -44,7 +46,7 @@ class _Spans(NamedTuple):
 class FullZipPlan(LayoutPlan):
     """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
 
-    __slots__ = ("kinds", "message", "scope", "width", "words")
+    __slots__ = ("_point", "kinds", "message", "scope", "width", "words")
 
     def __init__(self, message: FullZipLayout, scope: PageScope) -> None:
         self.message = message
@@ -55,6 +57,7 @@ class FullZipPlan(LayoutPlan):
         self.words = ControlWords(
             self.kinds, message.bits_rep, message.bits_def, self.width, lengths
         )
+        self._point: tuple[ZippedPoint | None] | None = None
 
     @property
     def is_indexed(self) -> bool:
@@ -72,6 +75,17 @@ class FullZipPlan(LayoutPlan):
             payload = windows(spans.data, zipped.starts, self.width)
             return self._fixed(zipped, payload, context)
         return self._variable(zipped, spans.data, context)
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """See `LayoutPlan`."""
+        if self.kinds.max_rep or pa.types.is_struct(self.scope.type):
+            return None
+        if self._point is None:
+            self._point = (zipped_point_of(self.message.value_compression, context),)
+        (point,) = self._point
+        if point is None:
+            return None
+        return (yield from zipped_row(number, self.scope, self.words, point, context))
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Values of one width without lists: each row takes as many bytes."""

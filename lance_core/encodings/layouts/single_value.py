@@ -76,10 +76,7 @@ class SingleValues:
             if index >= len(self._items):
                 raise CorruptFileError(f"index {index} in a dictionary of {len(self._items)}")
             return self._items.slice(index, 1)
-        if is_variable(self._type):
-            return single_value(self._type, pa.py_buffer(octets), False, validate_utf8)
-        bits = 8 * len(octets)
-        return FixedWidth(pa.py_buffer(bytes(octets)), bits, 1).to_arrow(self._type)
+        return array_of(self._type, octets, validate_utf8)
 
     def _parts(self, data: memoryview, position: int, count: int) -> tuple[int, Chunk]:
         """The definition level of the value, and the value buffers of the chunk."""
@@ -107,3 +104,10 @@ class SingleValues:
         if level > self._max_def:
             raise CorruptFileError(f"definition level {level} where {self._max_def} is the highest")
         return level, chunk
+
+
+def array_of(type_: pa.DataType, octets: bytes | memoryview, validate_utf8: bool) -> pa.Array:
+    """An array of one value with these bytes."""
+    if is_variable(type_):
+        return single_value(type_, pa.py_buffer(octets), False, validate_utf8)
+    return FixedWidth(pa.py_buffer(bytes(octets)), 8 * len(octets), 1).to_arrow(type_)
