@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,10 +20,15 @@ from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.structural import EncodeContext, FieldEncoder, field_encoder
+from lance_core.encodings.structural import (
+    BlobPlaces,
+    EncodeContext,
+    FieldEncoder,
+    field_encoder,
+)
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, SchemaMismatchError
-from lance_core.schema import Field, Schema, encode_metadata
+from lance_core.schema import Field, Schema, described_in_file, encode_metadata, is_blob_v2
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 
 ALIGNMENT = 64
@@ -76,17 +81,20 @@ class FileWriter:
     visible before `finish` returns; a writer that failed is aborted and cannot be used any more.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a setting of its own, given by name)
         self,
         writer: ObjectWriter,
         schema: Schema,
         *,
         registry: EncodingRegistry,
-        version: FileVersion = FileVersion.V2_0,
+        version: FileVersion = FileVersion.V2_2,
         data_cache_bytes: int | None = None,
         max_page_bytes: int | None = None,
+        blobs: BlobPlaces | None = None,
     ) -> None:
         """The two limits are explained at `page_limits`.
+
+        ``blobs``: for fields of blobs of version 2, which have the members of `given_to_files`.
 
         Raises `UnsupportedFeatureError`, naming the field, for what ``version`` cannot store.
         """
@@ -94,6 +102,7 @@ class FileWriter:
         self.version = version
         self.schema = schema
         self.num_rows = 0
+        self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
         self._writer = writer
         self._position = writer.tell()
         self._metadata = dict(schema.metadata)
@@ -106,6 +115,7 @@ class FileWriter:
             flush_bytes=limits.flush_bytes,
             max_page_bytes=limits.max_page_bytes,
             dictionary_threshold=limits.dictionary_threshold,
+            blobs=blobs,
         )
         self._states: list[_FieldState] = []
         self._pages: list[list[WrittenPage]] = []
@@ -169,7 +179,7 @@ class FileWriter:
         self._write(footer.to_bytes())
         self._is_open = False
         self._writer.close()
-        field_ids = column_of(self.schema.fields, self.version)
+        field_ids = column_of(self._stored.fields, self.version)
         return FileWriteResult(
             self.num_rows,
             self._position,
@@ -179,7 +189,7 @@ class FileWriter:
         )
 
     def _write_metadata(self) -> Footer:
-        fields = self.schema.to_proto()
+        fields = self._stored.to_proto()
         descriptor = file_pb2.FileDescriptor(
             schema=file_pb2.Schema(fields=fields, metadata=encode_metadata(self._metadata)),
             length=self.num_rows,
@@ -211,7 +221,7 @@ class FileWriter:
         ready = {
             number: list(pages_of(number))
             for number, state in enumerate(self._states)
-            if any(field.is_blob for field in state.field.walk())
+            if any(field.is_blob or is_blob_v2(field) for field in state.field.walk())
         }
         for number, state in enumerate(self._states):
             pages = ready[number] if number in ready else pages_of(number)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
-from lance_core.datafile.writer import FileWriter
+from lance_core.datafile.writer import FileWriter, FileWriteResult
+from lance_core.dataset.external_blobs import ExternalBlobs
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.side_files import SideFiles
 from lance_core.dataset.snapshot import TableRoot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
-from lance_core.schema import Schema
+from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
+from lance_core.store.shortcuts import list_paths
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
@@ -28,12 +31,29 @@ DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class BlobOptions:
+    """How blobs of version 2 are written that are not in data files.
+
+    ``pack_limit``: bytes that a side file of several grows to, None for what the fields say.
+    ``external``: which URIs are stored.
+    """
+
+    pack_limit: int | None = None
+    external: ExternalBlobs = field(default_factory=ExternalBlobs)
+
+    def __post_init__(self) -> None:
+        limit = self.pack_limit
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidInputError(f"blob_pack_file_size_threshold is no size: {limit!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
     """How data files are cut.
 
     ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is looked at between batches.
     ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
-    cuts the batches of files of version 0.1.
+    cuts the batches of files of version 0.1. ``blobs``: for blobs of version 2.
     """
 
     version: FileVersion
@@ -43,6 +63,7 @@ class WriteOptions:
     max_page_bytes: int | None = None
     progress: FragmentWriteProgress | None = None
     max_rows_per_group: int = DEFAULT_ROWS_PER_GROUP
+    blobs: BlobOptions = field(default_factory=BlobOptions)
 
     def __post_init__(self) -> None:
         for name in ("max_rows_per_file", "max_bytes_per_file", "max_rows_per_group"):
@@ -67,6 +88,7 @@ def write_fragments(
     transaction names them yet.
     """
     done: list[Fragment] = []
+    schema = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
     try:
         with _FragmentWriter(root, schema, options, done) as writer:
             for batch in reader:
@@ -82,7 +104,11 @@ def discard(root: TableRoot, fragments: list[Fragment]) -> None:
     for fragment in fragments:
         for file in fragment.files:
             with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
-                root.store.delete(data_file_path(file.path))
+                path = data_file_path(file.path)
+                root.store.delete(path)
+                if file.file_version >= FileVersion.V2_2.value:
+                    for blobs in list_paths(root.store, path.removesuffix(".lance")):
+                        root.store.delete(blobs)
 
 
 class _FragmentWriter:
@@ -97,6 +123,7 @@ class _FragmentWriter:
         self._done = done
         self._progress = options.progress or NoopFragmentWriteProgress()
         self._file: FileWriter | LegacyFileWriter | None = None
+        self._side: SideFiles | None = None
         self._name = ""
 
     def __enter__(self) -> _FragmentWriter:
@@ -109,6 +136,8 @@ class _FragmentWriter:
             self._finish()
         else:
             self._file.abort()
+            if self._side is not None:
+                self._side.abort()
 
     def write(self, batch: pa.RecordBatch) -> None:
         for part in self._parts(batch):
@@ -141,7 +170,11 @@ class _FragmentWriter:
 
     def _start(self) -> None:
         self._name = data_file_name(uuid.uuid4())
-        self._file = self._open(self._root.store.open_writer(data_file_path(self._name)))
+        path, store = data_file_path(self._name), self._root.store
+        if has_blobs_v2(self._schema.fields):
+            blobs = self._options.blobs
+            self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
+        self._file = self._open(store.open_writer(path))
         self._progress.begin(FragmentMetadata(0, [], 0))
 
     def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
@@ -156,12 +189,13 @@ class _FragmentWriter:
             version=options.version,
             data_cache_bytes=options.data_cache_bytes,
             max_page_bytes=options.max_page_bytes,
+            blobs=self._side,
         )
 
     def _finish(self) -> None:
-        file, self._file = self._file, None
-        assert file is not None
-        written = file.finish()
+        assert self._file is not None
+        written = self._finished(self._file)
+        self._file = self._side = None
         fragment = Fragment(
             id=0,
             files=(
@@ -178,3 +212,15 @@ class _FragmentWriter:
         )
         self._done.append(fragment)
         self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
+
+    def _finished(self, file: FileWriter | LegacyFileWriter) -> FileWriteResult:
+        """The file with its side files, which are there before it is."""
+        if self._side is None:
+            return file.finish()
+        try:
+            self._side.close()
+            return file.finish()
+        except BaseException:
+            file.abort()
+            self._side.abort()
+            raise

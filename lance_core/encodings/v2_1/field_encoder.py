@@ -10,10 +10,14 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.encodings.shred import shred
+from lance_core.encodings.v2_0.blob import DESCRIPTION
 from lance_core.encodings.v2_0.flat import has_fixed_width
 from lance_core.encodings.v2_1.assemble import Node, rows_per_slot
-from lance_core.encodings.v2_1.leaf_encoder import LeafEncoder
+from lance_core.encodings.v2_1.blob_encoder import BlobFieldEncoder, has_blobs
+from lance_core.encodings.v2_1.blob_page import BlobPageEncoder
+from lance_core.encodings.v2_1.leaf_encoder import LeafEncoder, PagesOfLeaf
 from lance_core.encodings.v2_1.options import FieldOptions
+from lance_core.encodings.v2_1.page_encoder import PageEncoder
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.align import to_storage
@@ -21,7 +25,7 @@ from lance_core.schema.storable import check_field
 
 if TYPE_CHECKING:
     from lance_core.encodings.page import EncodedPage
-    from lance_core.encodings.structural import EncodeContext
+    from lance_core.encodings.structural import EncodeContext, FieldEncoder
     from lance_core.schema import Field
 
 
@@ -59,13 +63,11 @@ class TopLevelEncoder:
         return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)
 
 
-def field_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
+def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """`lance_core.encodings.structural.field_encoder` for 2.1 and 2.2 files."""
     check_field(field, context.version.value)
-    if any(part.is_blob for part in field.walk()):
-        raise UnsupportedFeatureError(
-            f"field {field.name!r}: blobs cannot be written to files of version {context.version}"
-        )
+    if has_blobs(field):
+        return BlobFieldEncoder(field, context, plain_encoder)
     return plain_encoder(field, context)
 
 
@@ -81,7 +83,10 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
     for column, (nodes, (path, leaf)) in enumerate(pairs):
         _check_leaf(leaf, path)
         options = FieldOptions.of_leaf(leaf, field)
-        encoders.append(LeafEncoder(column, path, rows_per_slot(nodes), options, context))
+        pages = PageEncoder(options, context)
+        is_blob_v1 = leaf.is_blob and leaf.storage_type == DESCRIPTION
+        encoder: PagesOfLeaf = BlobPageEncoder(context) if is_blob_v1 else pages
+        encoders.append(LeafEncoder(column, path, rows_per_slot(nodes), encoder, context))
     return TopLevelEncoder(field, root, encoders)
 
 

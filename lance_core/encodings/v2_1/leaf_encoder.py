@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.repdef import ListLayer
 from lance_core.encodings.shred import Leaf, joined
-from lance_core.encodings.v2_1.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
+    from lance_core.encodings.layouts.layout_page import LayoutPage
     from lance_core.encodings.structural import EncodeContext
-    from lance_core.encodings.v2_1.options import FieldOptions
 
 _LEVELS_PER_VALUE = 4
 """Layers may take so many times the bytes of the values of a page."""
@@ -32,6 +31,13 @@ class _Waiting:
     layer_bytes: int = 0
 
 
+class PagesOfLeaf(Protocol):
+    """What makes pages of a leaf, such as a `PageEncoder`."""
+
+    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+        """The pages for at least one row, in order, each with its number of rows."""
+
+
 class LeafEncoder:
     """The column numbered ``column`` of a top-level field; ``scale``: its rows for one of that.
 
@@ -41,13 +47,13 @@ class LeafEncoder:
     """
 
     def __init__(
-        self, column: int, path: str, scale: int, options: FieldOptions, context: EncodeContext
+        self, column: int, path: str, scale: int, encoder: PagesOfLeaf, context: EncodeContext
     ) -> None:
         self.column = column
         self._path = path
         self._scale = scale
         self._context = context
-        self._encoder = PageEncoder(options, context)
+        self._encoder = encoder
         self._waiting = _Waiting()
 
     def write(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:

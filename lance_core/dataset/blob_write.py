@@ -1,0 +1,45 @@
+"""What the arguments of a write mean for blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from lance_core.dataset.external_blobs import ExternalBlobs
+from lance_core.dataset.fragment_writer import BlobOptions
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema import Schema, upgraded
+from lance_core.table.manifest_parts import BasePath
+
+REFERENCE, INGEST = "reference", "ingest"
+
+
+def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> BlobOptions:
+    """The options of a write to a table with these base paths."""
+    mode = given.get("external_blob_mode", REFERENCE)
+    if mode not in (REFERENCE, INGEST):
+        raise InvalidInputError(
+            f"external_blob_mode must be {REFERENCE!r} or {INGEST!r}, got {mode!r}"
+        )
+    if mode == INGEST:
+        raise UnsupportedFeatureError("external_blob_mode='ingest' is not supported yet")
+    allow = given.get("allow_external_blob_outside_bases", False)
+    if not isinstance(allow, bool):
+        raise InvalidInputError(f"allow_external_blob_outside_bases is no bool: {allow!r}")
+    external = ExternalBlobs.of(base_paths, allow)
+    return BlobOptions(given.get("blob_pack_file_size_threshold"), external)
+
+
+def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -> pa.Schema:
+    """The schema that data is stored by: from 2.2 on, blobs are those of version 2.
+
+    Unless ``table``, which the data is appended to, has some of version 1.
+    """
+    if version < FileVersion.V2_2:
+        return data
+    if table is not None and any(field.is_blob for field in table.walk()):
+        return data
+    return upgraded(data)

@@ -1,0 +1,105 @@
+"""Blobs given as URIs: what a table stores of them.
+
+A URI in one of the table's base paths that are no tables is stored as a path in it; any other only
+if the writer allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.bases import parse_base
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri
+from lance_core.table.manifest_parts import BasePath
+
+_NORMAL = r"^[a-z][a-z0-9.-]*://[A-Za-z0-9.-]*(/[A-Za-z0-9_~=-][A-Za-z0-9._~=-]*)+$"
+"""URIs whose text says what they mean: nothing is quoted, no segment begins with a dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalBlobs:
+    """Where blobs given as URIs may be. ``bases``: places by base path id, outer ones first."""
+
+    bases: tuple[tuple[int, StoreUrl], ...] = ()
+    allow_outside: bool = False
+
+    @classmethod
+    def of(cls, base_paths: Iterable[BasePath], allow_outside: bool) -> ExternalBlobs:
+        """Base paths that are tables do not count: their files come and go."""
+        places = [
+            (base.id, parse_base(base.path)) for base in base_paths if not base.is_dataset_root
+        ]
+        return cls(tuple(sorted(places, key=lambda place: len(place[1].path))), allow_outside)
+
+    def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
+        """See `lance_core.encodings.structural.BlobPlaces`."""
+        ids = np.zeros(len(uris), np.uint32)
+        normal = pc.match_substring_regex(uris, _NORMAL).fill_null(False)
+        texts = uris
+        for base_id, place in self.bases:
+            start = f"{_text_of(place).rstrip('/')}/"
+            inside = pc.and_(normal, pc.starts_with(uris, start).fill_null(False))
+            texts = pc.if_else(inside, pc.utf8_slice_codeunits(uris, len(start)), texts)
+            ids[np.asarray(inside)] = base_id
+        left = np.asarray(uris.is_valid()) & (ids == 0)
+        if not (self.allow_outside and not (left & ~np.asarray(normal)).any()) and left.any():
+            return self._one_by_one(uris, path)
+        return ids, texts
+
+    def _one_by_one(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
+        """Each distinct URI is looked at once."""
+        encoded = uris.dictionary_encode()
+        try:
+            places = [self.place_of(uri) for uri in encoded.dictionary.to_pylist()]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"field {path!r}: {error}") from error
+        numbers = encoded.indices.fill_null(0).to_numpy() if uris.null_count else encoded.indices
+        ids = np.array([number for number, _ in places], np.uint32)[np.asarray(numbers)]
+        texts = pa.array([text for _, text in places], pa.string()).take(encoded.indices)
+        return ids, texts
+
+    def place_of(self, uri: str) -> tuple[int, str]:
+        """The base path, 0 for none, and the text to store for a URI.
+
+        Raises `InvalidInputError` for one that is outside of all base paths and not allowed to be.
+        """
+        try:
+            text = _text_of(parse_uri(uri)) if uri else ""
+            url = parse_base(text)
+        except (CorruptFileError, InvalidInputError) as error:
+            raise InvalidInputError(
+                f"the blob's URI {uri[:200]!r} cannot be used: {error}"
+            ) from error
+        if not url.path.rpartition("/")[2]:
+            raise InvalidInputError(f"the blob's URI {uri[:200]!r} names no object")
+        for base_id, place in reversed(self.bases):
+            folder = place.path.rstrip("/")
+            same = (url.scheme, url.netloc) == (place.scheme, place.netloc)
+            if same and url.path.startswith(f"{folder}/" if folder else "/"):
+                return base_id, url.path[len(folder) :].strip("/")
+        if is_local_text(uri):
+            reason = "and is not absolute"
+        elif not self.allow_outside:
+            reason = (
+                "(those that are tables do not count); allow_external_blob_outside_bases=True "
+                "stores it all the same"
+            )
+        else:
+            return 0, text
+        raise InvalidInputError(
+            f"the blob's URI {uri[:200]!r} is in none of the table's base paths {reason}"
+        )
+
+
+def _text_of(url: StoreUrl) -> str:
+    if url.scheme == "file":
+        return f"file://{quote(url.path)}"
+    return f"{url.scheme}://{url.netloc}/{quote(url.path)}"

@@ -1,0 +1,113 @@
+"""Side files of a data file that is being written: the blobs that are too large for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.blob_source import side_file_path
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_0.blob import offsets_of
+from lance_core.store.base import ObjectStore, ObjectWriter
+
+_WRITTEN_ALONE = 4096
+
+Referrer = Callable[[pa.Array, str], tuple[npt.NDArray[np.uint32], pa.Array]]
+"""See `lance_core.encodings.structural.BlobPlaces.refer`."""
+
+
+class SideFiles:
+    """`BlobPlaces` for the data file at ``data_file``, in the folder of its name.
+
+    Files are numbered from 1 on, in the order in which they are begun. ``pack_limit`` counts
+    instead of what the fields say, if it is not None. To be closed before the data file is
+    finished, or aborted.
+    """
+
+    def __init__(
+        self, store: ObjectStore, data_file: str, refer: Referrer, pack_limit: int | None = None
+    ) -> None:
+        self.refer = refer
+        self._store = store
+        self._data_file = data_file
+        self._pack_limit = pack_limit
+        self._paths: list[str] = []
+        self._pack: ObjectWriter | None = None
+        self._pack_id = 0
+        self._pack_size = 0
+
+    def pack(
+        self, data: pa.Array, rows: Int64Array, sizes: Int64Array, limit: int
+    ) -> tuple[Int64Array, Int64Array]:
+        """See `BlobPlaces`."""
+        limit = limit if self._pack_limit is None else self._pack_limit
+        ids, positions = np.empty_like(rows), np.empty_like(rows)
+        first = 0
+        while first < len(rows):
+            ends = np.cumsum(sizes[first:])
+            count = int(np.searchsorted(ends, limit - self._pack_size, side="right"))
+            if self._pack is None or not count:
+                self._begin_pack()
+                count = max(1, int(np.searchsorted(ends, limit, side="right")))
+            part = slice(first, first + count)
+            ids[part] = self._pack_id
+            positions[part] = self._pack_size + ends[:count] - sizes[part]
+            assert self._pack is not None
+            _write_values(self._pack, data, rows[part], sizes[part])
+            self._pack_size += int(ends[count - 1])
+            first += count
+        return ids, positions
+
+    def dedicate(self, payload: pa.Buffer) -> int:
+        """See `BlobPlaces`."""
+        number, writer = self._begin()
+        with writer:
+            writer.write(payload)
+        return number
+
+    def close(self) -> None:
+        """Make all files visible."""
+        pack, self._pack = self._pack, None
+        if pack is not None:
+            pack.close()
+
+    def abort(self) -> None:
+        """Remove what was written, as far as that is possible."""
+        pack, self._pack = self._pack, None
+        if pack is not None:
+            pack.abort()
+        for path in self._paths:
+            with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
+                self._store.delete(path)
+
+    def _begin(self) -> tuple[int, ObjectWriter]:
+        number = len(self._paths) + 1
+        path = side_file_path(self._data_file, number)
+        writer = self._store.open_writer(path)
+        self._paths.append(path)
+        return number, writer
+
+    def _begin_pack(self) -> None:
+        self.close()
+        self._pack_id, self._pack = self._begin()
+        self._pack_size = 0
+
+
+def _write_values(
+    writer: ObjectWriter, data: pa.Array, rows: Int64Array, sizes: Int64Array
+) -> None:
+    """Write values one after the other: from where they are, unless many of them are small."""
+    starts = offsets_of(data)[rows]
+    edges = np.flatnonzero(starts[1:] != (starts + sizes)[:-1]) + 1
+    if int(sizes.sum()) < _WRITTEN_ALONE * (len(edges) + 1):
+        data = data.take(pa.array(rows))
+        starts, edges = offsets_of(data)[:-1], edges[:0]
+    firsts = starts[np.concatenate([[0], edges])]
+    lasts = (starts + sizes)[np.concatenate([edges - 1, [len(rows) - 1]])]
+    payload = data.buffers()[2]
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        writer.write(payload.slice(first, last - first))
