@@ -42,10 +42,8 @@ def mini_block_values(
     Raises `InvalidInputError` for an unknown compression and `UnsupportedFeatureError` for values
     that cannot be put into chunks.
     """
-    size = options.minichunk_size
-    target = Target(
-        Place.MINI_BLOCK, context.registry, chunk_bytes=_CHUNK_BYTES if size is None else size
-    )
+    size = _CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
+    target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
     if isinstance(values, FixedSizeListValues):
         return encode(values, target.with_chain("fixed_size_list"))
     if isinstance(values, StructValues):

@@ -1,0 +1,101 @@
+"""Which values get a dictionary, and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core.encodings.structural import EncodeContext
+from lance_core.encodings.v2_1.options import FieldOptions
+from lance_core.encodings.v2_1.select_dictionary import as_dictionary
+from lance_core.errors import InvalidInputError
+
+PLAIN = FieldOptions()
+Encoding = Callable[[str], EncodeContext]
+NUMBERS = np.arange(20_000) * 7919 % 20_011
+
+FEW = {
+    "strings": pa.array([f"value {n % 50}" for n in NUMBERS]),
+    "large strings": pa.array([f"value {n % 50}" for n in NUMBERS], pa.large_string()),
+    "binaries": pa.array([b"value %d" % (n % 50) for n in NUMBERS]),
+    "decimals": pa.array(NUMBERS % 50).cast(pa.decimal128(30, 2)),
+    "16 bytes": pa.array([b"%016d" % (n % 50) for n in NUMBERS], pa.binary(16)),
+    "integers": pa.array(NUMBERS % 50),
+    "doubles": pa.array(NUMBERS % 50 / 4),
+    "times": pa.array(NUMBERS % 50, pa.timestamp("us")),
+    "8 bytes": pa.array([b"%08d" % (n % 50) for n in NUMBERS], pa.binary(8)),
+}
+OF_64_BITS = ("integers", "doubles", "times", "8 bytes")
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_indices_and_items_give_the_values_again(name: str, encoding: Encoding) -> None:
+    array = FEW[name].slice(3)
+    found = as_dictionary(array, PLAIN, encoding("2.2"))
+    assert found is not None
+    assert found.count == found.items.count == 50
+    assert found.indices.bits == 32
+    items = found.items.to_arrow(array.type)
+    assert items.take(pa.array(found.indices.words())).equals(array)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_values_of_64_bits_have_dictionaries_from_2_2_on(name: str, encoding: Encoding) -> None:
+    found = as_dictionary(FEW[name], PLAIN, encoding("2.1"))
+    assert (found is None) == (name in OF_64_BITS)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        FEW["strings"].slice(0, 99),
+        pa.array([f"value {n}" for n in NUMBERS]),
+        pa.array([f"value {n // 2}" for n in np.sort(NUMBERS)]).slice(0, 1001),
+        pa.array(["", "a"] * 5000),
+        FEW["integers"].cast(pa.int32()),
+        FEW["integers"].cast(pa.decimal256(40, 2)),
+        pa.array(NUMBERS % 2 == 0),
+        pa.FixedSizeListArray.from_arrays(FEW["integers"], 2),
+        pa.StructArray.from_arrays([FEW["integers"]], ["a"]),
+        pa.nulls(1000),
+    ],
+    ids=["few", "unique", "pairs", "short", "32", "256", "bits", "vectors", "structs", "null"],
+)
+def test_what_would_not_get_smaller_or_cannot_have_one_has_none(
+    array: pa.Array, encoding: Encoding
+) -> None:
+    assert as_dictionary(array, PLAIN, encoding("2.2")) is None
+
+
+def test_a_null_is_an_item_of_what_it_holds(encoding: Encoding) -> None:
+    array = pa.array(["a value", None, "another value", None] * 50)
+    found = as_dictionary(array, PLAIN, encoding("2.1"))
+    assert found is not None
+    assert found.items.to_arrow(pa.string()).to_pylist() == ["a value", "", "another value"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (FieldOptions(dict_divisor=50), True),
+        (FieldOptions(dict_divisor=500), False),
+        (FieldOptions(dict_divisor=0), True),
+        (FieldOptions(dict_divisor=1 << 63), False),
+        (FieldOptions(dict_size_ratio=1.0), True),
+        (FieldOptions(dict_size_ratio=0.36), True),
+        (FieldOptions(dict_size_ratio=0.33), False),
+    ],
+)
+def test_limits_can_be_set(options: FieldOptions, expected: bool, encoding: Encoding) -> None:
+    found = as_dictionary(FEW["strings"].sort(), options, encoding("2.1"))
+    assert (found is not None) == expected
+
+
+@pytest.mark.parametrize("ratio", [0.0, -1.0, 1.01, float("nan")])
+def test_an_impossible_ratio_is_refused(ratio: float, encoding: Encoding) -> None:
+    options = FieldOptions(dict_size_ratio=ratio)
+    with pytest.raises(InvalidInputError, match="dict-size-ratio"):
+        as_dictionary(FEW["strings"], options, encoding("2.1"))
