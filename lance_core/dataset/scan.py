@@ -18,6 +18,7 @@ from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import count_live, live, offsets_of
 from lance_core.dataset.projection import Projection, required
+from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
@@ -49,7 +50,8 @@ class ScanPlan:
 
     ``spans``: where to read, in the order of the result. ``batch_size`` is the most rows that a
     batch has; with ``exact`` all batches but the last have that many. ``schema`` has the stored
-    fields that projection and filter may name.
+    fields that projection and filter may name. ``use_statistics``: whether files may tell which
+    rows cannot pass the filter.
     """
 
     projection: Projection
@@ -60,6 +62,7 @@ class ScanPlan:
     offset: int = 0
     batch_size: int = DEFAULT_BATCH_SIZE
     exact: bool = False
+    use_statistics: bool = True
 
 
 def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
@@ -105,7 +108,7 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """How many rows the scan returns."""
     plan = _narrowed(snapshot, plan)
     window = _Window(snapshot, plan)
-    spans = _windows(plan.spans, TABLE_WINDOW_ROWS)
+    spans = _windows(snapshot, plan, TABLE_WINDOW_ROWS)
     total = sum(in_order(window.count, spans, READ_AHEAD)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
@@ -116,7 +119,7 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     Only the filter's columns are read; projection, limit and offset do not count.
     """
     window = _Window(snapshot, plan)
-    return in_order(window.matching, _windows(plan.spans, TABLE_WINDOW_ROWS), READ_AHEAD)
+    return in_order(window.matching, _windows(snapshot, plan, TABLE_WINDOW_ROWS), READ_AHEAD)
 
 
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
@@ -150,7 +153,7 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for found in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
+    for found in in_order(window.read, _windows(snapshot, plan, window_rows), READ_AHEAD):
         table = sliced(found, skip, left)
         skip = max(0, skip - found.num_rows)
         if left is not None:
@@ -161,10 +164,29 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
             return
 
 
-def _windows(spans: tuple[Span, ...], rows: int) -> Iterator[Span]:
-    for span in spans:
-        for start in range(span.start, span.stop, rows):
-            yield Span(span.fragment, start, min(start + rows, span.stop))
+def _windows(snapshot: Snapshot, plan: ScanPlan, rows: int) -> Iterator[Span]:
+    for whole in plan.spans:
+        for span in _promising(snapshot, plan, whole):
+            for start in range(span.start, span.stop, rows):
+                yield Span(span.fragment, start, min(start + rows, span.stop))
+
+
+def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
+    """Of how many runs of rows there are statistics, and how many of them show to have no rows."""
+    if plan.filter is None or not plan.use_statistics:
+        return 0, 0
+    found = [rows_left(snapshot, s.fragment, plan.filter, s.start, s.stop) for s in plan.spans]
+    return sum(one.num_runs for one in found), sum(one.num_skipped for one in found)
+
+
+def _promising(snapshot: Snapshot, plan: ScanPlan, span: Span) -> Iterator[Span]:
+    """The parts of ``span`` where rows may pass the filter."""
+    if plan.filter is None or not plan.use_statistics:
+        yield span
+        return
+    left = rows_left(snapshot, span.fragment, plan.filter, span.start, span.stop)
+    for start, stop in left.ranges:
+        yield Span(span.fragment, start, stop)
 
 
 def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:

@@ -42,7 +42,8 @@ class ScanOptions:
     ``filter`` is SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that pass it.
     ``fragments``: only these, in this order. ``row_ranges``: only these physical rows, as
     (fragment id, first offset, end offset), in this order. ``strict_batch_size``: all batches but
-    the last have ``batch_size`` rows.
+    the last have ``batch_size`` rows. ``use_stats``: False reads rows even if the statistics of
+    files of version 0.1 show that they cannot pass ``filter``; that changes no result.
     """
 
     columns: Columns = None
@@ -56,6 +57,7 @@ class ScanOptions:
     with_row_id: bool | None = None
     with_row_address: bool | None = None
     blob_handling: str | None = None
+    use_stats: bool | None = None
 
 
 HINTS = frozenset(
@@ -64,7 +66,6 @@ HINTS = frozenset(
         "fragment_readahead",
         "scan_in_order",
         "prefilter",
-        "use_stats",
         "fast_search",
         "io_buffer_size",
         "late_materialization",
@@ -141,6 +142,7 @@ def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
         batch_size=_batch_size(options.batch_size),
         exact=bool(options.strict_batch_size),
         schema=schema,
+        use_statistics=options.use_stats is not False,
     )
 
 
@@ -260,7 +262,10 @@ class LanceScanner:
         return table.take(pa.array(rows)) if table.num_columns else columnless(len(rows))
 
     def explain_plan(self, verbose: bool = False) -> str:
-        """How the scan will be done, for people."""
+        """How the scan will be done, for people.
+
+        ``verbose`` also tells what statistics leave out, which are read for that.
+        """
         steps = [f"read {', '.join(f.name for f in self._plan.projection.fields) or 'no columns'}"]
         steps.append(f"of {len(self._plan.spans)} fragments of version {self._snapshot.version}")
         if self._plan.filter is not None:
@@ -269,4 +274,7 @@ class LanceScanner:
             steps.append(f"offset {self._plan.offset} limit {self._plan.limit}")
         if verbose:
             steps.append(f"batches of {self._plan.batch_size} rows")
+            runs, skipped = scan.skipped_runs(self._snapshot, self._plan)
+            if runs:
+                steps.append(f"skipping {skipped} of {runs} stored batches by their statistics")
         return "LanceScan: " + ", ".join(steps)

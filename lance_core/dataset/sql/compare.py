@@ -70,7 +70,7 @@ def _between_columns(operator: str, left: Node, right: Node) -> Node:
     kind = _comparable(left.type, right.type)
     left, right = converted(left, kind), converted(right, kind)
     if pa.types.is_floating(kind):
-        kernel = functools.partial(_compare_floats, operator=operator)
+        kernel = functools.partial(compare_floats, operator=operator)
         return call(operator, kernel, _wide(left), _wide(right))
     return call(operator, _KERNELS[operator], left, right)
 
@@ -151,10 +151,10 @@ def _same_for_all(node: Node, answer: bool) -> Node:
 
 def _float_constant(operator: str, node: Node, literal: Constant) -> Node:
     if math.isnan(literal.value.as_py()):
-        kernel = functools.partial(_compare_nan, operator=operator)
+        kernel = functools.partial(compare_nan, operator=operator)
         return call(operator, kernel, _wide(node))
     if operator in (">", ">="):
-        kernel = functools.partial(_not_below, operator="<=" if operator == ">" else "<")
+        kernel = functools.partial(not_below, operator="<=" if operator == ">" else "<")
         return call(operator, kernel, _wide(node), _wide(literal))
     return call(operator, _KERNELS[operator], _wide(node), _wide(literal))
 
@@ -164,12 +164,12 @@ def _wide(node: Node) -> Node:
     return converted(node, pa.float32()) if pa.types.is_float16(node.type) else node
 
 
-def _not_below(value: Datum, literal: Datum, operator: str) -> Datum:
+def not_below(value: Datum, literal: Datum, operator: str) -> Datum:
     """Above the literal: all that is not below, so that NaN is above."""
     return pc.invert(_KERNELS[operator](value, literal))
 
 
-def _compare_nan(value: Datum, operator: str) -> Datum:
+def compare_nan(value: Datum, operator: str) -> Datum:
     """``value operator NaN``."""
     if operator in ("<=", ">"):
         return logic.where_valid(value, operator == "<=")
@@ -177,7 +177,8 @@ def _compare_nan(value: Datum, operator: str) -> Datum:
     return is_nan if operator in ("=", ">=") else pc.invert(is_nan)
 
 
-def _compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
+def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
+    """``left operator right`` of two columns of floats."""
     if operator in (">", "<="):
         left, right, operator = right, left, {">": "<", "<=": ">="}[operator]
     if operator in ("<", ">="):
@@ -240,7 +241,7 @@ def is_among(node: Node, choices: list[int] | list[str]) -> Node | None:
 
 def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
     node = _wide(node)
-    kernel = functools.partial(_is_member, values=values.cast(node.type), has_null=has_null)
+    kernel = functools.partial(is_member, values=values.cast(node.type), has_null=has_null)
     return call("IN", kernel, node)
 
 
@@ -272,7 +273,8 @@ def _equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
     return [same.value]
 
 
-def _is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
+def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
+    """Whether the value is one of ``values``, or, if ``has_null``, might be."""
     found = pc.is_in(value, value_set=values)
     missing = pa.scalar(None, pa.bool_())
     if has_null:

@@ -71,12 +71,12 @@ def _joined(nodes: Sequence[Node], join: Callable[[Node, Node], Node], none: Nod
 
 def is_true(node: Node) -> Node:
     """IS TRUE: never NULL."""
-    return call("IS TRUE", _is_true, truth(node, "IS TRUE"))
+    return call("IS TRUE", known_true, truth(node, "IS TRUE"))
 
 
 def is_false(node: Node) -> Node:
     """IS FALSE: never NULL."""
-    return call("IS FALSE", _is_false, truth(node, "IS FALSE"))
+    return call("IS FALSE", known_false, truth(node, "IS FALSE"))
 
 
 def is_null(node: Node) -> Node:
@@ -84,11 +84,13 @@ def is_null(node: Node) -> Node:
     return call("IS NULL", pc.is_null, node)
 
 
-def _is_true(value: Datum) -> Datum:
+def known_true(value: Datum) -> Datum:
+    """The kernel of IS TRUE."""
     return pc.fill_null(value, False)
 
 
-def _is_false(value: Datum) -> Datum:
+def known_false(value: Datum) -> Datum:
+    """The kernel of IS FALSE."""
     return pc.fill_null(pc.invert(value), False)
 
 
