@@ -215,9 +215,9 @@ def split_variable(
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
     """Strings as chunks that `join_variable` takes; the bytes and the values of each.
 
-    The values of a chunk double, from one to 4096, as long as their offsets and bytes are at most
-    ``limit``; then, all that is left is put into the last one. No strings make one chunk. Raises
-    `InvalidInputError` for offsets that descend or are not within ``octets``.
+    The values of a chunk double, from two to 2048, as long as their offsets and bytes are at most
+    ``limit``; the last one takes all that is left, fewer than 4096, if these are. No strings make
+    one chunk. Raises `InvalidInputError` for offsets that descend or are not within ``octets``.
     """
     return _in_use.split_variable(octets, offsets, width, limit)
 

@@ -101,6 +101,8 @@ def test_packed_levels_of_any_form_are_the_same(
 @given(strings, st.sampled_from([4, 8]), st.integers(0, 200))
 @example([b"x" * 9000, b"", b"y"], 4, 4096)
 @example([b""] * 9000, 8, 1 << 20)
+@example([b""] * 4095, 4, 1 << 20)
+@example([b"abc"] * 100, 4, 40)
 def test_strings_are_put_into_the_same_chunks_and_come_back(
     texts: list[bytes], width: int, limit: int
 ) -> None:
@@ -187,6 +189,7 @@ def test_runs_are_the_same_and_come_back(
     values = np.repeat(array([value for value, _ in runs]), [length for _, length in runs])
     values = values.astype(f"u{bits // 8}")
     check("count_runs", values, per_chunk)
+    check("encode_runs", values, RunRule(least << doubled, room, least))
     rule = RunRule(least << doubled, least, room)
     check("encode_runs", values, rule)
     if least and room:

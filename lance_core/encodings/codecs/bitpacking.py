@@ -20,14 +20,13 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     OutOfLineBitpacking,
 )
 from lance_core.encodings import kernels
-from lance_core.encodings.codecs.chunks import chunk_bytes, spans, split_sizes
+from lance_core.encodings.codecs.chunks import split_sizes
 from lance_core.encodings.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.compressive import (
     PLAUSIBLE,
     Block,
     Encoded,
-    MiniBlockChunks,
     PerValue,
     Place,
     not_here,
@@ -43,44 +42,15 @@ if TYPE_CHECKING:
 
 
 def decode_inline(message: InlineBitpacking, source: Source, context: DecodeContext) -> FixedWidth:
-    """`CompressiveDecoder` of ``inline_bitpacking``: chunks of one width are unpacked together."""
+    """`CompressiveDecoder` of ``inline_bitpacking``: all chunks are unpacked together."""
     if isinstance(source, PerValue):
         raise not_here("inline_bitpacking", source)
     if message.HasField("values"):
         raise UnsupportedFeatureError("packed values that are compressed themselves")
     bits = _bits(message.uncompressed_bits_per_value)
     chunks = source.as_chunk() if isinstance(source, Block) else source.single()
-    counts = chunks.counts
-    if (counts > CHUNK).any():
-        raise CorruptFileError(f"a chunk of more than {CHUNK} packed values")
-    values = _unpack_chunks(chunks, bits)
-    if (counts[:-1] == CHUNK).all():
-        return FixedWidth.of(values.reshape(-1)[: chunks.count])
-    return FixedWidth.of(values[np.arange(CHUNK) < counts[:, None]])
-
-
-def _unpack_chunks(chunks: MiniBlockChunks, bits: int) -> Words:
-    """1024 values of each chunk."""
-    word = bits // 8
-    number = len(chunks.counts)
-    heads = chunk_bytes(chunks, 0, np.full(number, word))
-    stated = np.frombuffer(heads, f"<u{word}", number)
-    if (stated > bits).any():
-        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
-    widths = stated.astype(np.int64)
-    stops = word + widths * (CHUNK // 8)
-    if (stops > chunks.sizes[0]).any():
-        raise CorruptFileError("a chunk has fewer bytes than its packed values")
-    starts, stops = chunks.starts[0] + word, chunks.starts[0] + stops
-    values = np.empty((number, CHUNK), f"<u{word}")
-    for width in np.unique(widths).tolist():
-        where = np.flatnonzero(widths == width)
-        packed = np.frombuffer(spans(chunks.data, starts[where], stops[where]), np.uint8)
-        plain = kernels.unpack_fastlanes(packed, width, bits, len(where)).reshape(-1, CHUNK)
-        if len(where) == number:
-            return plain
-        values[where] = plain
-    return values
+    starts, sizes = chunks.starts[0], chunks.sizes[0]
+    return FixedWidth.of(kernels.unpack_inline(chunks.data, starts, sizes, chunks.counts, bits))
 
 
 def decode_out_of_line(
@@ -118,45 +88,11 @@ def encode_inline(values: Values, target: Target) -> Encoded:
     if target.place is Place.BLOCK and len(words) > CHUNK:
         raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
     counts, _ = split_sizes(len(words), CHUNK, bits)
-    widths = chunk_widths(words)
-    data = _packed_chunks(_padded(words), widths)
+    packed, sizes = kernels.pack_inline(words)
     encoding = CompressiveEncoding(
         inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
     )
-    sizes = bits // 8 + packed_bytes(1) * widths
-    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)
-
-
-def chunk_widths(words: Words) -> Int64Array:
-    """Bits of the largest value of each 1024; that of a single chunk if there are no values."""
-    whole = len(words) // CHUNK * CHUNK
-    tops = words[:whole].reshape(-1, CHUNK).max(axis=1).tolist()
-    if whole < len(words):
-        tops.append(int(words[whole:].max()))
-    return np.array([top.bit_length() for top in tops] or [0], np.int64)
-
-
-def _packed_chunks(words: Words, widths: Int64Array) -> npt.NDArray[np.uint8]:
-    """The width and the packed values of each chunk. Chunks of one width are packed together."""
-    word = words.itemsize
-    distinct = np.unique(widths).tolist()
-    if len(distinct) == 1:
-        rows = np.empty((len(widths), word + packed_bytes(distinct[0])), np.uint8)
-        rows[:, :word] = np.array([distinct[0]], words.dtype).view(np.uint8)
-        rows[:, word:] = kernels.pack_fastlanes(words, distinct[0]).reshape(len(widths), -1)
-        return rows.reshape(-1)
-    sizes = word + packed_bytes(1) * widths
-    ends = np.cumsum(sizes)
-    data = np.empty(int(ends[-1]), np.uint8)
-    chunks = words.reshape(-1, CHUNK)
-    for width in distinct:
-        where = np.flatnonzero(widths == width)
-        head = np.array([width], words.dtype).view(np.uint8)
-        packed = kernels.pack_fastlanes(chunks[where].reshape(-1), width).reshape(len(where), -1)
-        for end, part in zip(ends[where].tolist(), packed, strict=True):
-            data[end - len(part) - word : end - len(part)] = head
-            data[end - len(part) : end] = part
-    return data
+    return Encoded(encoding, (pa.py_buffer(packed),), sizes[None], counts)
 
 
 def encode_out_of_line(values: Values, target: Target) -> Encoded:

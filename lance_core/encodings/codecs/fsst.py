@@ -9,19 +9,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings import kernels
+from lance_core.encodings.codecs.variable import offset_bits, variable_chunks
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.compression.fsst_train import fsst_sample
-from lance_core.encodings.compressive import decode, encode
+from lance_core.encodings.compressive import MiniBlockChunks, decode, encode
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.values import VariableWidth, as_variable
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.compressive import Encoded, Source, Target
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.decoding import DecodeContext, Int64Array
     from lance_core.encodings.values import Values
 
 _LEAST_TEXT = 32 << 10
@@ -29,7 +31,15 @@ _LEAST_TEXT = 32 << 10
 
 def decode_fsst(message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
     """`CompressiveDecoder` of ``fsst``; offsets stay as wide as they are if the text allows."""
-    return expanded(message, as_variable(decode(message.values, source, context)))
+    stored = message.values
+    plain = stored.WhichOneof("compression") == "variable" and not stored.variable.HasField(
+        "values"
+    )
+    table = parsed_table(message.symbol_table)
+    if table is None or not plain or not isinstance(source, MiniBlockChunks):
+        return expanded(message, as_variable(decode(stored, source, context)))
+    width = offset_bits(stored.variable) // 8
+    return _strings(*kernels.fsst_decode_chunks(variable_chunks(source, width), *table), width)
 
 
 def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
@@ -38,8 +48,12 @@ def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
-    data, ends = kernels.fsst_decode(codes.octets(), offsets, *table)
-    if codes.offset_bits == 32 and ends[-1] <= MAX_OFFSET:
+    return _strings(*kernels.fsst_decode(codes.octets(), offsets, *table), codes.offset_bits // 8)
+
+
+def _strings(data: pa.Buffer, ends: Int64Array, width: int) -> VariableWidth:
+    """Strings with offsets of ``width`` bytes if these reach."""
+    if width == 4 and ends[-1] <= MAX_OFFSET:
         return VariableWidth(ends.astype(np.int32), data)
     return VariableWidth(ends, data)
 

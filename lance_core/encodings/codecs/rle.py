@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
+from lance_core.encodings import kernels
 from lance_core.encodings.codecs.chunks import chunk_bytes
 from lance_core.encodings.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.compression.bitpacking import WIDTHS
+from lance_core.encodings.compression.runs import RunRule
 from lance_core.encodings.compressive import (
     Block,
     Encoded,
@@ -43,20 +45,16 @@ def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWid
     if isinstance(source, PerValue):
         raise not_here("rle", source)
     runs_of = _two_buffers(source) if isinstance(source, Block) else source
-    chunks, bits, lengths = run_chunks(message, runs_of)
-    values = np.frombuffer(chunk_bytes(chunks, 0, chunks.sizes[0]), f"<u{bits // 8}", len(lengths))
-    return FixedWidth.of(np.repeat(values, lengths))
+    bits = _run_bits(message, runs_of)
+    starts, sizes = runs_of.starts, runs_of.sizes
+    return FixedWidth.of(kernels.expand_runs(runs_of.data, starts, sizes, runs_of.counts, bits))
 
 
 def run_chunks(
     message: Rle, chunks: MiniBlockChunks
 ) -> tuple[MiniBlockChunks, int, npt.NDArray[np.uint8]]:
     """Checked chunks of runs, the bits of a value, and the lengths of all runs."""
-    bits = inner_flat(message.values, "runs")
-    if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
-        raise UnsupportedFeatureError(f"runs of values of {bits} bits, or of unusual length")
-    if chunks.num_buffers != 2:
-        raise CorruptFileError(f"runs in {chunks.num_buffers} buffers, not 2")
+    bits = _run_bits(message, chunks)
     runs = chunks.sizes[1]
     if (chunks.sizes[0] != runs * (bits // 8)).any():
         raise CorruptFileError("not as many lengths of runs as values")
@@ -66,6 +64,16 @@ def run_chunks(
     if (ends[stops] - ends[stops - runs] != chunks.counts).any():
         raise CorruptFileError("runs are not as long as there are values")
     return chunks, bits, lengths
+
+
+def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
+    """The bits of a value."""
+    bits = inner_flat(message.values, "runs")
+    if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
+        raise UnsupportedFeatureError(f"runs of values of {bits} bits, or of unusual length")
+    if chunks.num_buffers != 2:
+        raise CorruptFileError(f"runs in {chunks.num_buffers} buffers, not 2")
+    return bits
 
 
 def _two_buffers(block: Block) -> MiniBlockChunks:
@@ -94,14 +102,9 @@ def encode_rle(values: Values, target: Target) -> Encoded:
             [np.array([plain.nbytes], "<u8").view(np.uint8), plain.view(np.uint8), lengths]
         )
         return Encoded.block(encoding, pa.py_buffer(data), len(words))
-    starts = run_starts(words)
-    counts = _chunk_counts(words, starts)
-    # A chunk begins a run of its own.
-    begins = np.cumsum(counts) - counts
-    plain, lengths = split_runs(words, np.union1d(starts, begins[counts > 0]))
-    ends = np.cumsum(lengths, dtype=np.int64)
-    runs = np.diff(np.searchsorted(ends, np.cumsum(counts), side="left") + 1, prepend=0)
-    runs[counts == 0] = 0
+    least = {1: 256, 2: 128}.get(words.itemsize, 64)
+    rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
+    plain, lengths, runs, counts = kernels.encode_runs(words, rule)
     buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
     return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
 
@@ -156,34 +159,3 @@ def split_runs(words: Words, starts: Int64Array) -> tuple[Words, npt.NDArray[np.
     lengths = np.full(int(parts.sum()), _LONGEST, np.uint8)
     lengths[np.cumsum(parts) - 1] = whole - (parts - 1) * _LONGEST
     return np.repeat(words[starts], parts), lengths
-
-
-def _chunk_counts(words: Words, starts: Int64Array) -> Int64Array:
-    """Values of each chunk: the largest power of two whose runs fit, all that is left at last."""
-    width, count = words.itemsize, len(words)
-    least = {1: 256, 2: 128}.get(width, 64)
-    room = _MOST_BYTES // (width + 1)
-    before = np.concatenate([[0], np.cumsum(entries(np.diff(starts, append=count)))])
-    start, counts = 0, []
-    while start < count:
-        size = _MOST_VALUES
-        while (
-            size > least and _entries_within(starts, before, start, min(start + size, count)) > room
-        ):
-            size //= 2
-        counts.append(min(size, count - start))
-        start += counts[-1]
-    return np.array(counts or [0], np.int64)
-
-
-def _entries_within(starts: Int64Array, before: Int64Array, begin: int, end: int) -> int:
-    """Entries of the runs of the values from ``begin`` to ``end``, if they were all.
-
-    ``before[i]`` are the entries of the first i runs.
-    """
-    first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
-    if first == last:
-        return -(-(end - begin) // _LONGEST)
-    head = -(-(int(starts[first]) - begin) // _LONGEST)
-    tail = -(-(end - int(starts[last - 1])) // _LONGEST)
-    return head + int(before[last - 1] - before[first]) + tail

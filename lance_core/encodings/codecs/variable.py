@@ -8,7 +8,6 @@ are as wide as its offsets. In full-zip pages there are only the bytes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
-from lance_core.encodings.codecs.chunks import chunk_bytes, spans
+from lance_core.encodings import kernels
 from lance_core.encodings.codecs.flat import flat_encoding, inner_flat
+from lance_core.encodings.compression.variable_chunks import VariableChunks
 from lance_core.encodings.compressive import Block, Encoded, MiniBlockChunks, PerValue, Place
-from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.values import Offsets, VariableWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.compressive import Source, Target
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.values import Values
-
-_MOST_VALUES = 2048
-_PADDING = 0x48
 
 
 def decode_variable(message: Variable, source: Source, context: DecodeContext) -> VariableWidth:
@@ -44,7 +40,7 @@ def decode_variable(message: Variable, source: Source, context: DecodeContext) -
     bits = offset_bits(message)
     if isinstance(source, Block):
         return _decode_block(source, bits // 8)
-    return _decode_chunks(source.single(), bits // 8)
+    return VariableWidth(*kernels.join_variable(variable_chunks(source, bits // 8)))
 
 
 def offset_bits(message: Variable) -> int:
@@ -55,28 +51,10 @@ def offset_bits(message: Variable) -> int:
     return bits
 
 
-def _decode_chunks(chunks: MiniBlockChunks, width: int) -> VariableWidth:
-    counts, sizes = chunks.counts, chunks.sizes[0]
-    if not len(counts):
-        return VariableWidth(np.zeros(1, np.int32), pa.py_buffer(b""))
-    if counts.max() >= len(chunks.data):
-        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
-    heads = (counts + 1) * width
-    stored = np.frombuffer(chunk_bytes(chunks, 0, heads), f"<u{width}").astype(np.int64)
-    ends = np.cumsum(counts + 1)
-    last = stored[ends - 1]
-    first = stored[ends - counts - 1]
-    steps = np.diff(stored)
-    steps[ends[:-1] - 1] = 0
-    if (first != heads).any() or (last > sizes).any() or (steps < 0).any() or last.min() < 0:
-        raise CorruptFileError("the offsets of a chunk do not ascend within it", field="Variable")
-    lengths = last - first
-    shift = np.cumsum(lengths) - lengths - first
-    offsets = stored + np.repeat(shift, counts + 1)
-    offsets = np.delete(offsets, ends[:-1] - 1)
-    starts = chunks.starts[0]
-    data = spans(chunks.data, starts + first, starts + last)
-    return VariableWidth(_narrow(offsets, width), data)
+def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:
+    """Chunks of one buffer each, with offsets of ``width`` bytes; raises `CorruptFileError`."""
+    chunks = source.single()
+    return VariableChunks(chunks.data, chunks.starts[0], chunks.sizes[0], chunks.counts, width)
 
 
 def _decode_block(block: Block, width: int) -> VariableWidth:
@@ -113,47 +91,6 @@ def encode_variable(values: Values, target: Target) -> Encoded:
         head = np.concatenate([[bits, (values.count + 3) * width], offsets])
         data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
         return Encoded.block(encoding, pa.py_buffer(data), values.count)
-    return _encode_chunks(values, encoding, target.chunk_bytes)
-
-
-def _encode_chunks(values: VariableWidth, encoding: CompressiveEncoding, limit: int) -> Encoded:
-    width, octets = values.offset_bits // 8, values.octets()
-    offsets = values.offsets
-    edges = _edges(offsets, width, limit)
-    starts, stops = edges[:-1], edges[1:]
-    heads = (stops - starts + 1) * width
-    lengths = offsets[stops].astype(np.int64) - offsets[starts]
-    sizes = -(-(heads + lengths) // width) * width
-    ends = np.cumsum(sizes)
-    data = np.full(int(ends[-1]), _PADDING, np.uint8)
-    words = data.view(offsets.dtype)
-    spans = zip(starts.tolist(), stops.tolist(), (ends - sizes).tolist(), strict=True)
-    for start, stop, place in spans:
-        head = (stop - start + 1) * width
-        first, last = offsets[start], offsets[stop]
-        own = words[place // width : (place + head) // width]
-        np.add(offsets[start : stop + 1], head - first, out=own)
-        data[place + head : place + head + last - first] = octets[first:last]
-    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], stops - starts)
-
-
-def _edges(offsets: Offsets, width: int, limit: int) -> Int64Array:
-    """The first value of each chunk, then the number of values.
-
-    A chunk doubles from two values on as long as its offsets and bytes are at most ``limit``; the
-    last one may have any number of values.
-    """
-    count, edges = len(offsets) - 1, [0]
-    # What chunks from the first value on would take, but for their last offset.
-    ends = offsets + np.arange(count + 1, dtype=np.int64) * width
-    while edges[-1] < count:
-        start = edges[-1]
-        most = int(ends[start]) + limit - width
-        fit = bisect_right(ends, most, start, min(start + 2 * _MOST_VALUES, count + 1)) - 1 - start
-        left = count - start
-        if left <= 2 or (left <= fit and left < 2 * _MOST_VALUES):
-            size = left
-        else:
-            size = max(2, 1 << (min(fit, _MOST_VALUES).bit_length() - 1)) if fit > 0 else 2
-        edges.append(start + size)
-    return np.array(edges if count else [0, 0], np.int64)
+    chunks = kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
+    data, sizes, counts = chunks
+    return Encoded(encoding, (data,), sizes[None], counts)

@@ -16,10 +16,10 @@ LONGEST = 255
 
 
 class RunRule(NamedTuple):
-    """What a chunk of runs is: ``least`` values, doubled while they are at most ``most``.
+    """What a chunk of runs is: ``least`` values, doubled up to ``most``.
 
-    A chunk takes the largest number of values whose runs are at most ``room``, ``least`` in any
-    case; or all that is left, if that is no more than ``most`` and fits.
+    A chunk takes as many as have at most ``room`` runs, ``least`` in any case; the last one may
+    have less than it takes.
     """
 
     most: int
@@ -93,7 +93,8 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
 
 def check_rule(rule: RunRule) -> None:
     """Raise `InvalidInputError` for a rule that no chunk can follow."""
-    if not 1 <= rule.least <= rule.most < 1 << 31 or rule.room < 1:
+    times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
+    if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.room < 1:
         raise InvalidInputError(f"chunks of runs by {rule}")
 
 
@@ -106,40 +107,28 @@ def _run_starts(words: Words) -> Int64Array:
 
 def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
     """Values of each chunk."""
-    sizes = [rule.least]
-    while sizes[-1] * 2 <= rule.most:
-        sizes.append(sizes[-1] * 2)
-    whole = np.diff(starts, append=count)
-    parts = (whole + LONGEST - 1) // LONGEST
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])
+    pieces = -(-np.diff(starts, append=count) // LONGEST)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces)])
     start, counts = 0, []
     while start < count:
-        left = count - start
-        ends = [start + size for size in sizes if size <= left]
-        if left <= rule.most:
-            ends.append(count)
-        fits = _stored_runs(starts, before, start, np.array(ends, np.int64)) <= rule.room
-        taken = min(rule.least, left)
-        if len(fits) and fits.any():
-            taken = max(taken, ends[int(np.flatnonzero(fits)[-1])] - start)
-        counts.append(taken)
-        start += taken
+        size = rule.most
+        while size > rule.least:
+            if _stored_runs(starts, before, start, min(start + size, count)) <= rule.room:
+                break
+            size //= 2
+        counts.append(min(size, count - start))
+        start += counts[-1]
     return np.array(counts, np.int64)
 
 
-def _stored_runs(
-    starts: Int64Array, before: Int64Array, start: int, ends: Int64Array
-) -> Int64Array:
-    """Runs from the value ``start`` to each of ``ends``, counted as they are stored."""
-    head = int(np.searchsorted(starts, start, side="right")) - 1
-    tail = np.searchsorted(starts, ends, side="left") - 1
-    first = -(-(np.minimum(ends, _following(starts, head, ends)) - start) // LONGEST)
-    last = -(-(ends - starts[tail]) // LONGEST)
-    inner = before[tail] - before[min(head + 1, len(before) - 1)]
-    stored: Int64Array = np.where(tail > head, first + inner + last, first)
-    return stored
+def _stored_runs(starts: Int64Array, before: Int64Array, begin: int, end: int) -> int:
+    """Runs of the values from ``begin`` to ``end``, if they were all, as they are stored.
 
-
-def _following(starts: Int64Array, run: int, ends: Int64Array) -> Int64Array:
-    """Where the run after ``run`` begins; ``ends`` if there is none."""
-    return ends if run + 1 == len(starts) else np.full_like(ends, starts[run + 1])
+    ``before[i]`` are the stored ones of the first i runs.
+    """
+    first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
+    if first == last:
+        return -(-(end - begin) // LONGEST)
+    head = -(-(int(starts[first]) - begin) // LONGEST)
+    tail = -(-(end - int(starts[last - 1])) // LONGEST)
+    return head + int(before[last - 1] - before[first]) + tail

@@ -6,6 +6,7 @@ bytes of the values; then 0x48 up to a multiple of the offsets' width.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 
 Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
-MOST_VALUES = 4096
+MOST_VALUES = 2048
 """Values that a chunk has at most, but for the last one."""
 
 _PADDING = 0x48
@@ -80,21 +81,15 @@ def split_variable(
     edges = _edges(offsets, width, limit)
     sizes, counts = chunk_sizes(offsets, edges, width)
     out = np.full(int(sizes.sum()), _PADDING, np.uint8)
-    heads = (counts + 1) * width
-    begins = np.cumsum(sizes) - sizes
-    moved = offsets[edges[:-1]] - heads
-    for start, stop, begin, head, move in zip(
-        edges[:-1].tolist(),
-        edges[1:].tolist(),
-        begins.tolist(),
-        heads.tolist(),
-        moved.tolist(),
-        strict=True,
-    ):
-        inner = (offsets[start : stop + 1] - move).astype(f"<u{width}")
-        out[begin : begin + head] = inner.view(np.uint8)
-        text = octets[offsets[start] : offsets[stop]]
-        out[begin + head : begin + head + len(text)] = text
+    words = out.view(f"<u{width}")
+    spans = zip(edges[:-1].tolist(), edges[1:].tolist(), np.cumsum(sizes).tolist(), strict=True)
+    place = 0
+    for start, stop, end in spans:
+        head = (stop - start + 1) * width
+        first, last = offsets[start], offsets[stop]
+        words[place // width : (place + head) // width] = offsets[start : stop + 1] + (head - first)
+        out[place + head : place + head + last - first] = octets[first:last]
+        place = end
     return pa.py_buffer(out), sizes, counts
 
 
@@ -120,19 +115,22 @@ def chunk_sizes(
 
 
 def _edges(offsets: Int64Array, width: int, limit: int) -> Int64Array:
-    """The first value of each chunk, then the number of values."""
-    # What a value adds to the size of a chunk is what these numbers step by.
-    places = (offsets + np.arange(0, len(offsets) * width, width)).tolist()
-    count, start, edges = len(offsets) - 1, 0, [0]
-    while start < count:
-        most, size = places[start] + limit - width, 1
-        while size < MOST_VALUES:
-            step = min(2 * size, count - start)
-            if places[start + step] > most:
-                break
-            size = step
-            if start + step == count:
-                break
-        start += min(size, count - start)
-        edges.append(start)
+    """The first value of each chunk, then the number of values.
+
+    A chunk doubles from two values on as long as its offsets and bytes are at most ``limit``; the
+    last one may have up to twice as many values as others.
+    """
+    count, edges = len(offsets) - 1, [0]
+    # What chunks from the first value on would take, but for their last offset.
+    ends = offsets + np.arange(count + 1, dtype=np.int64) * width
+    while edges[-1] < count:
+        start = edges[-1]
+        most = int(ends[start]) + limit - width
+        fit = bisect_right(ends, most, start, min(start + 2 * MOST_VALUES, count + 1)) - 1 - start
+        left = count - start
+        if left <= 2 or (left <= fit and left < 2 * MOST_VALUES):
+            size = left
+        else:
+            size = max(2, 1 << (min(fit, MOST_VALUES).bit_length() - 1)) if fit > 0 else 2
+        edges.append(start + size)
     return np.array(edges if count else [0, 0], np.int64)

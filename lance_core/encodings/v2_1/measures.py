@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lance_core.encodings.codecs.bitpacking import chunk_widths, packs_tail
+from lance_core.encodings import kernels
+from lance_core.encodings.codecs.bitpacking import packs_tail
 from lance_core.encodings.codecs.rle import entries, run_starts
 from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.decoding import Int64Array
@@ -29,7 +30,7 @@ class Integers:
         if values.bits not in WIDTHS or not values.count:
             return None
         words = values.words()
-        return cls(words, chunk_widths(words))
+        return cls(words, kernels.chunk_widths(words))
 
     @property
     def size(self) -> int:

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define BLOCK 64 /* levels that are looked at together */
 
 const char *level_items(levels_t levels, slots_t are_items, const int64_t *starts, int64_t lists,
@@ -57,26 +61,40 @@ static uint32_t above(int64_t top) {
     return top < 0 ? 0 : top >= UINT16_MAX ? UINT16_MAX + 1u : (uint32_t)top + 1;
 }
 
-/* Which of BLOCK levels at `at` (or all) are below a bound: 1 or 0 for each. */
-static void mark_below(const uint16_t *levels, uint32_t bound, uint8_t *marks) {
-    if (!levels || bound > UINT16_MAX) {
-        memset(marks, levels || bound ? 1 : 0, BLOCK);
-        return;
+#ifdef __SSE2__
+/* Which of BLOCK levels are below `edge`, as bits. */
+static uint64_t below(const uint16_t *levels, uint16_t edge) {
+    const __m128i edges = _mm_set1_epi16((short)edge), zero = _mm_setzero_si128();
+    uint64_t not_below = 0;
+    for (int i = 0; i < BLOCK; i += 16) {
+        const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)(levels + i));
+        const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(levels + i + 8));
+        const __m128i reached = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_subs_epu16(edges, low), zero),
+                                                _mm_cmpeq_epi16(_mm_subs_epu16(edges, high), zero));
+        not_below |= (uint64_t)(unsigned)_mm_movemask_epi8(reached) << i;
     }
-    const uint16_t edge = (uint16_t)bound;
-    for (int i = 0; i < BLOCK; i++)
-        marks[i] = levels[i] < edge;
+    return ~not_below;
 }
-
-/* Bit i is mark i, which is 0 or 1. */
-static uint64_t packed(const uint8_t *marks) {
+#else
+static uint64_t below(const uint16_t *levels, uint16_t edge) {
     uint64_t bits = 0;
-    for (int i = 0; i < BLOCK / 8; i++) {
+    for (int i = 0; i < BLOCK; i += 8) {
+        uint8_t marks[8];
         uint64_t eight;
-        memcpy(&eight, marks + 8 * i, 8);
-        bits |= (eight * 0x0102040810204080u >> 56) << (8 * i);
+        for (int k = 0; k < 8; k++)
+            marks[k] = levels[i + k] < edge;
+        memcpy(&eight, marks, 8);
+        bits |= (eight * 0x0102040810204080u >> 56) << i;
     }
     return bits;
+}
+#endif
+
+/* Which of BLOCK levels, or of absent ones, are below a bound. */
+static uint64_t are_below(const uint16_t *levels, uint32_t bound) {
+    if (!levels)
+        return bound ? UINT64_MAX : 0;
+    return bound > UINT16_MAX ? UINT64_MAX : below(levels, (uint16_t)bound);
 }
 
 /* A stretch of at most BLOCK levels; a shorter one is filled up with zeros. */
@@ -103,23 +121,16 @@ static void block_at(levels_t levels, int64_t at, block_t *block) {
 
 /* Which levels of a block are slots. */
 static uint64_t are_slots(const block_t *block, slots_t slots) {
-    uint8_t marks[BLOCK];
-    mark_below(block->definition, above(slots.limit), marks);
-    uint64_t bits = packed(marks);
-    mark_below(block->repetition, above(slots.rank - 1), marks);
-    return bits & ~packed(marks) & block->used;
+    return are_below(block->definition, above(slots.limit)) &
+           ~are_below(block->repetition, above(slots.rank - 1)) & block->used;
 }
 
 /* Which levels of a block are valid: at most `top`, or `also`. */
 static uint64_t are_valid(const block_t *block, int64_t top, int64_t also) {
-    uint8_t marks[BLOCK], others[BLOCK];
-    mark_below(block->definition, above(top), marks);
-    uint64_t bits = packed(marks);
-    if (also > top) {
-        mark_below(block->definition, above(also), marks);
-        mark_below(block->definition, above(also - 1), others);
-        bits |= packed(marks) & ~packed(others);
-    }
+    uint64_t bits = are_below(block->definition, above(top));
+    if (also > top)
+        bits |= are_below(block->definition, above(also)) &
+                ~are_below(block->definition, above(also - 1));
     return bits;
 }
 

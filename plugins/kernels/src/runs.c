@@ -174,7 +174,10 @@ static const char *add_runs(bytes_t words, int64_t width, int64_t start, int64_t
 const char *encode_runs(bytes_t words, int64_t width, run_rule_t rule, run_output_t *output) {
     if (!is_word(width) || words.size % width)
         return "runs are of words of 1, 2, 4 or 8 bytes";
-    if (rule.least < 1 || rule.most < rule.least || rule.most > INT32_MAX || rule.room < 1)
+    if (rule.least < 1 || rule.most > INT32_MAX || rule.most % rule.least || rule.room < 1)
+        return "no chunk is like that";
+    const int64_t times = rule.most / rule.least;
+    if (times < 1 || (times & (times - 1)))
         return "no chunk is like that";
     const int64_t count = words.size / width;
     output->chunks = output->total = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MOST_VALUES 4096
+#define MOST_VALUES 2048
 #define PADDING 0x48
 
 const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head) {
@@ -130,6 +130,21 @@ static const char *check_strings(strings_t strings) {
     return descends ? "the offsets of strings descend" : NULL;
 }
 
+/* Whether the offsets and bytes of so many strings are at most `limit`. */
+static int fits(const int64_t *offsets, int64_t count, int64_t width, int64_t limit) {
+    return offsets[count] - offsets[0] <= limit - (count + 1) * width;
+}
+
+/* How many of `left` strings, more than 0, the next chunk takes. */
+static int64_t next_chunk(const int64_t *offsets, int64_t left, int64_t width, int64_t limit) {
+    if (left <= 2 || (left < 2 * MOST_VALUES && fits(offsets, left, width, limit)))
+        return left;
+    int64_t size = 2;
+    while (size < MOST_VALUES && 2 * size <= left && fits(offsets, 2 * size, width, limit))
+        size *= 2;
+    return size;
+}
+
 const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
                            int64_t *found) {
     const char *error = check_strings(strings);
@@ -137,23 +152,13 @@ const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int6
         return error;
     if ((width != 4 && width != 8) || limit < 0 || strings.count > INT64_MAX / 16 - 2)
         return "chunks cannot be like that";
-    const int64_t *offsets = strings.offsets, count = strings.count;
     int64_t start = 0, chunk = 0;
     edges[0] = 0;
-    while (start < count) {
-        int64_t size = 1;
-        while (size < MOST_VALUES) {
-            const int64_t next = 2 * size < count - start ? 2 * size : count - start;
-            if (offsets[start + next] - offsets[start] > limit - (next + 1) * width)
-                break;
-            size = next;
-            if (start + next == count)
-                break;
-        }
-        start += size < count - start ? size : count - start;
+    while (start < strings.count) {
+        start += next_chunk(strings.offsets + start, strings.count - start, width, limit);
         edges[++chunk] = start;
     }
-    if (count == 0)
+    if (strings.count == 0)
         edges[++chunk] = 0;
     *found = chunk;
     return NULL;
