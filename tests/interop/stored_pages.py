@@ -117,8 +117,13 @@ def stored(
     keys = {f"lance-encoding:{key}": value for key, value in (metadata or {}).items()}
     schema = pa.schema([pa.field("x", array.type, metadata=keys)])
     table = pa.Table.from_arrays([array], schema=schema)
-    data = lance.write_dataset(table, str(path), data_storage_version=version, mode="overwrite")
-    (file,) = data.get_fragments()[0].data_files()
+    lance.write_dataset(table, str(path), data_storage_version=version, mode="overwrite")
+    return pages_of(path, version)
+
+
+def pages_of(path: Path, version: str) -> list[StoredPage]:
+    """The pages of the first column of the only data file of the newest version of a table."""
+    (file,) = lance.dataset(str(path)).get_fragments()[0].data_files()
     whole = (path / "data" / file.path).read_bytes()
     (table_start,) = struct.unpack_from("<Q", whole, len(whole) - 32)
     position, length = struct.unpack_from("<QQ", whole, table_start)
