@@ -16,6 +16,7 @@ from lance_core.encodings.layouts.constant import (
     is_empty_struct,
 )
 from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
+from lance_core.encodings.layouts.grammar import check_page
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.v2_0.column import placed, split_rows
@@ -113,6 +114,7 @@ class LeafColumn:
         if isinstance(page.encoding, ForeignEncoding):
             raise unknown_page(page.encoding, self.path)
         assert isinstance(page.encoding, PageLayout)
+        check_page(page.encoding, page.buffers, context.version)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
         is_plain = not page.buffers and not any(node.is_list for node in self._nodes)
         if is_plain and is_empty_struct(self.type):  # then all around is valid, too

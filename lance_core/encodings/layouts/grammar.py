@@ -1,0 +1,125 @@
+"""What the message of a page may say in a file of exactly one version (``PageLayout``).
+
+Later versions allow more, and what a file contains of them is damage: it is refused, as by the
+software that defines the format, which looks at this before it reads any page. Only what the
+message and the places of the buffers say is looked at; what is in the buffers is up to decoders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core._pb.encodings_v2_1_pb2 import (
+        CompressiveEncoding,
+        ConstantLayout,
+        Flat,
+        MiniBlockLayout,
+        PageLayout,
+    )
+    from lance_core.store.base import ByteRange
+
+_ALIGNMENT = 64
+_DEEPEST = 16
+
+_INNER: dict[str, tuple[str, ...]] = {
+    "out_of_line_bitpacking": ("values",),
+    "fsst": ("values",),
+    "dictionary": ("indices", "items"),
+    "rle": ("values", "run_lengths"),
+    "byte_stream_split": ("values",),
+    "general": ("values",),
+    "fixed_size_list": ("values",),
+    "packed_struct": ("values",),
+    "variable": ("offsets",),
+}
+"""The encodings that an encoding must have within it."""
+
+
+def check_page(layout: PageLayout, buffers: Sequence[ByteRange], version: FileVersion) -> None:
+    """Raise `CorruptFileError` unless a file of ``version``, 2.1 or 2.2, may have such a page."""
+    for buffer in buffers:
+        if buffer.start % _ALIGNMENT:
+            raise CorruptFileError(
+                f"a buffer at {buffer.start}, which is not a multiple of {_ALIGNMENT}",
+                offset=buffer.start,
+            )
+    _check_layout(layout, version, 0)
+
+
+def _check_layout(layout: PageLayout, version: FileVersion, depth: int) -> None:
+    name = layout.WhichOneof("layout")
+    if name == "mini_block_layout":
+        _check_mini_block(layout.mini_block_layout, version)
+    elif name == "constant_layout":
+        _check_constant(layout.constant_layout, version)
+    elif name == "full_zip_layout":
+        _check_inner(layout.full_zip_layout, ("value_compression",), version, 0)
+    elif name == "blob_layout" and depth < _DEEPEST:
+        _check_layout(layout.blob_layout.inner_layout, version, depth + 1)
+    else:
+        raise CorruptFileError(f"a page of a {version} file without a layout", field="PageLayout")
+
+
+def _check_mini_block(message: MiniBlockLayout, version: FileVersion) -> None:
+    if message.has_large_chunk != (version >= FileVersion.V2_2):
+        size = "large" if message.has_large_chunk else "small"
+        raise CorruptFileError(f"{size} chunks in a {version} file", field="has_large_chunk")
+    _check_inner(message, ("value_compression",), version, 0)
+    _check_present(message, ("rep_compression", "def_compression", "dictionary"), version)
+
+
+def _check_constant(message: ConstantLayout, version: FileVersion) -> None:
+    if version < FileVersion.V2_2:
+        for name in ("inline_value", "rep_compression", "def_compression"):
+            if message.HasField(name):
+                raise CorruptFileError(f"a constant page with {name} in a {version} file")
+    _check_present(message, ("rep_compression", "def_compression"), version)
+
+
+def _check_present(message: Any, names: Sequence[str], version: FileVersion) -> None:
+    """Check those of the encodings ``names`` that there are."""
+    for name in names:
+        if message.HasField(name):
+            _check_encoding(getattr(message, name), version, 0)
+
+
+def _check_inner(message: Any, names: Sequence[str], version: FileVersion, depth: int) -> None:
+    """Check the encodings ``names``, all of which must be there."""
+    for name in names:
+        if not message.HasField(name):
+            raise CorruptFileError(f"{message.DESCRIPTOR.name} without {name}", field=name)
+        _check_encoding(getattr(message, name), version, depth)
+
+
+def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: int) -> None:
+    key = encoding.WhichOneof("compression")
+    if key is None:
+        raise CorruptFileError("it is not said how values are compressed")
+    if depth > _DEEPEST:
+        raise CorruptFileError(f"more than {_DEEPEST} encodings within each other")
+    message = getattr(encoding, key)
+    if key == "variable_packed_struct":
+        if version < FileVersion.V2_2:
+            raise CorruptFileError(f"encoding {key!r} in a {version} file")
+        for field in message.fields:
+            _check_inner(field, ("value",), version, depth + 1)
+        return
+    _check_inner(message, _INNER.get(key, ()), version, depth + 1)
+    if key == "variable" and message.offsets.WhichOneof("compression") != "flat":
+        raise CorruptFileError("offsets that are not flat", field="Variable.offsets")
+    if key == "rle":
+        _check_plain(message.values)
+        if _check_plain(message.run_lengths).bits_per_value != 8:
+            raise CorruptFileError("lengths of runs that are not of 8 bits", field="Rle")
+
+
+def _check_plain(encoding: CompressiveEncoding) -> Flat:
+    """Raise `CorruptFileError` unless an encoding of a run is flat and not compressed."""
+    if encoding.WhichOneof("compression") != "flat" or encoding.flat.HasField("data"):
+        raise CorruptFileError("runs of values that are not flat", field="Rle")
+    return encoding.flat
