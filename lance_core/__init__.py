@@ -9,8 +9,12 @@ from lance_core._version import __version__
 from lance_core.dataset.api import dataset, write_dataset
 
 if TYPE_CHECKING:
-    from lance_core import commit, errors, file, fragment, progress, schema
+    from lance_core import blob, commit, errors, file, fragment, progress, schema
     from lance_core.dataset import (
+        Blob,
+        BlobArray,
+        BlobColumn,
+        BlobFile,
         CleanupCandidateFile,
         CleanupExplanation,
         CleanupReferencedBranch,
@@ -26,10 +30,16 @@ if TYPE_CHECKING:
         LanceOperation,
         LanceScanner,
         Transaction,
+        blob_array,
+        blob_field,
     )
     from lance_core.schema import json_to_schema, schema_to_json
 
 __all__ = [
+    "Blob",
+    "BlobArray",
+    "BlobColumn",
+    "BlobFile",
     "CleanupCandidateFile",
     "CleanupExplanation",
     "CleanupReferencedBranch",
@@ -46,6 +56,9 @@ __all__ = [
     "LanceScanner",
     "Transaction",
     "__version__",
+    "blob",
+    "blob_array",
+    "blob_field",
     "commit",
     "dataset",
     "errors",
@@ -65,7 +78,7 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in {"commit", "errors", "file", "fragment", "progress", "schema"}:
+    if name in {"blob", "commit", "errors", "file", "fragment", "progress", "schema"}:
         return importlib.import_module(f"lance_core.{name}")
     home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
     return getattr(importlib.import_module(f"lance_core.{home}"), name)

@@ -7,6 +7,10 @@ from lance_core.dataset.api import write_dataset
 if TYPE_CHECKING:
     from lance_core.dataset.exports import (
         AutoCleanupConfig,
+        Blob,
+        BlobArray,
+        BlobColumn,
+        BlobFile,
         BulkCommitResult,
         CleanupCandidateFile,
         CleanupExplanation,
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
         LanceScanner,
         LanceStats,
         Transaction,
+        blob_array,
+        blob_field,
         discard_fragments,
         migrate_manifest_paths_v2,
         write_fragments,
@@ -33,6 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AutoCleanupConfig",
+    "Blob",
+    "BlobArray",
+    "BlobColumn",
+    "BlobFile",
     "BulkCommitResult",
     "CleanupCandidateFile",
     "CleanupExplanation",
@@ -52,6 +62,8 @@ __all__ = [
     "LanceScanner",
     "LanceStats",
     "Transaction",
+    "blob_array",
+    "blob_field",
     "discard_fragments",
     "migrate_manifest_paths_v2",
     "write_dataset",

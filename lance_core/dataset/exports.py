@@ -2,6 +2,9 @@
 
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig
 from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.blob_column import BlobColumn
+from lance_core.dataset.blob_file import BlobFile
+from lance_core.dataset.blob_type import Blob, BlobArray, blob_array, blob_field
 from lance_core.dataset.cleanup import (
     CleanupCandidateFile,
     CleanupExplanation,
@@ -22,6 +25,10 @@ from lance_core.dataset.write import discard_fragments, write_fragments
 
 __all__ = [
     "AutoCleanupConfig",
+    "Blob",
+    "BlobArray",
+    "BlobColumn",
+    "BlobFile",
     "BulkCommitResult",
     "CleanupCandidateFile",
     "CleanupExplanation",
@@ -41,6 +48,8 @@ __all__ = [
     "LanceScanner",
     "LanceStats",
     "Transaction",
+    "blob_array",
+    "blob_field",
     "discard_fragments",
     "migrate_manifest_paths_v2",
     "write_fragments",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.validate import check_fragment
 from lance_core.dataset.write import write_fragments
 from lance_core.errors import InvalidInputError
+from lance_core.schema import Field, is_blob_v2
 from lance_core.table.deletion import RowOffsets
 
 if TYPE_CHECKING:
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 
 
 _NO_LIMIT = 1 << 62
+
+
+def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
+    """Ids of the leaves of ``field`` that no column holds, neither their own nor a parent's."""
+    one_column = field.may_be_packed or is_blob_v2(field)
+    if one_column and field.id in held and not any(child.id in held for child in field.children):
+        return
+    if field.is_leaf and field.id not in held:
+        yield field.id
+    for child in field.children:
+        yield from _absent(child, held)
 
 
 class LanceFragment:
@@ -96,7 +108,7 @@ class LanceFragment:
             field_id for file in self._fragment.files for field_id in file.fields if field_id >= 0
         }
         schema = self._snapshot.schema
-        absent = [f.id for f in schema.walk() if f.is_leaf and f.id not in held]
+        absent = [id_ for field in schema.fields for id_ in _absent(field, held)]
         return schema.without_ids(absent).to_arrow()
 
     @property

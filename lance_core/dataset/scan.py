@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import read_rows
-from lance_core.dataset.live_rows import count_live, live, offsets_of
+from lance_core.dataset.live_rows import count_live, live, offsets_of, within
 from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
@@ -108,7 +109,7 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """How many rows the scan returns."""
     plan = _narrowed(snapshot, plan)
     window = _Window(snapshot, plan)
-    spans = _windows(snapshot, plan, TABLE_WINDOW_ROWS)
+    spans = _windows(plan.spans, TABLE_WINDOW_ROWS)
     total = sum(in_order(window.count, spans, READ_AHEAD)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
@@ -119,7 +120,7 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     Only the filter's columns are read; projection, limit and offset do not count.
     """
     window = _Window(snapshot, plan)
-    return in_order(window.matching, _windows(snapshot, plan, TABLE_WINDOW_ROWS), READ_AHEAD)
+    return in_order(window.matching, _windows(plan.spans, TABLE_WINDOW_ROWS), READ_AHEAD)
 
 
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
@@ -153,7 +154,7 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for found in in_order(window.read, _windows(snapshot, plan, window_rows), READ_AHEAD):
+    for found in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
         table = sliced(found, skip, left)
         skip = max(0, skip - found.num_rows)
         if left is not None:
@@ -164,11 +165,10 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
             return
 
 
-def _windows(snapshot: Snapshot, plan: ScanPlan, rows: int) -> Iterator[Span]:
-    for whole in plan.spans:
-        for span in _promising(snapshot, plan, whole):
-            for start in range(span.start, span.stop, rows):
-                yield Span(span.fragment, start, min(start + rows, span.stop))
+def _windows(spans: tuple[Span, ...], rows: int) -> Iterator[Span]:
+    for span in spans:
+        for start in range(span.start, span.stop, rows):
+            yield Span(span.fragment, start, min(start + rows, span.stop))
 
 
 def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
@@ -177,16 +177,6 @@ def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
         return 0, 0
     found = [rows_left(snapshot, s.fragment, plan.filter, s.start, s.stop) for s in plan.spans]
     return sum(one.num_runs for one in found), sum(one.num_skipped for one in found)
-
-
-def _promising(snapshot: Snapshot, plan: ScanPlan, span: Span) -> Iterator[Span]:
-    """The parts of ``span`` where rows may pass the filter."""
-    if plan.filter is None or not plan.use_statistics:
-        yield span
-        return
-    left = rows_left(snapshot, span.fragment, plan.filter, span.start, span.stop)
-    for start, stop in left.ranges:
-        yield Span(span.fragment, start, stop)
 
 
 def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
@@ -224,13 +214,14 @@ class _Window:
         self._snapshot = snapshot
         self._projection = projection = plan.projection
         self._filter = plan.filter
+        self._use_statistics = plan.use_statistics
         if plan.filter is not None:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
             self._rest = _others(projection.fields, self._tested)
             self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
 
     def read(self, span: Span) -> pa.Table:
-        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        rows = self._rows(span)
         if len(rows) == 0:
             return self._projection.schema.empty_table()
         projection = self._projection
@@ -246,7 +237,7 @@ class _Window:
 
     def count(self, span: Span) -> int:
         """How many live rows of the span the filter accepts; reads only the filter's columns."""
-        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        rows = self._rows(span)
         if self._filter is None or len(rows) == 0:
             return len(rows)
         tested = self._fetch(span, self._tested, self._tested_meta, rows)
@@ -254,13 +245,27 @@ class _Window:
 
     def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
         """The fragment, and which live rows of the span the filter accepts."""
-        rows = live(self._snapshot, span.fragment, RowRange(span.start, span.stop))
+        rows = self._rows(span)
         if self._filter is not None and len(rows):
             tested = self._fetch(span, self._tested, self._tested_meta, rows)
             rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
         if isinstance(rows, RowIndices):
             return span.fragment, rows.values.astype(np.uint32)
         return span.fragment, np.arange(rows.start, rows.stop, dtype=np.uint32)
+
+    def _rows(self, span: Span) -> Rows:
+        """The live rows of the span, without such that are known not to pass the filter."""
+        snapshot, fragment = self._snapshot, span.fragment
+        if self._filter is None or not self._use_statistics:
+            return live(snapshot, fragment, RowRange(span.start, span.stop))
+        ranges = rows_left(snapshot, fragment, self._filter, span.start, span.stop).ranges
+        if not ranges:
+            return RowRange(span.start, span.start)
+        hull = RowRange(ranges[0][0], ranges[-1][1])
+        rows = live(snapshot, fragment, hull)
+        if sum(stop - start for start, stop in ranges) * DENSE >= len(hull):
+            return rows
+        return within(rows, ranges)
 
     def _passing(
         self, span: Span, rows: Rows, tested: pa.Table, mask: npt.NDArray[np.bool_]
@@ -281,7 +286,7 @@ class _Window:
     ) -> pa.Table:
         """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
         snapshot, fragment = self._snapshot, span.fragment
-        if isinstance(rows, RowIndices):
+        if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
             first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
             if len(rows) * DENSE >= stop - first:
                 whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))

@@ -1,0 +1,100 @@
+"""Results with blobs as data frames: as files, as bytes, or as descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lance_core.dataset import scan
+from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blob_take import Selection, take_blobs
+from lance_core.dataset.projection import ROW_ADDRESS, Output, Projection, select
+from lance_core.dataset.row_selection import Selector
+from lance_core.errors import InvalidInputError
+from lance_core.schema import BLOB_KEY, format_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lance_core.dataset.scan import ScanPlan
+    from lance_core.dataset.snapshot import Snapshot
+
+LAZY, BYTES, DESCRIPTIONS = "lazy", "bytes", "descriptions"
+
+
+def check_mode(blob_mode: str) -> None:
+    """Raise `InvalidInputError` for what is no ``blob_mode``."""
+    if blob_mode not in (LAZY, BYTES, DESCRIPTIONS):
+        raise InvalidInputError("blob_mode must be one of: 'lazy', 'bytes', 'descriptions'")
+
+
+def has_described_blobs(schema: pa.Schema) -> bool:
+    """Whether a result has descriptions of blobs, in structs at most."""
+    return any(True for field in schema for _ in _blob_paths(field))
+
+
+def with_files(snapshot: Snapshot, plan: ScanPlan, arguments: dict[str, Any]) -> pd.DataFrame:
+    """The result of a scan with a `BlobFile` for each blob, None for null.
+
+    ``arguments`` are those of `pyarrow.Table.to_pandas`.
+    """
+    projection = plan.projection
+    extra = () if ROW_ADDRESS in projection.schema.names else (ROW_ADDRESS,)
+    outputs = [*projection.outputs, *select(plan.schema, extra).outputs]
+    wider = replace(plan, projection=Projection.of(plan.schema, outputs))
+    table = scan.scan_table(snapshot, wider)
+    addresses = table.column(ROW_ADDRESS).combine_chunks()
+    files: dict[tuple[str, ...], list[BlobFile | None]] = {}
+    for output in projection.outputs:
+        for inner in _blob_paths(output.field):
+            column = _source(output, inner)
+            selection = Selection(Selector.ADDRESSES, addresses)
+            found = take_blobs(snapshot, column, selection, DEFAULT_BLOB_BUFFER_SIZE)
+            files[output.field.name, *inner] = found
+    whole = [path[0] for path in files if len(path) == 1]
+    rest = table.drop_columns([*whole, *extra])
+    frame = _frame(rest, arguments)
+    for place, name in enumerate(projection.schema.names):
+        if name in whole:
+            frame.insert(place, name, files[name,])
+    for path, values in files.items():
+        if len(path) > 1:
+            pairs = zip(frame[path[0]].tolist(), values, strict=True)
+            frame[path[0]] = [_replaced(parent, path[1:], value) for parent, value in pairs]
+    return frame
+
+
+def _frame(table: pa.Table, arguments: dict[str, Any]) -> pd.DataFrame:
+    if table.num_columns:
+        return table.to_pandas(**arguments)
+    import pandas as pd
+
+    return pd.DataFrame(index=range(table.num_rows))
+
+
+def _blob_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
+    """The names from below ``field`` to each description in it; an empty one for itself."""
+    if (field.metadata or {}).get(BLOB_KEY.encode()) is not None and pa.types.is_struct(field.type):
+        yield ()
+    elif pa.types.is_struct(field.type):
+        for member in field.type:
+            for inner in _blob_paths(member):
+                yield (member.name, *inner)
+
+
+def _source(output: Output, inner: Sequence[str]) -> str:
+    """The path in the table of a description in a column of the result."""
+    if not isinstance(output.source, tuple):
+        raise InvalidInputError(f"the blobs of the computed column {output.field.name!r}")
+    return format_path([*output.source, *inner])
+
+
+def _replaced(parent: Any, names: Sequence[str], value: BlobFile | None) -> Any:
+    """The struct ``parent`` with another value for the member that ``names`` lead to."""
+    if parent is None:
+        return None
+    inner = value if len(names) == 1 else _replaced(parent[names[0]], names[1:], value)
+    return {**parent, names[0]: inner}

@@ -1,0 +1,89 @@
+"""Windows of a scan that returns the bytes of blobs: cut by what these bytes are, not by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.fragment_read import read_fields
+from lance_core.encodings.decoding import RowRange
+from lance_core.schema import UNASSIGNED, BlobKind, Field
+from lance_core.schema.project import project_lineages
+
+if TYPE_CHECKING:
+    from lance_core.dataset.scan import Span
+    from lance_core.dataset.snapshot import Snapshot
+
+SIZED_ROWS = 1 << 14
+"""Rows whose blobs are looked at, by their descriptions, before any is read."""
+
+_UNKNOWN_BYTES = 8 << 20
+"""What an external blob of unknown size is taken for."""
+
+Sizes = npt.NDArray[np.float64]
+
+
+def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field, ...]:
+    """The descriptions of all blobs of which ``fields`` has the bytes, and what is around them."""
+    wanted = [
+        part.id
+        for field in fields
+        for part in field.walk()
+        if not part.children and (part.is_blob or part.id in snapshot.blobs_v2)
+    ]
+    if not wanted:
+        return ()
+    schema = snapshot.schema_with_descriptions
+    return project_lineages([schema.lineage(schema.path_of(id_)) for id_ in wanted])
+
+
+def cut_by_size(
+    snapshot: Snapshot, spans: Iterable[Span], described: tuple[Field, ...], most_bytes: int
+) -> Iterator[Span]:
+    """The same rows in spans whose blobs have at most ``most_bytes``, unless it is one row."""
+    for span in spans:
+        rows = RowRange(span.start, span.stop)
+        columns = read_fields(snapshot, span.fragment, described, rows)
+        sizes = sum(
+            np.concatenate([_sizes(chunk, field) for chunk in column.chunks])
+            for column, field in zip(columns, described, strict=True)
+        )
+        ends = np.cumsum(sizes)
+        first, before = 0, 0.0
+        while first < len(ends):
+            stop = int(np.searchsorted(ends, before + most_bytes, side="right"))
+            stop = max(stop, first + 1)
+            yield replace(span, start=span.start + first, stop=span.start + stop)
+            first, before = stop, float(ends[stop - 1])
+
+
+def _sizes(array: pa.Array, field: Field) -> Sizes:
+    """For each row, the bytes of the blobs that are described in it."""
+    if field.is_struct and field.children[0].id == UNASSIGNED:
+        return _described_sizes(array)
+    if field.is_struct:
+        parts = zip(array.flatten(), field.children, strict=True)
+        total: Sizes = np.sum([_sizes(part, child) for part, child in parts], axis=0)
+        return total
+    (item,) = field.children
+    if pa.types.is_fixed_size_list(array.type):
+        size = array.type.list_size
+        items = array.values.slice(array.offset * size, len(array) * size)
+        rows: Sizes = _sizes(items, item).reshape(-1, size).sum(axis=1)
+        return rows
+    before = np.concatenate([[0], np.cumsum(_sizes(array.values, item))])
+    return np.diff(before[np.asarray(array.offsets)])
+
+
+def _described_sizes(array: pa.StructArray) -> Sizes:
+    members = dict(zip([member.name for member in array.type], array.flatten(), strict=True))
+    sizes = np.asarray(members["size"].fill_null(0)).astype(np.float64)
+    if "kind" in members:
+        kinds = np.asarray(members["kind"].fill_null(0))
+        sizes[(kinds == BlobKind.EXTERNAL) & (sizes == 0)] = _UNKNOWN_BYTES
+    return sizes
