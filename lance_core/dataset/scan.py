@@ -154,7 +154,7 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for found in in_order(window.read, _windows(plan.spans, window_rows), READ_AHEAD):
+    for found in in_order(window.read, _read_windows(snapshot, plan, window_rows), READ_AHEAD):
         table = sliced(found, skip, left)
         skip = max(0, skip - found.num_rows)
         if left is not None:
@@ -163,6 +163,17 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
             yield table
         if left == 0:
             return
+
+
+def _read_windows(snapshot: Snapshot, plan: ScanPlan, rows: int) -> Iterator[Span]:
+    """Windows of ``rows``, or of fewer where the result has the bytes of blobs."""
+    fields = plan.projection.fields
+    if plan.filter is not None:
+        fields += required(plan.schema, plan.filter.columns)[0]
+    described = described_blobs(snapshot, fields)
+    if not described:
+        return _windows(plan.spans, rows)
+    return cut_by_size(snapshot, _windows(plan.spans, SIZED_ROWS), described, STREAM_WINDOW_BYTES)
 
 
 def _windows(spans: tuple[Span, ...], rows: int) -> Iterator[Span]:
