@@ -145,77 +145,28 @@ Layer = ItemLayer | ListLayer
 def check_levels(levels: Levels) -> None:
     """Raise `CorruptFileError` unless the levels can be unravelled without loss."""
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
-    if definition is not None and len(definition) and int(definition.max()) > kinds.max_def:
-        raise CorruptFileError(
-            f"definition level {int(definition.max())} where {kinds.max_def} is the highest"
-        )
-    if not kinds.max_rep:
-        return
-    if rep is None:
+    if kinds.max_rep and rep is None:
         raise CorruptFileError("lists without repetition levels", field="rep_compression")
-    if not len(rep):
-        return
-    if int(rep.max()) > kinds.max_rep:
-        raise CorruptFileError(
-            f"repetition level {int(rep.max())} where {kinds.max_rep} is the highest"
+    if definition is not None or kinds.max_rep:
+        kernels.check_levels(
+            rep if kinds.max_rep else None, definition, kinds.max_rep, _least_repetitions(kinds)
         )
-    if int(rep[0]) != kinds.max_rep:
-        raise CorruptFileError("the first level does not start a row")
-    if definition is None:
-        return
+
+
+@lru_cache(maxsize=1024)
+def _least_repetitions(kinds: LayerKinds) -> LevelArray:
+    """The least repetition that goes with each definition: what has no items ends its lists."""
+    least = np.zeros(kinds.max_def + 1, np.uint16)
     depth = 0
     for layer, base in enumerate(kinds.bases):
         if kinds.is_list(layer):
             depth += 1
-            if base < kinds.max_def and ((definition > base) & (rep < depth)).any():
-                raise CorruptFileError("a list that is null or empty has items")
-
-
-def unravel(levels: Levels) -> list[Layer]:
-    """The layers of checked levels, outermost first; each has the slots that the one before has.
-
-    The slots of the layer inside of a list are the items of those lists that have any.
-    """
-    kinds, rep, definition = levels.kinds, levels.rep, levels.definition
-    depth, count = kinds.max_rep, levels.count
-    positions = levels.row_starts()
-    layers: list[Layer] = []
-    for layer in range(len(kinds.kinds) - 1, -1, -1):
-        base = kinds.bases[layer]
-        slots = count if positions is None else len(positions)
-        found = None
-        if definition is not None and base < kinds.max_def:
-            found = definition if positions is None else definition.take(positions)
-        valid = None if found is None else _valid(found, base, kinds.kinds[layer])
-        if not kinds.is_list(layer):
-            layers.append(ItemLayer(slots, valid))
-            continue
-        depth -= 1
-        assert rep is not None
-        starts = np.arange(count, dtype=np.int64) if positions is None else positions
-        present = definition if base < kinds.max_def else None
-        if depth == 0 and present is None:  # every level is an item
-            positions, offsets = None, np.append(starts, count)
-        else:
-            positions, offsets = kernels.level_items(rep, present, starts, depth, base)
-        layers.append(ListLayer(offsets, valid))
-    return layers
-
-
-def _valid(found: LevelArray, base: int, kind: int) -> BoolArray | None:
-    """Which slots are valid by their definition levels; None: all."""
-    valid: BoolArray
-    if kind == REPDEF_NULL_AND_EMPTY_LIST:
-        valid = (found <= base) | (found == base + 2)
-    elif kind == REPDEF_EMPTYABLE_LIST:
-        valid = found <= base + 1
-    else:
-        valid = found <= base
-    return None if valid.all() else valid
+            least[base + 1 :] = depth
+    return least
 
 
 def ravel(layers: Sequence[Layer]) -> Levels:
-    """The levels of layers given as `unravel` returns them.
+    """The levels of layers, outermost first; each has the slots that the one before has.
 
     Which kind each layer is follows from what occurs in it.
     """

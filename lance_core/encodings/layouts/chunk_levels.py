@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings import kernels
 from lance_core.encodings.codecs.picks import Picks
 from lance_core.encodings.compressive import MiniBlockChunks
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows
@@ -15,7 +16,7 @@ from lance_core.encodings.layouts.chunk_table import ChunkTable, RowTable
 from lance_core.encodings.layouts.codecs import PickedFrom
 from lance_core.encodings.layouts.layout import Where, picked_levels, spans_index
 from lance_core.encodings.layouts.level_codecs import decode_levels, pick_levels
-from lance_core.encodings.repdef import BoolArray, LayerKinds, LevelArray, Levels
+from lance_core.encodings.repdef import LayerKinds, LevelArray, Levels
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -55,28 +56,40 @@ class ChunkLevels(NamedTuple):
 
     def check(self, chunks: Int64Array, counts: Int64Array, table: ChunkTable) -> None:
         """Raise `CorruptFileError` unless the levels are those of the values and rows."""
-        visible = self.levels.visible()
-        before = self.starts if visible is None else _before(visible)[self.starts]
-        found = np.diff(before)
-        if not np.array_equal(found, counts):
+        if not np.array_equal(np.diff(self.values_before()), counts):
             raise CorruptFileError("the levels of a chunk are not those of its values")
         if table.rows is None:
             return
-        rep = self.levels.rep
+        rep, most = self.levels.rep, self.levels.kinds.max_rep
         if rep is None or not np.diff(self.starts).all():
             raise CorruptFileError("a chunk without repetition levels")
         first, last = _rows_started(table.rows, chunks)
-        starting = rep == self.levels.kinds.max_rep
-        agree = np.array_equal(np.diff(_before(starting)[self.starts]), last - first)
+        within = kernels.count_upto(rep, most - 1, self.starts)
+        agree = np.array_equal(np.diff(self.starts) - within, last - first)
         opened = ~table.rows.continues[chunks]
-        if not agree or not starting[self.starts[:-1]][opened].all():
+        if not agree or (rep[self.starts[:-1]][opened] != most).any():
             raise CorruptFileError("levels and repetition index do not agree")
 
+    def row_starts(self, first: int, stop: int) -> Int64Array:
+        """The levels of some chunks, counted from the first chunk of all, that start a row."""
+        rep, most = self.levels.rep, self.levels.kinds.max_rep
+        assert rep is not None
+        begin, end = self.starts[[first, stop]].tolist()
+        starts: Int64Array = np.flatnonzero(rep[begin:end] >= most) + begin
+        return starts
 
-def _next(edges: Int64Array, places: Int64Array) -> Int64Array:
-    """The first of ascending ``edges`` behind each of ``places``; the last one is behind all."""
-    following: Int64Array = edges[np.searchsorted(edges, places, side="right")]
-    return following
+    def values_before(self, edges: Int64Array | None = None) -> Int64Array:
+        """How many values there are before each of ascending levels, 0 before the first one.
+
+        Without ``edges``, of each chunk.
+        """
+        edges = self.starts if edges is None else edges
+        definition, kinds = self.levels.definition, self.levels.kinds
+        if definition is None or kinds.max_visible_def == kinds.max_def:
+            return edges
+        before = np.zeros(len(edges), np.int64)
+        np.cumsum(kernels.count_upto(definition, kinds.max_visible_def, edges), out=before[1:])
+        return before
 
 
 def picked_definition(
@@ -91,13 +104,6 @@ def picked_definition(
     starts, sizes = parts.definition
     chunks = MiniBlockChunks(parts.data, starts[None], sizes[None], where.counts)
     return pick_levels(message.def_compression, Picks(chunks, where.chunk, where.position), context)
-
-
-def _before(flags: BoolArray) -> Int64Array:
-    """How many of ``flags`` are set before each, and in all."""
-    before = np.zeros(len(flags) + 1, np.int64)
-    np.cumsum(flags, out=before[1:])
-    return before
 
 
 def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -137,28 +143,43 @@ def _plain(levels: Levels, where: Where) -> tuple[Levels, Where]:
 def _of_lists(
     decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: RowTable
 ) -> tuple[Levels, Where]:
-    levels = decoded.levels
-    starts = levels.row_starts()
-    assert starts is not None
-    ids = spans_index(*_rows_started(table, chunks))
-    visible = levels.visible()
     if isinstance(rows, RowRange):
-        first, last = np.searchsorted(ids, [rows.start, rows.stop]).tolist()
-        start = int(starts[first])
-        stop = int(starts[last]) if last < len(starts) else levels.count
-        if visible is None:
-            return levels.part(start, stop), slice(start, stop)
-        before = int(np.count_nonzero(visible[:start]))
-        within = int(np.count_nonzero(visible[start:stop]))
-        return levels.part(start, stop), slice(before, before + within)
-    begin = starts[np.searchsorted(ids, rows.values)]
+        return _range_of_lists(decoded, rows, chunks, table)
+    levels = decoded.levels
+    starts = decoded.row_starts(0, len(chunks))
+    first, last = _rows_started(table, chunks)
+    chunk = np.searchsorted(first, rows.values, side="right") - 1
+    number = (np.cumsum(last - first) - last).take(chunk) + rows.values
+    begin, end = starts.take(number), np.append(starts, levels.count).take(number + 1)
+    # A row also ends where chunks that are not read would come.
     jumps = decoded.starts[1:-1][np.diff(chunks) > 1]
-    # A row ends where the next one starts, where chunks that are not read would come, or at last.
-    end = _next(np.append(starts, levels.count), begin)
     if len(jumps):
-        end = np.minimum(end, _next(np.append(jumps, levels.count), begin))
+        following = np.append(jumps, levels.count)
+        end = np.minimum(end, following[np.searchsorted(jumps, begin, side="right")])
     picked = spans_index(begin, end)
     chosen = picked_levels(levels, picked)
+    visible = chosen.visible()
     if visible is None:
         return chosen, picked
-    return chosen, _before(visible)[picked[visible[picked]]]
+    # Values before a row, and those of the row itself.
+    before = decoded.values_before(np.concatenate([np.zeros(1, np.int64), begin]))[1:]
+    ranks = np.zeros(len(visible) + 1, np.int64)
+    np.cumsum(visible, out=ranks[1:])
+    lengths = end - begin
+    shift = np.repeat(before - ranks.take(np.cumsum(lengths) - lengths), lengths)
+    return chosen, (ranks[:-1] + shift)[visible]
+
+
+def _range_of_lists(
+    decoded: ChunkLevels, rows: RowRange, chunks: Int64Array, table: RowTable
+) -> tuple[Levels, Where]:
+    """Only the first and the last chunk can have levels of other rows."""
+    first, last = _rows_started(table, chunks)
+    start, stop = 0, decoded.levels.count
+    if rows.start > first[0] or table.continues[chunks[0]]:
+        start = int(decoded.row_starts(0, 1)[rows.start - first[0]])
+    if rows.stop < last[-1]:
+        stop = int(decoded.row_starts(len(chunks) - 1, len(chunks))[rows.stop - first[-1]])
+    edges = np.array([0, start, stop], np.int64)
+    before, behind = decoded.values_before(edges)[1:].tolist()
+    return decoded.levels.part(start, stop), slice(before, behind)

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings import kernels
-from lance_core.encodings.codecs.chunks import spans
 from lance_core.encodings.codecs.picks import Packed, Picks, bytes_at, pick
 from lance_core.encodings.compression.bitpacking import packed_bytes
 from lance_core.encodings.layouts.codecs import decode_block, decode_part
@@ -65,8 +64,8 @@ def decode_levels(
     if encoding.WhichOneof("compression") in _LIKE_VALUES:
         return _levels(decode_part(encoding, data, place, counts, context), total)
     if encoding.WhichOneof("compression") == "out_of_line_bitpacking":
-        packing = _Packing.of(encoding.out_of_line_bitpacking, starts, sizes, counts)
-        return packing.all(data, counts)
+        width = packed_width(encoding.out_of_line_bitpacking)
+        return kernels.unpack_levels(data, starts, sizes, counts, width)
     whole = pa.py_buffer(data)
     spans = zip(starts.tolist(), sizes.tolist(), counts.tolist(), strict=True)
     blocks = [
@@ -96,6 +95,16 @@ def pick_levels(encoding: CompressiveEncoding, picks: Picks, context: DecodeCont
     return decode_levels(encoding, chunks.data, place, chunks.counts, context).take(picks.places())
 
 
+def packed_width(message: OutOfLineBitpacking) -> int:
+    """Bits that levels are packed to."""
+    inner = message.values
+    width = inner.flat.bits_per_value
+    flat = inner.WhichOneof("compression") == "flat"
+    if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
+        raise CorruptFileError("levels that are not packed to a width up to 16 bits")
+    return width
+
+
 class _Packing(NamedTuple):
     """Levels of one width in chunks: ``units`` of 1024 each, then, if ``is_raw``, the rest as u16.
 
@@ -117,11 +126,7 @@ class _Packing(NamedTuple):
         counts: Int64Array,
     ) -> _Packing:
         """Checked: all of that is in ``sizes`` bytes."""
-        inner = message.values
-        width = inner.flat.bits_per_value
-        flat = inner.WhichOneof("compression") == "flat"
-        if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
-            raise CorruptFileError("levels that are not packed to a width up to 16 bits")
+        width = packed_width(message)
         units, rest = np.divmod(counts, _UNIT)
         body = units * packed_bytes(width)
         tail, raw = sizes - body, rest * _BYTES
@@ -142,24 +147,4 @@ class _Packing(NamedTuple):
         if is_raw.any():
             places = (starts + self.body.take(chunk) + position * _BYTES)[is_raw]
             levels[is_raw] = bytes_at(data, places, _BYTES).view("<u2")
-        return levels
-
-    def all(self, data: npt.NDArray[np.uint8], counts: Int64Array) -> LevelArray:
-        """The levels of all chunks."""
-        starts, units, unit = self.starts, self.units, packed_bytes(self.width)
-        octets = np.frombuffer(spans(data, starts, starts + units * unit), np.uint8)
-        plain = kernels.unpack_fastlanes(octets, self.width, 16, int(units.sum()))
-        plain = plain.astype(np.uint16, copy=False)
-        taken = np.minimum(units * _UNIT, counts)
-        begin, first = np.cumsum(counts) - counts, (np.cumsum(units) - units) * _UNIT
-        joined = np.frombuffer(
-            spans(plain.view(np.uint8), first * _BYTES, (first + taken) * _BYTES), np.uint16
-        )
-        if not self.is_raw.any():
-            return joined
-        levels = np.empty(int(counts.sum()), np.uint16)
-        levels[spans_index(begin, begin + taken)] = joined
-        raw = np.where(self.is_raw, counts - taken, 0) * _BYTES
-        rests = data[spans_index(starts + self.body, starts + self.body + raw)].view("<u2")
-        levels[spans_index(begin + taken, begin + counts)] = rests
         return levels

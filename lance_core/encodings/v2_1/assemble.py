@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.layouts.layout import LeafPart
-from lance_core.encodings.repdef import BoolArray, ItemLayer, Layer, LayerKinds, unravel
-from lance_core.encodings.v2_1.masked import bitmap_of, masked
+from lance_core.encodings.repdef import LayerKinds, LevelArray, Levels
+from lance_core.encodings.unravel import ArrowLayer, unravel
+from lance_core.encodings.v2_1.masked import masked
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 
@@ -76,18 +78,37 @@ def rows_per_slot(path: Sequence[Node]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Unravelled:
-    layers: list[Layer]
+    layers: list[ArrowLayer]
     values: pa.Array
     scale: int  # rows of the leaf for one slot of the field looked at
 
 
 def assemble(root: Node, parts: Sequence[LeafPart]) -> pa.Array:
     """The array of ``root`` from its leaves. Raises `CorruptFileError` if they disagree."""
-    leaves = [
-        _Unravelled(unravel(part.levels), part.values, rows_per_slot(path))
-        for path, part in zip(root.paths(), parts, strict=True)
-    ]
+    leaves: list[_Unravelled] = []
+    before: Levels | None = None
+    for path, part in zip(root.paths(), parts, strict=True):
+        same = before is not None and _are_same(before, part.levels)
+        layers = leaves[-1].layers if same else unravel(part.levels)
+        leaves.append(_Unravelled(layers, part.values, rows_per_slot(path)))
+        before = part.levels
     return _assemble(root, leaves, 0)
+
+
+def _are_same(one: Levels, other: Levels) -> bool:
+    """Whether two leaves have the same levels, as members of a struct without nulls have."""
+    return (
+        one.kinds == other.kinds
+        and one.count == other.count
+        and _equal(one.rep, other.rep)
+        and _equal(one.definition, other.definition)
+    )
+
+
+def _equal(one: LevelArray | None, other: LevelArray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
@@ -95,9 +116,7 @@ def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array
         return _leaf(leaves[0], depth)
     if node.is_list:
         return _lists(node, leaves, depth)
-    count, valid = _shared_items(leaves, depth)
-    bitmap = bitmap_of(valid)
-    nulls = 0 if bitmap is None else -1
+    layer = _shared_items(leaves, depth)
     if node.is_fixed:
         size = node.type.list_size
         inner = [_Unravelled(leaf.layers, leaf.values, leaf.scale // size) for leaf in leaves]
@@ -108,66 +127,80 @@ def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array
             _assemble(child, leaves[a:b], depth + 1)
             for child, (a, b) in zip(node.children, pairwise(edges), strict=True)
         ]
-    return pa.Array.from_buffers(node.type, count, [bitmap], nulls, 0, children)
+    return pa.Array.from_buffers(node.type, layer.count, [layer.validity], layer.nulls, 0, children)
 
 
 def _leaf(leaf: _Unravelled, depth: int) -> pa.Array:
     layer = leaf.layers[depth]
     if layer.count != len(leaf.values):
         raise CorruptFileError(f"{len(leaf.values)} values for {layer.count} visible levels")
-    return leaf.values if layer.valid is None else masked(leaf.values, layer.valid)
+    if layer.validity is None:
+        return leaf.values
+    return masked(leaf.values, layer.validity, layer.nulls)
 
 
 def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
     layer = leaves[0].layers[depth]
-    assert not isinstance(layer, ItemLayer)
     for leaf in leaves[1:]:
         other = leaf.layers[depth]
-        assert not isinstance(other, ItemLayer)
-        if not np.array_equal(layer.offsets, other.offsets):
-            raise CorruptFileError("columns of the same lists differ in their lengths")
-        _check_same(layer.valid, other.valid)
+        if other is not layer:
+            if not np.array_equal(_offsets(layer), _offsets(other)):
+                raise CorruptFileError("columns of the same lists differ in their lengths")
+            _check_same(layer, other)
     items = _assemble(node.children[0], leaves, depth + 1)
     if pa.types.is_map(node.type) and items.null_count:
         raise CorruptFileError("an entry of a map is null")
-    offsets: npt.NDArray[Any] = layer.offsets
+    offsets: npt.NDArray[Any] = _offsets(layer)
     if not pa.types.is_large_list(node.type):
         if int(offsets[-1]) > MAX_OFFSET:
             raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
         offsets = offsets.astype(np.int32)
-    bitmap = bitmap_of(layer.valid)
-    nulls = 0 if bitmap is None else -1
-    buffers = [bitmap, pa.py_buffer(offsets)]
-    return pa.Array.from_buffers(node.type, layer.count, buffers, nulls, 0, [items])
+    buffers = [layer.validity, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(node.type, layer.count, buffers, layer.nulls, 0, [items])
 
 
-def _shared_items(leaves: Sequence[_Unravelled], depth: int) -> tuple[int, BoolArray | None]:
-    """Slots and validity of a struct, or list of fixed size, that the leaves are below of."""
-    count, valid = _unscaled(leaves[0], depth)
+def _offsets(layer: ArrowLayer) -> Int64Array:
+    assert layer.offsets is not None
+    return layer.offsets
+
+
+def _shared_items(leaves: Sequence[_Unravelled], depth: int) -> ArrowLayer:
+    """The slots of a struct, or list of fixed size, that the leaves are below of."""
+    layer = _unscaled(leaves[0], depth)
     for leaf in leaves[1:]:
-        other_count, other = _unscaled(leaf, depth)
-        if other_count != count:
-            raise CorruptFileError(f"columns of the same struct have {count} and {other_count}")
-        _check_same(valid, other)
-    return count, valid
+        other = _unscaled(leaf, depth)
+        if other.count != layer.count:
+            raise CorruptFileError(
+                f"columns of the same struct have {layer.count} and {other.count}"
+            )
+        _check_same(layer, other)
+    return layer
 
 
-def _unscaled(leaf: _Unravelled, depth: int) -> tuple[int, BoolArray | None]:
+def _unscaled(leaf: _Unravelled, depth: int) -> ArrowLayer:
     layer = leaf.layers[depth]
     if leaf.scale == 1:
-        return layer.count, layer.valid
+        return layer
     count, rest = divmod(layer.count, leaf.scale)
     if rest:
         raise CorruptFileError(f"{layer.count} items in lists of {leaf.scale}")
-    if layer.valid is None:
-        return count, None
-    each = layer.valid.reshape(count, leaf.scale)
+    if layer.validity is None:
+        return ArrowLayer(count, 0, None, None)
+    bits = np.unpackbits(
+        np.frombuffer(layer.validity, np.uint8), count=layer.count, bitorder="little"
+    )
+    each = bits.reshape(count, leaf.scale)
     if (each != each[:, :1]).any():
         raise CorruptFileError("a list of fixed size is null for some of its items only")
-    return count, np.ascontiguousarray(each[:, 0])
+    validity = pa.py_buffer(np.packbits(each[:, 0], bitorder="little"))
+    return ArrowLayer(count, layer.nulls // leaf.scale, validity, None)
 
 
-def _check_same(one: BoolArray | None, other: BoolArray | None) -> None:
-    same = one is other or (one is not None and other is not None and np.array_equal(one, other))
+def _check_same(one: ArrowLayer, other: ArrowLayer) -> None:
+    same = one.validity is other.validity or (
+        one.validity is not None
+        and other.validity is not None
+        and one.validity.equals(other.validity)
+    )
     if not same:
         raise CorruptFileError("columns of the same field differ in what is null")

@@ -15,8 +15,9 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
 )
 from lance_core.encodings.layouts.layout import LeafPart
-from lance_core.encodings.repdef import Levels, check_levels, layer_kinds, ravel, unravel
+from lance_core.encodings.repdef import Levels, check_levels, layer_kinds, ravel
 from lance_core.encodings.shred import shred
+from lance_core.encodings.unravel import unravel
 from lance_core.encodings.v2_1.assemble import Node, assemble, check_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.testing.strategies import nullable_arrays, nullable_types
@@ -80,7 +81,7 @@ def test_levels_cut_at_rows_give_the_rows(data: st.DataObject) -> None:
     cut = part.levels.part(int(starts[row]), stop)
     outer = unravel(cut)[0]
     assert outer.count == 1
-    assert (outer.valid is None) == array[row].is_valid
+    assert (outer.validity is None) == array[row].is_valid
 
 
 def test_levels_of_a_struct_around_a_list_are_as_the_format_says() -> None:
