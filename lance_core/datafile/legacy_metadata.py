@@ -22,6 +22,7 @@ from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
+from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import PageTable
 from lance_core.encodings.version import FileVersion
@@ -32,7 +33,6 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
     from lance_core.schema import Field
@@ -60,6 +60,7 @@ class LegacyMetadata:
         self._table = table
         self._statistics = statistics
         self._manifest = manifest
+        self._known_statistics: dict[int, FieldStatistics | None] = {}
 
     @property
     def num_rows(self) -> int:
@@ -101,11 +102,14 @@ class LegacyMetadata:
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext
     ) -> Decoding[PageStatistics | None]:
-        """The statistics of batches; see `FileContent`."""
-        if self._statistics is None:
-            yield from ()
-            return None
-        return (yield from read_statistics(self._statistics, self._table.edges, fields, context))
+        """The statistics of batches; see `FileContent`. They are kept once they were read."""
+        known = self._known_statistics
+        missing = [field for field in fields if field.id not in known]
+        if missing and self._statistics is not None and len(self._table.edges) > 1:
+            known.update((yield from read_statistics(self._statistics, missing, context)))
+        found = {field.id: known.get(field.id) for field in fields}
+        present = {id_: one for id_, one in found.items() if one is not None}
+        return PageStatistics(self._table.edges, present) if present else None
 
 
 def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
@@ -135,7 +139,7 @@ def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
         )
     statistics = None
     if metadata.HasField("statistics"):
-        statistics = StoredStatistics.of(metadata.statistics, len(edges) - 1, end)
+        statistics = StoredStatistics.of(metadata.statistics, edges, end)
     table = PageTable(metadata.page_table_position, edges)
     return LegacyMetadata(tail.size, table, statistics, manifest)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+from lance_core.datafile.page_statistics import FieldStatistics
 from lance_core.encodings.decoding import RowRange, together
 from lance_core.encodings.v0_1.bounds import text_bound
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
@@ -33,15 +33,19 @@ _NULL_COUNT, _LOWEST, _HIGHEST = "null_count", "min_value", "max_value"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredStatistics:
-    """Where the statistics are: a struct field by the id of the field that it is about."""
+    """Where the statistics are: a struct field by the id of the field that it is about.
+
+    ``sizes``: rows of each batch that there are statistics of.
+    """
 
     table: PageTable
+    sizes: Int64Array
     columns: Mapping[int, int]
     fields: Mapping[int, Field]
 
     @classmethod
     def of(
-        cls, message: Metadata.StatisticsMetadata, num_batches: int, end: int
+        cls, message: Metadata.StatisticsMetadata, edges: Int64Array, end: int
     ) -> StoredStatistics:
         """Raises `CorruptFileError` for statistics past byte ``end`` or without a schema."""
         if message.page_table_position > end:
@@ -57,32 +61,26 @@ class StoredStatistics:
             for field in schema.fields
             if field.name.isascii() and field.name.isdecimal() and len(field.name) < 11
         }
-        table = PageTable(message.page_table_position, np.array([0, num_batches], np.int64))
-        return cls(table, columns, fields)
+        table = PageTable(message.page_table_position, np.array([0, len(edges) - 1]))
+        return cls(table, np.diff(edges), columns, fields)
 
 
 def read_statistics(
-    stored: StoredStatistics, edges: Int64Array, fields: Sequence[Field], context: DecodeContext
-) -> Decoding[PageStatistics | None]:
-    """The statistics of those of ``fields`` that have some."""
+    stored: StoredStatistics, fields: Sequence[Field], context: DecodeContext
+) -> Decoding[dict[int, FieldStatistics | None]]:
+    """The statistics of ``fields``, by id; None for those that have none."""
     wanted = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
-    if not wanted or len(edges) < 2:
-        return None
     columns = LegacyColumns(stored.table, lambda field_id: None)
-    rows = RowRange(0, len(edges) - 1)
+    rows = RowRange(0, stored.table.num_rows)
     decodings = [
         decode_field(stored.fields[field.id], stored.columns, columns, rows, context)
         for field in wanted
     ]
-    found = yield from together(decodings)
-    sizes = np.diff(edges)
-    return PageStatistics(
-        edges,
-        {
-            field.id: _usable(pa.concat_arrays(arrays), field, sizes)
-            for field, arrays in zip(wanted, found, strict=True)
-        },
-    )
+    read = yield from together(decodings)
+    found: dict[int, FieldStatistics | None] = {field.id: None for field in fields}
+    for field, arrays in zip(wanted, read, strict=True):
+        found[field.id] = _usable(pa.concat_arrays(arrays), field, stored.sizes)
+    return found
 
 
 def _are_about(stored: Field | None, field: Field) -> bool:

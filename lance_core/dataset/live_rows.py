@@ -5,11 +5,13 @@ A position counts live rows, an offset counts physical rows; both from 0, within
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.table.fragment import Fragment
 
 Int64Array = npt.NDArray[np.int64]
@@ -26,6 +28,15 @@ def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
     keep = np.ones(len(rows), bool)
     keep[deleted[first:last] - rows.start] = False
     return RowIndices(np.flatnonzero(keep) + rows.start)
+
+
+def within(rows: Rows, ranges: Sequence[tuple[int, int]]) -> Rows:
+    """Those of ``rows``, at least one, that are in one of the ranges, which ascend."""
+    edges = np.array(ranges, np.int64).ravel()
+    if isinstance(rows, RowRange):
+        rows = RowIndices(np.arange(rows.start, rows.stop))
+    inside = np.searchsorted(edges, rows.values, side="right") & 1
+    return packed_rows(rows.values[inside == 1])
 
 
 def count_live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> int:
