@@ -49,7 +49,7 @@ def _choice(message: Message, oneof: str) -> list[str]:
     chosen = message.WhichOneof(oneof)
     if chosen is None:
         return ["None"]
-    inner = _message(getattr(message, chosen))
+    inner = _single(message.DESCRIPTOR.fields_by_name[chosen], getattr(message, chosen))
     return _wrapped("Some", _wrapped(_camel(chosen), inner))
 
 

@@ -11,30 +11,12 @@ import pytest
 
 import lance_core
 from lance_core.errors import LanceError
-from tests.interop.columns import VALUES, items, same
-from tests.interop.nested_columns import table, vectors_of_structs
+from tests.interop.columns import same
+from tests.interop.nested_columns import table
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
 VERSIONS = ("2.1", "2.2")
-FEW_TYPES = frozenset(
-    {"bool", "int32", "double", "binary of 16", "string", "large_binary", "dictionary int8", "null"}
-)
-CHUNKED = frozenset({"bool", "int32", "string", "dictionary int8"})
-METADATA: dict[str, dict[str, str]] = {
-    "default": {},
-    "none": {"compression": "none"},
-    "zstd": {"compression": "zstd"},
-    "lz4": {"compression": "lz4"},
-    "fsst": {"compression": "fsst"},
-    "split": {"bss": "on", "compression": "lz4"},
-    "runs": {"rle-threshold": "1.0"},
-    "dictionary": {"dict-divisor": "1", "dict-size-ratio": "1.0"},
-    "zipped": {"structural-encoding": "fullzip"},
-    "zipped zstd": {"structural-encoding": "fullzip", "compression": "zstd"},
-    "zipped fsst": {"structural-encoding": "fullzip", "compression": "fsst"},
-    "chunks": {"structural-encoding": "miniblock"},
-}
 
 
 def written(
@@ -49,11 +31,10 @@ def ours(theirs: lance.LanceDataset) -> lance_core.LanceDataset:
     return lance_core.dataset(theirs.uri)
 
 
-def check_reads(theirs: lance.LanceDataset, *, everything: bool = True) -> None:
+def check_reads(theirs: lance.LanceDataset) -> None:
     """Whole, in batches, a range, single rows and under a filter: all as pylance."""
     expected, mine = theirs.to_table(), ours(theirs)
-    if everything:
-        same(mine.to_table(), expected)
+    same(mine.to_table(), expected)
     rows = expected.num_rows
     if not rows:
         return
@@ -67,45 +48,6 @@ def check_reads(theirs: lance.LanceDataset, *, everything: bool = True) -> None:
     chosen = (key % 7 == 3) | (key == key[-1])
     filtered = mine.to_table(filter=f"key % 7 = 3 or key = {key[-1]}")
     same(filtered, expected.filter(pa.array(chosen)))
-
-
-@pytest.mark.parametrize("which", ["no nulls", "some nulls", "all null"])
-@pytest.mark.parametrize("version", VERSIONS)
-def test_every_type_and_nesting_is_read(version: str, which: str, tmp_path: Path) -> None:
-    check_reads(written(table(version, which, 30, {}, None), tmp_path / "t", version))
-
-
-@pytest.mark.parametrize("rows", [0, 1, 2])
-@pytest.mark.parametrize("version", VERSIONS)
-def test_tables_of_hardly_a_row_are_read(version: str, rows: int, tmp_path: Path) -> None:
-    data = table(version, "some nulls", rows, {}, FEW_TYPES)
-    check_reads(written(data, tmp_path / "t", version))
-
-
-@pytest.mark.parametrize("keys", METADATA)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_several_chunks_of_any_encoding_are_read(version: str, keys: str, tmp_path: Path) -> None:
-    metadata = {f"lance-encoding:{key}": value for key, value in METADATA[keys].items()}
-    data = table(version, "some nulls", 5000, metadata, CHUNKED)
-    if "zipped" in keys:  # pylance cannot write these
-        keep = [name for name in data.column_names if "vector" not in name or "bool" not in name]
-        data = data.select(keep)
-    theirs = written(data, tmp_path / "t", version)
-    check_reads(theirs, everything=False)
-    for name in ("flat, int32", "list, string", "null struct of lists, int32"):
-        assert ours(theirs).to_table([name])[name].equals(theirs.to_table([name])[name])
-
-
-@pytest.mark.parametrize("which", ["no nulls", "some nulls"])
-@pytest.mark.parametrize("name", ["bool", "int32", "string"])
-def test_lists_of_fixed_size_of_structs_are_read(name: str, which: str, tmp_path: Path) -> None:
-    # pylance writes no more than such a column by itself so that it can read it again.
-    array = vectors_of_structs(items(VALUES[name], which), 3000, which)
-    theirs = written(pa.table({"vectors": array}), tmp_path / "t", "2.2")
-    expected, mine = theirs.to_table(), ours(theirs)
-    same(mine.to_table(), expected)
-    same(mine.to_table(offset=1000, limit=7), expected.slice(1000, 7))
-    same(mine.take([1, 4, 2999]), expected.take([1, 4, 2999]))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -44,11 +44,24 @@ def choose_structure(
     if wanted is None:
         return Structure.MINI_BLOCK if _width(values) < _NARROW else Structure.FULL_ZIP
     try:
-        return Structure(wanted)
+        asked = Structure(wanted)
     except ValueError:
         raise InvalidInputError(
             f"{STRUCTURAL_KEY} is {wanted!r}; there are miniblock and fullzip"
         ) from None
+    return Structure.MINI_BLOCK if _is_ragged(values) else asked
+
+
+def _is_ragged(values: Values) -> bool:
+    """Whether values would not be whole bytes in a zipped page.
+
+    Lists of booleans take bits. pylance 14 refuses pages of those that are not whole bytes, and of
+    whole bytes with items that are null.
+    """
+    if not isinstance(values, FixedSizeListValues) or values.values.bits != 1:
+        return False
+    has_nulls = any(bitmap is not None for bitmap in values.validity)
+    return has_nulls or prod(values.dimensions) % 8 != 0
 
 
 def _width(values: Values) -> int:
