@@ -198,24 +198,17 @@ class Compression(google.protobuf.message.Message):
 
     SCHEME_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
-    FOREIGN_FIELD_NUMBER: builtins.int
     scheme: builtins.str
-    """"zstd", "lz4", ..., or the type URL of the foreign encoding."""
+    """"zstd", "lz4", ...; what begins with "/" is a foreign encoding, see foreign.proto."""
     level: builtins.int
-    foreign: builtins.bytes
-    """A ForeignValues message of this project: see foreign.proto."""
     def __init__(
         self,
         *,
         scheme: builtins.str = ...,
         level: builtins.int | None = ...,
-        foreign: builtins.bytes | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_foreign", b"_foreign", "_level", b"_level", "foreign", b"foreign", "level", b"level"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_foreign", b"_foreign", "_level", b"_level", "foreign", b"foreign", "level", b"level", "scheme", b"scheme"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_foreign", b"_foreign"]) -> typing.Literal["foreign"] | None: ...
-    @typing.overload
+    def HasField(self, field_name: typing.Literal["_level", b"_level", "level", b"level"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_level", b"_level", "level", b"level", "scheme", b"scheme"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_level", b"_level"]) -> typing.Literal["level"] | None: ...
 
 global___Compression = Compression

@@ -319,23 +319,16 @@ class BufferCompression(google.protobuf.message.Message):
 
     SCHEME_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
-    FOREIGN_FIELD_NUMBER: builtins.int
     scheme: global___CompressionScheme.ValueType
     level: builtins.int
-    foreign: builtins.bytes
-    """A ForeignValues message of this project, with no scheme: see foreign.proto."""
     def __init__(
         self,
         *,
         scheme: global___CompressionScheme.ValueType = ...,
         level: builtins.int | None = ...,
-        foreign: builtins.bytes | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_foreign", b"_foreign", "_level", b"_level", "foreign", b"foreign", "level", b"level"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_foreign", b"_foreign", "_level", b"_level", "foreign", b"foreign", "level", b"level", "scheme", b"scheme"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_foreign", b"_foreign"]) -> typing.Literal["foreign"] | None: ...
-    @typing.overload
+    def HasField(self, field_name: typing.Literal["_level", b"_level", "level", b"level"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_level", b"_level", "level", b"level", "scheme", b"scheme"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_level", b"_level"]) -> typing.Literal["level"] | None: ...
 
 global___BufferCompression = BufferCompression

@@ -4,9 +4,10 @@ isort:skip_file
 SPDX-License-Identifier: Apache-2.0
 
 What this project adds to data files: values in an encoding that the format
-does not know, provided by a plugin. The message is in `foreign` of the
-compression that stands where the format says how values are compressed.
-Numbers from 50000 to 99999 are those that protobuf leaves to such use.
+does not know, provided by a plugin. The message is where software that knows
+nothing of it copies it along: in 2.1 and 2.2 in the value of a Constant, within a
+General without a scheme; in 2.0 in base64, at the end of a scheme
+"/type/url (pip install distribution): base64".
 """
 
 import builtins

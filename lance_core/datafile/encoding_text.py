@@ -10,7 +10,6 @@ from google.protobuf.message import Message
 from lance_core.encodings.page import ForeignEncoding
 
 _INDENT = "    "
-_OWN = 50000  # from here on, numbers are those of fields that this project adds
 
 
 def encoding_text(encoding: Message | ForeignEncoding) -> str:
@@ -28,8 +27,6 @@ def _message(message: Message) -> list[str]:
         if not (len(oneof.fields) == 1 and oneof.name.startswith("_")):
             lines += _entry(oneof.name, _choice(message, oneof.name))
     for field in descriptor.fields:
-        if field.number >= _OWN and not message.HasField(field.name):
-            continue
         if field.containing_oneof is None or field.containing_oneof.name.startswith("_"):
             lines += _entry(field.name, _value(message, field))
     if not lines:

@@ -1,9 +1,9 @@
-"""Pages whose values are in an encoding of a plugin (``foreign`` in a mini-block page's message).
+"""Pages whose values are in an encoding of a plugin (message ``ForeignValues``).
 
-They are described as mini-block pages with general compression of no known scheme, which other
-readers refuse, but are not cut into chunks. Page buffers: the blocks of values, then repetition
-levels and definition levels of the whole page, each if the page has them; ``num_items`` counts
-levels. They are read once and kept with the plan.
+They are described as mini-block pages of a constant with general compression of no scheme, which
+other readers refuse, and are not cut into chunks; the constant is the message. Page buffers: the
+blocks of values, then repetition levels and definition levels of the whole page, each if the page
+has them; ``num_items`` counts levels. Levels are read once and kept with the plan.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 def is_foreign(message: MiniBlockLayout) -> bool:
     """Whether the values of a page are in an encoding that the format does not know."""
-    return message.value_compression.general.compression.HasField("foreign")
+    general = message.value_compression.general
+    return general.values.constant.HasField("value") and not general.compression.scheme
 
 
 class ForeignPlan(LayoutPlan):
@@ -105,7 +106,7 @@ def decode_foreign(
 
     Raises `PluginNotFoundError` if no plugin has the encoding, and `CorruptFileError`.
     """
-    foreign = parse_foreign(message.value_compression.general.compression.foreign)
+    foreign = parse_foreign(message.value_compression.general.values.constant.value)
     spec = find_value_encoding(foreign.type_url, registry, f"field {path!r}", foreign.distribution)
     stored = message.HasField("rep_compression") + message.HasField("def_compression")
     if len(scope.buffers) != 1 + stored:

@@ -43,8 +43,8 @@ def foreign_page(
         repetition_index_depth=1 if levels.kinds.max_rep else 0,
     )
     general = layout.value_compression.general
-    general.compression.foreign = message.SerializeToString()
-    general.values.flat.bits_per_value = 8
+    general.compression.SetInParent()
+    general.values.constant.value = message.SerializeToString()
     buffers = [data]
     edges = np.array([0, levels.count])
     if levels.rep is not None:

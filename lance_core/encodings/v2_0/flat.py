@@ -122,7 +122,7 @@ def with_validity(plan: ArrayPlan, validity: int) -> ArrayPlan | None:
 def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``flat``."""
     bits = encoding.bits_per_value
-    if encoding.compression.HasField("foreign"):
+    if encoding.compression.scheme.startswith("/"):
         return decode_foreign(encoding, scope)
     if bits != bit_width(scope.type):
         raise CorruptFileError(f"values of type {scope.type} in {bits} bits", field="Flat")

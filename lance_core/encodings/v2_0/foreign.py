@@ -1,11 +1,12 @@
-"""Values in an encoding of a plugin (``foreign`` in the compression of a ``Flat`` message).
+"""Values in an encoding of a plugin (message ``ForeignValues``, in a ``Flat`` message).
 
-The scheme of the compression is the encoding's type URL, which other readers refuse. What is null
-is said around it, as for other values of fixed width.
+The scheme of the compression is ``/type/url (pip install distribution): message in base64``. Other
+readers do not know such a scheme and show it. What is null is said around it, as for other values.
 """
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,18 @@ def decode_foreign(encoding: Flat, scope: PlanScope) -> ArrayPlan:
 
     Raises `PluginNotFoundError` if no plugin has it, and `CorruptFileError`.
     """
-    foreign = parse_foreign(encoding.compression.foreign)
+    foreign = parse_foreign(_message(encoding.compression.scheme))
     spec = find_value_encoding(foreign.type_url, scope.registry, "a page", foreign.distribution)
     if foreign.num_values != scope.num_values:
         raise CorruptFileError(f"{foreign.num_values} values for {scope.num_values} rows")
     return ForeignPlan(ForeignBlocks.of(foreign, spec, scope.type, scope.buffer(encoding.buffer)))
+
+
+def _message(scheme: str) -> bytes:
+    try:
+        return base64.b64decode(scheme.rpartition(": ")[2], validate=True)
+    except ValueError as error:
+        raise CorruptFileError("a scheme without a message", field="Compression.scheme") from error
 
 
 def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEncoding:
@@ -53,8 +61,10 @@ def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEnc
     if array.null_count:
         validity = scope.encode("flat", array.is_valid())
     message, data = encode_blocks(array, spec)
-    compression = Compression(scheme=spec.key, foreign=message.SerializeToString())
+    text = base64.b64encode(message.SerializeToString()).decode()
+    scheme = f"{spec.key} (pip install {spec.distribution}): {text}"
     bits = array.type.bit_width if _has_width(array.type) else 8
+    compression = Compression(scheme=scheme)
     flat = Flat(bits_per_value=bits, buffer=scope.add(data), compression=compression)
     values = ArrayEncoding(flat=flat)
     if validity is None:

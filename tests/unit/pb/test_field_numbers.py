@@ -180,8 +180,6 @@ PINNED = {
     "lance_core.frames.ManifestFrame": "2 fragments *bytes",
     "lance_core.encodings.ForeignValues": "1 type_url string, 2 distribution string,"
     " 3 num_values uint64, 4 values_per_block uint32, 5 block_bytes *uint64",
-    "lance.encodings21.BufferCompression": "1 scheme CompressionScheme, 2 level ?int32,"
-    " 50001 foreign ?bytes",
 }
 
 
