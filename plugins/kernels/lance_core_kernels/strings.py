@@ -51,7 +51,7 @@ def fsst_encode(
     data, starts, stops = octets(data), aligned(starts), aligned(stops)
     with failing(InvalidInputError):
         total = _native.spans_total(data, starts, stops)
-        codes = pa.allocate_buffer(2 * total, resizable=True)
+        codes = pa.allocate_buffer(2 * total + 2, resizable=True)
         offsets = np.empty(len(starts) + 1, np.int64)
         size = _native.fsst_encode(data, starts, stops, symbols, lengths, codes, offsets)
     codes.resize(size, shrink_to_fit=True)

@@ -6,7 +6,8 @@
 
 #define SEGMENT 256
 #define SLOT_BITS 12
-#define GROUP 4 /* segments that are encoded together */
+#define LANES 4 /* parts of the strings that are encoded together */
+#define PAIRS (1 << 16)
 
 /* A code, and from bit 8 on how many bytes it covers: at least one, so that nothing is 0. */
 typedef uint16_t step_t;
@@ -20,8 +21,7 @@ typedef struct {
     uint64_t text[256]; /* of an unused code: what no masked text equals */
     uint64_t mask[256];
     uint16_t slot[1 << SLOT_BITS]; /* steps; of an unused code where there is none */
-    step_t single[256];
-    step_t pair[1 << 16];
+    step_t small[PAIRS + 256]; /* of pairs, then of single bytes */
 } matcher_t;
 
 static size_t hash(uint64_t word) {
@@ -32,8 +32,9 @@ static void prepare(matcher_t *matcher, symbols_t symbols) {
     memset(matcher, 0, sizeof *matcher);
     for (size_t slot = 0; slot < 1 << SLOT_BITS; slot++)
         matcher->slot[slot] = LITERAL;
+    step_t *single = matcher->small + PAIRS;
     for (size_t byte = 0; byte < 256; byte++)
-        matcher->single[byte] = LITERAL;
+        single[byte] = LITERAL;
     matcher->text[ESCAPE] = 1; /* with a mask of 0 */
     /* Backwards: the better symbol of two in one place stays. */
     for (int64_t code = symbols.lengths.size - 1; code >= 0; code--) {
@@ -46,13 +47,13 @@ static void prepare(matcher_t *matcher, symbols_t symbols) {
         if (length >= 3)
             matcher->slot[hash(text)] = step;
         else if (length == 1)
-            matcher->single[text & 0xFF] = step;
+            single[text & 0xFF] = step;
     }
-    for (size_t pair = 0; pair < 1 << 16; pair++)
-        matcher->pair[pair] = matcher->single[pair & 0xFF];
+    for (size_t pair = 0; pair < PAIRS; pair++)
+        matcher->small[pair] = single[pair & 0xFF];
     for (int64_t code = symbols.lengths.size - 1; code >= 0; code--)
         if (symbols.lengths.at[code] == 2)
-            matcher->pair[matcher->text[code]] = (step_t)(2 << 8 | code);
+            matcher->small[matcher->text[code]] = (step_t)(2 << 8 | code);
 }
 
 const char *spans_total(spans_t spans, int64_t *total) {
@@ -71,7 +72,7 @@ const char *spans_total(spans_t spans, int64_t *total) {
 
 /* The step at a text of which `left` bytes belong to the segment; `word` starts with it. */
 static inline step_t longest(const matcher_t *matcher, uint64_t word, int64_t left) {
-    const step_t small = left > 1 ? matcher->pair[word & 0xFFFF] : matcher->single[word & 0xFF];
+    const step_t small = matcher->small[left > 1 ? (word & 0xFFFF) : PAIRS + (word & 0xFF)];
     const step_t large = matcher->slot[hash(word)];
     const uint64_t differs = (word & matcher->mask[large & 0xFF]) ^ matcher->text[large & 0xFF];
     /* Both are looked up, and one is taken without a branch: which one cannot be predicted. */
@@ -79,104 +80,161 @@ static inline step_t longest(const matcher_t *matcher, uint64_t word, int64_t le
     return (step_t)(small ^ ((small ^ large) & (0u - fits)));
 }
 
-/* A segment that is being encoded: `left` of its bytes are, and `known` can be read. */
+/* A part of the strings, encoded one after the other to a place of its own. */
 typedef struct {
     const uint8_t *text;
-    int64_t left;
-    int64_t known;
-    int64_t string; /* which one it belongs to */
-    int64_t size;   /* of the codes so far */
-    uint8_t codes[2 * SEGMENT];
-} segment_t;
+    const uint8_t *segment_end;
+    uint8_t *out;
+    const uint8_t *string_end;
+    uint8_t *begin; /* where its codes begin */
+    int64_t first; /* string of all */
+    int64_t next;  /* string to begin with */
+    int64_t stop;  /* string that belongs to the next lane */
+} lane_t;
 
-static inline void advance(const matcher_t *matcher, segment_t *segment) {
-    uint64_t word = 0;
-    if (segment->known >= 8)
-        memcpy(&word, segment->text, 8);
-    else
-        memcpy(&word, segment->text, (size_t)segment->known);
-    const step_t step = longest(matcher, word, segment->left);
-    const int64_t length = step >> 8;
-    segment->codes[segment->size++] = (uint8_t)step;
-    if ((step & 0xFF) == ESCAPE)
-        segment->codes[segment->size++] = (uint8_t)word;
-    segment->text += length;
-    segment->left -= length;
-    segment->known -= length;
-}
-
-/* Several segments advance together: the next look-up of one has to wait for the one before it, but
- * not for those of the others. */
-static void encode_group(const matcher_t *matcher, segment_t *group, int count) {
-    if (count == GROUP)
-        while (group[0].left > 0 && group[1].left > 0 && group[2].left > 0 && group[3].left > 0)
-            for (int i = 0; i < GROUP; i++)
-                advance(matcher, &group[i]);
-    for (int i = 0; i < count; i++)
-        while (group[i].left > 0)
-            advance(matcher, &group[i]);
-}
-
-/* Where codes go to, and how many bytes are there already. */
+/* What all lanes use. */
 typedef struct {
-    room_t codes;
-    int64_t filled;
-    int64_t *sizes; /* of each string */
-} output_t;
+    const matcher_t *matcher;
+    spans_t spans;
+    const uint8_t *safe; /* 8 bytes can be read up to here */
+    int64_t *ends;       /* of the codes of each string, from the beginning of its lane */
+} job_t;
 
-static const char *finish(const matcher_t *matcher, segment_t *group, int count,
-                          output_t *output) {
-    encode_group(matcher, group, count);
-    for (int i = 0; i < count; i++) {
-        if (group[i].size > output->codes.size - output->filled)
-            return "too little room for FSST codes";
-        memcpy(output->codes.at + output->filled, group[i].codes, (size_t)group[i].size);
-        output->filled += group[i].size;
-        output->sizes[group[i].string] += group[i].size;
-    }
-    return NULL;
+static inline uint64_t load_word(const job_t *job, const uint8_t *text) {
+    uint64_t word = 0;
+    if (text <= job->safe)
+        memcpy(&word, text, 8);
+    else
+        memcpy(&word, text, (size_t)(job->spans.data.at + job->spans.data.size - text));
+    return word;
 }
 
-static const char *encode_all(const matcher_t *matcher, spans_t spans, room_t codes,
-                              int64_t *code_offsets) {
-    segment_t group[GROUP];
-    int waiting = 0;
-    output_t output = {codes, 0, code_offsets + 1};
-    const char *error = NULL;
-    memset(code_offsets, 0, (size_t)(spans.count + 1) * sizeof *code_offsets);
-    for (int64_t i = 0; i < spans.count && !error; i++) {
-        const int64_t start = spans.starts[i], stop = spans.stops[i];
-        if (start < 0 || stop < start || stop > spans.data.size)
-            return "a string is not within the bytes of all";
-        for (int64_t at = start; at < stop && !error; at += SEGMENT) {
-            segment_t *segment = &group[waiting++];
-            segment->text = spans.data.at + at;
-            segment->left = stop - at < SEGMENT ? stop - at : SEGMENT;
-            segment->known = spans.data.size - at;
-            segment->string = i;
-            segment->size = 0;
-            if (waiting == GROUP) {
-                error = finish(matcher, group, waiting, &output);
-                waiting = 0;
-            }
-        }
+/* Encodes one symbol; there are bytes left in the segment. */
+static inline void advance(const job_t *job, const uint8_t **text, const uint8_t *segment_end,
+                           uint8_t **out) {
+    const uint64_t word = load_word(job, *text);
+    const step_t step = longest(job->matcher, word, segment_end - *text);
+    (*out)[0] = (uint8_t)step;
+    (*out)[1] = (uint8_t)word; /* overwritten by what comes next unless it is meant literally */
+    *out += 1 + ((step & 0xFF) == ESCAPE);
+    *text += step >> 8;
+}
+
+/* Goes on to the next segment that has bytes; 0 if there is none. */
+static int next_segment(const job_t *job, lane_t *lane) {
+    while (lane->text == lane->string_end) {
+        if (lane->next > lane->first)
+            job->ends[lane->next - 1] = lane->out - lane->begin;
+        lane->segment_end = lane->text;
+        if (lane->next == lane->stop)
+            return 0;
+        lane->text = job->spans.data.at + job->spans.starts[lane->next];
+        lane->string_end = job->spans.data.at + job->spans.stops[lane->next++];
     }
-    if (!error)
-        error = finish(matcher, group, waiting, &output);
-    for (int64_t i = 0; i < spans.count; i++)
-        code_offsets[i + 1] += code_offsets[i];
-    return error;
+    const int64_t left = lane->string_end - lane->text;
+    lane->segment_end = lane->text + (left < SEGMENT ? left : SEGMENT);
+    return 1;
+}
+
+static void encode_lane(const job_t *job, lane_t *lane) {
+    do
+        while (lane->text < lane->segment_end)
+            advance(job, &lane->text, lane->segment_end, &lane->out);
+    while (next_segment(job, lane));
+}
+
+/* Goes on in a lane whose segment is at its end. */
+#define REFILL(lane, at, end, to)                                                                 \
+    if (at == end) {                                                                              \
+        (lane)->text = at;                                                                        \
+        (lane)->out = to;                                                                         \
+        const int goes_on = next_segment(job, lane);                                              \
+        at = (lane)->text;                                                                        \
+        end = (lane)->segment_end;                                                                \
+        if (!goes_on)                                                                             \
+            break;                                                                                \
+    }
+
+/* The lanes advance together: the next look-up of one has to wait for the one before it, but not
+ * for those of the others. What changes all the time is kept out of memory. */
+static void encode_together(const job_t *job, lane_t *lanes) {
+    const uint8_t *text0 = lanes[0].text, *end0 = lanes[0].segment_end;
+    const uint8_t *text1 = lanes[1].text, *end1 = lanes[1].segment_end;
+    const uint8_t *text2 = lanes[2].text, *end2 = lanes[2].segment_end;
+    const uint8_t *text3 = lanes[3].text, *end3 = lanes[3].segment_end;
+    uint8_t *out0 = lanes[0].out, *out1 = lanes[1].out;
+    uint8_t *out2 = lanes[2].out, *out3 = lanes[3].out;
+    for (;;) {
+        REFILL(&lanes[0], text0, end0, out0)
+        REFILL(&lanes[1], text1, end1, out1)
+        REFILL(&lanes[2], text2, end2, out2)
+        REFILL(&lanes[3], text3, end3, out3)
+        advance(job, &text0, end0, &out0);
+        advance(job, &text1, end1, &out1);
+        advance(job, &text2, end2, &out2);
+        advance(job, &text3, end3, &out3);
+    }
+    const uint8_t *texts[LANES] = {text0, text1, text2, text3};
+    uint8_t *outs[LANES] = {out0, out1, out2, out3};
+    for (int i = 0; i < LANES; i++) {
+        lanes[i].text = texts[i];
+        lanes[i].out = outs[i];
+    }
+}
+
+/* Cuts the strings into parts of about as many bytes; their codes have room for twice that. */
+static void make_lanes(spans_t spans, int64_t total, uint8_t *codes, lane_t *lanes) {
+    int64_t string = 0, before = 0;
+    for (int i = 0; i < LANES; i++) {
+        lane_t *lane = &lanes[i];
+        lane->text = lane->segment_end = lane->string_end = spans.data.at;
+        lane->out = lane->begin = codes + 2 * before;
+        lane->first = lane->next = string;
+        const int64_t wanted = total / LANES * (i + 1);
+        while (string < spans.count && (i == LANES - 1 || before < wanted)) {
+            before += spans.stops[string] - spans.starts[string];
+            string++;
+        }
+        lane->stop = string;
+    }
+}
+
+/* Moves the codes of all lanes together and makes offsets of their ends. */
+static void join_lanes(lane_t *lanes, uint8_t *codes, int64_t *ends) {
+    uint8_t *to = codes;
+    int64_t string = 0;
+    for (int i = 0; i < LANES; i++) {
+        const int64_t size = lanes[i].out - lanes[i].begin, moved = to - codes;
+        memmove(to, lanes[i].begin, (size_t)size);
+        for (; string < lanes[i].stop; string++)
+            ends[string] += moved;
+        to += size;
+    }
 }
 
 const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t *code_offsets) {
+    int64_t total = 0;
     const char *error = check_symbols(symbols);
+    if (!error)
+        error = spans_total(spans, &total);
+    if (!error && (codes.size < 2 || codes.size - 2 < 2 * total))
+        error = "too little room for FSST codes";
     if (error)
         return error;
     matcher_t *matcher = malloc(sizeof *matcher);
     if (!matcher)
         return "no memory for FSST symbols";
     prepare(matcher, symbols);
-    error = encode_all(matcher, spans, codes, code_offsets);
+    code_offsets[0] = 0;
+    const int64_t size = spans.data.size;
+    const uint8_t *safe = size >= 8 ? spans.data.at + size - 8 : NULL;
+    const job_t job = {matcher, spans, safe, code_offsets + 1};
+    lane_t lanes[LANES];
+    make_lanes(spans, total, codes.at, lanes);
+    encode_together(&job, lanes);
+    for (int i = 0; i < LANES; i++)
+        encode_lane(&job, &lanes[i]);
+    join_lanes(lanes, codes.at, code_offsets + 1);
     free(matcher);
-    return error;
+    return NULL;
 }

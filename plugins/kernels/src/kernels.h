@@ -93,7 +93,7 @@ const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols
 
 /* The sum of all lengths. */
 const char *spans_total(spans_t spans, int64_t *total);
-/* count + 1 code_offsets; codes have room for twice the total. */
+/* count + 1 code_offsets; codes have room for twice the total, and for two. */
 const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t *code_offsets);
 /* count + 1 offsets; room for 255 symbols. */
 const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
