@@ -21,7 +21,7 @@ from lance_core.dataset.live_rows import count_live, live, offsets_of, within
 from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.dataset.threads import in_order
+from lance_core.dataset.threads import in_order, num_threads
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.schema import Field, Schema
 from lance_core.table.deletion import RowOffsets
@@ -31,6 +31,8 @@ DEFAULT_BATCH_SIZE = 8192
 TABLE_WINDOW_ROWS = 1 << 19
 SEARCH_WINDOW_ROWS = 1 << 16
 STREAM_WINDOW_BYTES = 32 << 20
+WINDOW_BYTES = 4 << 20
+WINDOWS_PER_THREAD = 2
 READ_AHEAD = 4
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
@@ -76,7 +78,7 @@ def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
-    rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else TABLE_WINDOW_ROWS
+    rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
     return concatenated(list(_tables(snapshot, plan, rows)), plan.projection.schema)
 
 
@@ -134,14 +136,27 @@ def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.Reco
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _stream_rows(plan: ScanPlan) -> int:
-    """Rows of a window of a stream: about `STREAM_WINDOW_BYTES`, in whole batches."""
+def _stored(plan: ScanPlan) -> tuple[int, int]:
+    """Rows of the scan, and the bytes of the files that they are in."""
     rows = sum(span.stop - span.start for span in plan.spans)
     stored = sum(
         file.file_size_bytes or 0
         for fragment in {span.fragment.id: span.fragment for span in plan.spans}.values()
         for file in fragment.files
     )
+    return rows, stored
+
+
+def _table_rows(plan: ScanPlan) -> int:
+    """Rows of a window of a whole result: some for each thread, if there are bytes enough."""
+    rows, stored = _stored(plan)
+    windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), stored // WINDOW_BYTES))
+    return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
+
+
+def _stream_rows(plan: ScanPlan) -> int:
+    """Rows of a window of a stream: about `STREAM_WINDOW_BYTES`, in whole batches."""
+    rows, stored = _stored(plan)
     wanted = STREAM_WINDOW_BYTES * max(rows, 1) // max(stored, 1)
     wanted = max(1, min(wanted, TABLE_WINDOW_ROWS) // plan.batch_size)
     return wanted * plan.batch_size

@@ -17,10 +17,12 @@ R = TypeVar("R")
 @cache
 def pool() -> ThreadPoolExecutor:
     """The shared pool, with as many threads as the process may use processors."""
-    return ThreadPoolExecutor(_processors(), thread_name_prefix="lance-core")
+    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core")
 
 
-def _processors() -> int:
+@cache
+def num_threads() -> int:
+    """How many threads the pool has: at least two."""
     if hasattr(os, "sched_getaffinity"):
         return max(2, len(os.sched_getaffinity(0)))
     return max(2, os.cpu_count() or 2)
