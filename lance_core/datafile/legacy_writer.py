@@ -237,8 +237,8 @@ def _statistics_field(id_: int, field_id: int, about: Field | None) -> Field:
     assert bound is not None
     members: Sequence[tuple[str, str, bool]] = [
         ("null_count", "int64", False),
-        ("min_value", bound, about.nullable),
-        ("max_value", bound, about.nullable),
+        ("min_value", bound, True),
+        ("max_value", bound, True),
     ]
     children = tuple(
         Field(name, kind, nullable, id_ + number, id_, encoding=encoding_of(kind))
