@@ -36,17 +36,20 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
 
 def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
     """Pieces of evenly spread strings, about 16 KiB in total."""
-    full = np.flatnonzero(stops > starts)
-    if not len(full):
+    lengths = stops - starts
+    count, total = int(np.count_nonzero(lengths)), int(lengths.sum())
+    if not count:
         return []
-    total = int((stops[full] - starts[full]).sum())
-    average = min(_PIECE, max(1, total // len(full)))
-    step = max(1, len(full) * average // _SAMPLE_BYTES)
+    average = min(_PIECE, max(1, total // count))
+    step = max(1, count * average // _SAMPLE_BYTES)
+    if count == len(lengths):
+        firsts, lasts = starts[::step], stops[::step]
+    else:
+        full = np.flatnonzero(lengths)[::step]
+        firsts, lasts = starts[full], stops[full]
     view = memoryview(data)
     pieces, size = [], 0
-    for start, stop in zip(
-        starts[full[::step]].tolist(), stops[full[::step]].tolist(), strict=True
-    ):
+    for start, stop in zip(firsts.tolist(), lasts.tolist(), strict=True):
         for begin in range(start, stop, max(_PIECE, (stop - start) // 16)):
             piece = bytes(view[begin : min(stop, begin + _PIECE)])
             pieces.append(piece)
