@@ -1,7 +1,8 @@
-"""Write the golden files of the tests anew: those of pylance that are missing, or all of them.
+"""Write the golden files of the tests anew: ours, and those of pylance that are missing or changed.
 
-Needs pylance 14.0.2. Files are kept as they are where pylance would write the same values in other
-bytes, so only ``--all`` replaces what is there.
+Needs pylance 14.0.2. Its files are kept where they hold what they should, since it does not write
+the same bytes each time; ``--all`` replaces them too. What changes in our files is what a reader of
+older releases has to read from now on: look at it before it is committed.
 """
 
 from __future__ import annotations
@@ -10,41 +11,43 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lance.file import LanceFileWriter
+from lance import file as pylance
 
 from tests.golden import archive
-from tests.golden.columns import CASES, FILES, Case
+from tests.golden.columns import CASES, FILES
+from tests.golden.reading import column, opened
+from tests.golden.writing import written
 
 
-def by_pylance(case: Case, version: str, path: Path) -> bytes:
-    """The file of a case, written to ``path``."""
-    table = case.table()
-    # A batch is a page where nothing may be held back.
-    cache = 1 if case.pages > 1 else None
-    with LanceFileWriter(
-        str(path), table.schema, version=version, data_cache_bytes=cache
-    ) as writer:
-        for batch in table.to_batches(max_chunksize=-(-table.num_rows // case.pages)):
-            writer.write_batch(batch)
-    return path.read_bytes()
+def _is_right(raw: bytes | None, name: str) -> bool:
+    """Whether a file that is kept has the values that it should have."""
+    if raw is None:
+        return False
+    found: Any = column(opened(raw))
+    return bool(found.to_pylist() == CASES[name].values().to_pylist())
 
 
 def main() -> None:
     """Replace the archives."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help="replace the files that are there")
+    parser.add_argument("--all", action="store_true", help="replace the files of pylance, too")
     again = parser.parse_args().all
     kept = {} if again else archive.all_stored(archive.PYLANCE)
-    files = {}
+    ours, theirs = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for name, version in FILES:
             path = archive.member(name, version)
-            found = kept.get(path)
-            files[path] = found or by_pylance(CASES[name], version, Path(folder) / "x.lance")
-    archive.store(archive.PYLANCE, files)
+            raw = kept.get(path)
+            if raw is None or not _is_right(raw, name):
+                raw = written(pylance, CASES[name], version, Path(folder))
+            theirs[path] = raw
+            ours[path] = written(None, CASES[name], version, Path(folder))
+    archive.store(archive.PYLANCE, theirs)
+    archive.store(archive.OURS, ours)
 
 
 if __name__ == "__main__":

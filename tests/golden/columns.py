@@ -178,7 +178,10 @@ VARIABLE: dict[str, Case] = {
     "strings": Case(lambda: texts(260, "text {n}", nulls=6), PLAIN),
     "large strings": Case(lambda: texts(60, "text {n}", pa.large_string()), PLAIN),
     "binaries": Case(lambda: texts(60, "text {n}", pa.binary(), 4)),
-    "fsst": Case(lambda: texts(300, "http://host/path/{n}", nulls=7), {"compression": "fsst"}),
+    "fsst": Case(
+        lambda: texts(950, "http://host/path/of/{i}/some/file-{n}.html", nulls=7),
+        {"compression": "fsst"},
+    ),
     "lz4 strings": Case(lambda: texts(400, "text number {i}"), {"compression": "lz4"}),
     "zstd strings": Case(lambda: texts(400, "text number {i}"), {"compression": "zstd"}),
     "dictionary of strings": Case(lambda: few(300, nulls=8)),
@@ -232,7 +235,8 @@ ZIPPED_PAGES: dict[str, Case] = {
     "zipped long strings": Case(lambda: long_texts(24, 4)),
     "zipped zstd strings": Case(lambda: long_texts(150, 9), ZIPPED | {"compression": "zstd"}),
     "zipped fsst": Case(
-        lambda: texts(150, "http://host/path/{n}", nulls=7), ZIPPED | {"compression": "fsst"}
+        lambda: texts(950, "http://host/path/of/{i}/some/file-{n}.html", nulls=7),
+        ZIPPED | {"compression": "fsst"},
     ),
     "zipped vectors": Case(lambda: vectors(ints(270, 30, "i4", 4), 9, 3), ZIPPED),
     "zipped lists of integers": Case(lambda: lists(of_items(30, "i4", 4), 60), ZIPPED),

@@ -212,7 +212,7 @@ class _Symbols:
             edges = np.array([0, len(octets)])
             return memoryview(kernels.fsst_decode(octets, edges, self._texts, self._lengths)[0])
         symbols, parts, escaped = self._symbols, [], False
-        for code in codes:
+        for code in bytes(codes):  # a view of an Arrow buffer has signed items
             if escaped:
                 parts.append(bytes((code,)))
                 escaped = False

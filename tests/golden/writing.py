@@ -1,0 +1,25 @@
+"""Writing a case to a file, by this library or by pylance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import lance_core.file
+from tests.golden.columns import Case
+
+
+def written(module: Any, case: Case, version: str, folder: Path) -> bytes:
+    """The bytes of a case, written by the ``lance.file`` of pylance, or by ours if it is None."""
+    table, path = case.table(), folder / "golden.lance"
+    # A batch is a page where nothing may be held back.
+    cache = 1 if case.pages > 1 else None
+    with (module or lance_core.file).LanceFileWriter(
+        str(path), table.schema, version=version, data_cache_bytes=cache
+    ) as writer:
+        for page in np.array_split(np.arange(table.num_rows), case.pages):
+            writer.write_batch(table if case.pages == 1 else table.take(pa.array(page)))
+    return path.read_bytes()
