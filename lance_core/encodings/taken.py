@@ -8,6 +8,7 @@ import pyarrow as pa
 from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET, element_type
+from lance_core.encodings.room import room
 from lance_core.encodings.values import (
     FixedSizeListValues,
     FixedWidth,
@@ -40,7 +41,9 @@ def bits_at(bitmap: pa.Buffer, places: Int64Array) -> pa.Buffer:
 def narrowed(offsets: Int64Array, bits: int) -> Offsets:
     """As int32 if offsets of ``bits`` bits are meant to be and they fit."""
     if bits == 32 and offsets[-1] <= MAX_OFFSET:
-        return offsets.astype(np.int32)
+        narrow = room(len(offsets), np.int32)
+        np.copyto(narrow, offsets, casting="unsafe")
+        return narrow
     return offsets
 
 

@@ -17,14 +17,15 @@ from lance_core.encodings.codecs.variable import offset_bits, variable_chunks
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.compression.fsst_train import fsst_sample
 from lance_core.encodings.compressive import MiniBlockChunks, decode, encode
-from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import VariableWidth, as_variable
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.compressive import Encoded, Source, Target
     from lance_core.encodings.decoding import DecodeContext, Int64Array
-    from lance_core.encodings.values import Values
+    from lance_core.encodings.taken import narrowed
+from lance_core.encodings.values import Values
 
 _LEAST_TEXT = 32 << 10
 
@@ -53,9 +54,7 @@ def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
 
 def _strings(data: pa.Buffer, ends: Int64Array, width: int) -> VariableWidth:
     """Strings with offsets of ``width`` bytes if these reach."""
-    if width == 4 and ends[-1] <= MAX_OFFSET:
-        return VariableWidth(ends.astype(np.int32), data)
-    return VariableWidth(ends, data)
+    return VariableWidth(narrowed(ends, 8 * width), data)
 
 
 @lru_cache(64)

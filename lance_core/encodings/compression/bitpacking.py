@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, rows_at
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
@@ -48,7 +49,7 @@ def unpack_fastlanes(
     lanes = CHUNK // bits
     words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
     mask = kind((1 << width) - 1)
-    values = np.empty((chunks, CHUNK), kind)
+    values = room(chunks * CHUNK, kind).reshape(chunks, CHUNK)
     for row, first in enumerate(places_of_rows(bits)):
         word, shift = divmod(row * width, bits)
         value = words[:, word] >> kind(shift)
@@ -86,7 +87,7 @@ def unpack_inline(
     """See `lance_core.encodings.kernels.unpack_inline`."""
     check_inline(data, starts, sizes, counts, bits)
     word = bits // 8
-    values = np.empty((len(counts), CHUNK), f"<u{word}")
+    values = room(len(counts) * CHUNK, f"<u{word}").reshape(-1, CHUNK)
     stated = rows_at(data, starts, word).view(values.dtype).reshape(-1)
     if (stated > bits).any():
         raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")

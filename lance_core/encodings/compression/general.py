@@ -15,6 +15,7 @@ import pyarrow as pa
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import gather_variable
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 SCHEMES = ("zstd", "lz4")
@@ -97,7 +98,7 @@ def decompress_spans(
         pieces = [_piece(scheme, data, span, budget) for span in zip(starts, sizes, strict=True)]
         lengths = np.array([piece.size for piece in pieces], np.int64)
         return pa.py_buffer(b"".join(pieces)), lengths
-    joined, place = np.empty(int(claimed.sum()), np.uint8), 0
+    joined, place = room(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
         # A piece is copied while it is in the cache, and the next one takes its memory.
         piece = _piece(scheme, data, span, budget)

@@ -13,9 +13,9 @@ from lance_core.encodings.compression.variable_chunks import (
     VariableChunks,
     check_strings,
     chunk_sizes,
-    no_offsets,
 )
 from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import Bytes, Int64Array, aligned, failing, octets
@@ -47,7 +47,8 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     arguments, total = checked(chunks)
     with failing(CorruptFileError):
         narrow = chunks.width == 4 and total <= MAX_OFFSET
-        offsets = no_offsets(int(chunks.counts.sum()) + 1, narrow)
+        kind = np.int32 if narrow else np.int64
+        offsets: Offsets = room(int(chunks.counts.sum()) + 1, kind)
         text = pa.allocate_buffer(total)
         _native.join_variable(*arguments, text, offsets, offsets.itemsize)
     return offsets, text
@@ -74,7 +75,7 @@ def gather_variable(
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.gather_variable`."""
     data, starts, stops = octets(data), aligned(starts), aligned(stops)
-    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets = room(len(starts) + 1, np.int64)
     with failing(CorruptFileError):
         total = _native.spans_total(data, starts, stops)
         if total > len(data):

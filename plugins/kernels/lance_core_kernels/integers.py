@@ -7,6 +7,7 @@ import numpy as np
 from lance_core.encodings.compression.bitpacking import Words, check_inline, check_packed_levels
 from lance_core.encodings.compression.byte_streams import check_streams
 from lance_core.encodings.compression.runs import RunRule, check_rule, check_runs
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
@@ -32,7 +33,7 @@ def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
         raise CorruptFileError(
             f"{chunks} chunks of values of {bits} bits packed to {width} in {len(data)} bytes"
         )
-    values = np.empty(chunks * CHUNK, f"<u{bits // 8}")
+    values = room(chunks * CHUNK, f"<u{bits // 8}")
     with failing(CorruptFileError):
         _native.unpack_fastlanes(octets(data), width, bits, chunks, values)
     return values
@@ -57,7 +58,7 @@ def unpack_inline(
 ) -> Words:
     """See `lance_core.encodings.kernels.unpack_inline`."""
     check_inline(data, starts, sizes, counts, bits)
-    values = np.empty(int(counts.sum()), f"<u{bits // 8}")
+    values = room(int(counts.sum()), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with failing(CorruptFileError):
         _native.unpack_inline(*chunks, bits, values)
@@ -69,7 +70,7 @@ def unpack_levels(
 ) -> LevelArray:
     """See `lance_core.encodings.kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
-    levels = np.empty(int(counts.sum()), np.uint16)
+    levels = room(int(counts.sum()), np.uint16)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with failing(CorruptFileError):
         _native.unpack_levels(*chunks, width, levels)
@@ -99,7 +100,7 @@ def expand_runs(
 ) -> Words:
     """See `lance_core.encodings.kernels.expand_runs`."""
     check_runs(data, starts, sizes, counts, bits)
-    values = np.empty(int(counts.sum()), f"<u{bits // 8}")
+    values = room(int(counts.sum()), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with failing(CorruptFileError):
         _native.expand_runs(*chunks, bits // 8, values)
@@ -137,7 +138,7 @@ def join_streams(
 ) -> Bytes:
     """See `lance_core.encodings.kernels.join_streams`."""
     check_streams(data, starts, sizes, counts, width)
-    values = np.empty(int(counts.sum()) * width, np.uint8)
+    values = room(int(counts.sum()) * width, np.uint8)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with failing(CorruptFileError):
         _native.join_streams(*chunks, width, values)

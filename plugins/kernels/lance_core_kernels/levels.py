@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.levels import Slots, check_lengths
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import Int64Array, LevelArray, aligned, failing, levels_of
@@ -43,7 +44,7 @@ def layer_offsets(
     """See `lance_core.encodings.kernels.layer_offsets`."""
     check_lengths(repetition, definition)
     count = len(repetition)
-    offsets = np.empty(count + 1, np.int64)
+    offsets = room(count + 1, np.int64)
     with failing(CorruptFileError):
         found = _native.layer_offsets(
             levels_of(repetition), levels_of(definition), count, *slots, base, offsets

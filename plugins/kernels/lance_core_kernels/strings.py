@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
@@ -26,7 +27,7 @@ def fsst_decode(
     codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
     with failing(CorruptFileError):
         text = pa.allocate_buffer(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
-        text_offsets = np.empty(len(edges), np.int64)
+        text_offsets = room(len(edges), np.int64)
         size = _native.fsst_decode(codes, aligned(edges), symbols, lengths, text, text_offsets)
     return text.slice(0, size), text_offsets
 
@@ -39,7 +40,7 @@ def fsst_decode_chunks(
     with failing(CorruptFileError):
         bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
         text = pa.allocate_buffer(bound + _ROOM)
-        offsets = np.empty(int(chunks.counts.sum()) + 1, np.int64)
+        offsets = room(int(chunks.counts.sum()) + 1, np.int64)
         size = _native.fsst_decode_chunks(*arguments, symbols, lengths, text, offsets)
     return text.slice(0, size), offsets
 
