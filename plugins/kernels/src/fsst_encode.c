@@ -9,11 +9,13 @@
 #define LANES 4 /* parts of the strings that are encoded together */
 #define PAIRS (1 << 16)
 
-/* A code, and from bit 8 on how many bytes it covers: at least one, so that nothing is 0. */
+/* A code, from bit 8 on how many bytes it covers, and from bit 12 on how many are written for it. */
 typedef uint16_t step_t;
 
+#define STEP(code, covers, written) (step_t)((code) | (covers) << 8 | (written) << 12)
+
 /* A byte that is meant literally: no step has this code. */
-#define LITERAL (step_t)(1 << 8 | ESCAPE)
+#define LITERAL STEP(ESCAPE, 1, 2)
 
 /* The symbols, prepared for looking up the longest one that a text begins with. Of those of three
  * bytes or more, one for each hash of three bytes; of the others one for each pair and byte. */
@@ -39,7 +41,7 @@ static void prepare(matcher_t *matcher, symbols_t symbols) {
     /* Backwards: the better symbol of two in one place stays. */
     for (int64_t code = symbols.lengths.size - 1; code >= 0; code--) {
         const unsigned length = symbols.lengths.at[code];
-        const step_t step = (step_t)(length << 8 | (unsigned)code);
+        const step_t step = STEP((unsigned)code, length, 1);
         uint64_t text;
         memcpy(&text, symbols.texts.at + 8 * code, 8);
         matcher->mask[code] = UINT64_MAX >> (64 - 8 * length);
@@ -53,7 +55,7 @@ static void prepare(matcher_t *matcher, symbols_t symbols) {
         matcher->small[pair] = single[pair & 0xFF];
     for (int64_t code = symbols.lengths.size - 1; code >= 0; code--)
         if (symbols.lengths.at[code] == 2)
-            matcher->small[matcher->text[code]] = (step_t)(2 << 8 | code);
+            matcher->small[matcher->text[code]] = STEP((unsigned)code, 2, 1);
 }
 
 const char *spans_total(spans_t spans, int64_t *total) {
@@ -71,12 +73,12 @@ const char *spans_total(spans_t spans, int64_t *total) {
 }
 
 /* The step at a text of which `left` bytes belong to the segment; `word` starts with it. */
-static inline step_t longest(const matcher_t *matcher, uint64_t word, int64_t left) {
-    const step_t small = matcher->small[left > 1 ? (word & 0xFFFF) : PAIRS + (word & 0xFF)];
-    const step_t large = matcher->slot[hash(word)];
-    const uint64_t differs = (word & matcher->mask[large & 0xFF]) ^ matcher->text[large & 0xFF];
+static inline step_t longest(const matcher_t *matcher, uint64_t word, size_t left) {
+    const unsigned small = matcher->small[left > 1 ? (word & 0xFFFF) : PAIRS + (word & 0xFF)];
+    const unsigned large = matcher->slot[hash(word)], code = large & 0xFF;
+    const uint64_t differs = (word & matcher->mask[code]) ^ matcher->text[code];
     /* Both are looked up, and one is taken without a branch: which one cannot be predicted. */
-    const unsigned fits = (differs == 0) & ((large >> 8) <= left);
+    const unsigned fits = (differs == 0) & ((large >> 8 & 15) <= left);
     return (step_t)(small ^ ((small ^ large) & (0u - fits)));
 }
 
@@ -96,16 +98,21 @@ typedef struct {
 typedef struct {
     const matcher_t *matcher;
     spans_t spans;
-    const uint8_t *safe; /* 8 bytes can be read up to here */
+    const uint8_t *safe; /* from up to here, 8 bytes can be read */
     int64_t *ends;       /* of the codes of each string, from the beginning of its lane */
 } job_t;
 
-static inline uint64_t load_word(const job_t *job, const uint8_t *text) {
+static uint64_t load_last(const job_t *job, const uint8_t *text) {
     uint64_t word = 0;
-    if (text <= job->safe)
-        memcpy(&word, text, 8);
-    else
-        memcpy(&word, text, (size_t)(job->spans.data.at + job->spans.data.size - text));
+    memcpy(&word, text, (size_t)(job->spans.data.at + job->spans.data.size - text));
+    return word;
+}
+
+static inline uint64_t load_word(const job_t *job, const uint8_t *text) {
+    uint64_t word;
+    if (text > job->safe)
+        return load_last(job, text);
+    memcpy(&word, text, 8);
     return word;
 }
 
@@ -113,11 +120,11 @@ static inline uint64_t load_word(const job_t *job, const uint8_t *text) {
 static inline void advance(const job_t *job, const uint8_t **text, const uint8_t *segment_end,
                            uint8_t **out) {
     const uint64_t word = load_word(job, *text);
-    const step_t step = longest(job->matcher, word, segment_end - *text);
+    const step_t step = longest(job->matcher, word, (size_t)(segment_end - *text));
     (*out)[0] = (uint8_t)step;
     (*out)[1] = (uint8_t)word; /* overwritten by what comes next unless it is meant literally */
-    *out += 1 + ((step & 0xFF) == ESCAPE);
-    *text += step >> 8;
+    *out += step >> 12;
+    *text += step >> 8 & 15;
 }
 
 /* Goes on to the next segment that has bytes; 0 if there is none. */

@@ -9,48 +9,92 @@
 #define MOST_SAMPLE (1 << 24)
 #define PREFIX_SLOTS 1024
 
-/* A text of 1 to 8 bytes, the first byte highest; length 0: a free slot. */
+/* A text of 1 to 8 bytes, the first byte highest. */
 typedef struct {
     uint64_t text;
     int64_t gain;
     uint8_t length;
 } candidate_t;
 
-/* Candidates by open addressing; `mask` + 1 slots, a power of two. */
+/* Candidates, found by open addressing: `mask` + 1 slots, a power of two, have 0 or the number of
+ * a candidate, counted from 1. */
 typedef struct {
-    candidate_t *slots;
+    candidate_t *all;
+    uint32_t *slots;
     size_t mask;
+    unsigned shift; /* of a hash of 64 bits */
+    uint32_t count;
 } gains_t;
 
-static candidate_t *find(gains_t gains, uint64_t text, uint8_t length) {
-    uint64_t mixed = (text ^ length) * 0x9E3779B97F4A7C15u;
-    size_t at = (size_t)(mixed ^ mixed >> 29) & gains.mask;
-    while (gains.slots[at].length &&
-           (gains.slots[at].length != length || gains.slots[at].text != text))
-        at = (at + 1) & gains.mask;
-    return &gains.slots[at];
+static void gain(gains_t *gains, uint64_t text, uint8_t length) {
+    /* Short texts differ in their highest bits only: so do their products. */
+    size_t at = (size_t)(((text ^ length) * 0x9E3779B97F4A7C15u) >> gains->shift);
+    for (uint32_t number; (number = gains->slots[at]); at = (at + 1) & gains->mask) {
+        candidate_t *candidate = &gains->all[number - 1];
+        if (candidate->text == text && candidate->length == length) {
+            candidate->gain += length;
+            return;
+        }
+    }
+    gains->all[gains->count] = (candidate_t){text, length, length};
+    gains->slots[at] = ++gains->count;
 }
 
-static void gain(gains_t gains, uint64_t text, uint8_t length) {
-    candidate_t *candidate = find(gains, text, length);
-    candidate->text = text;
-    candidate->length = length;
-    candidate->gain += length;
+/* The symbols of a round: no two of three bytes or more have the same first three. */
+typedef struct {
+    candidate_t longer[PREFIX_SLOTS]; /* by open addressing; length 0: a free slot */
+    uint8_t pairs[1 << 16];           /* whether there is one of these two bytes */
+} symbols_of_round_t;
+
+static size_t prefix_slot(uint32_t prefix) {
+    return (prefix * 0x9E3779B1u) >> 22;
+}
+
+static void know(symbols_of_round_t *symbols, const candidate_t *symbol) {
+    if (symbol->length == 2)
+        symbols->pairs[symbol->text >> 48] = 1;
+    if (symbol->length < 3)
+        return;
+    size_t at = prefix_slot((uint32_t)(symbol->text >> 40));
+    while (symbols->longer[at].length)
+        at = (at + 1) & (PREFIX_SLOTS - 1);
+    symbols->longer[at] = *symbol;
+}
+
+/* The highest `length` bytes, 1 to 8. */
+static uint64_t cut(uint64_t text, uint8_t length) {
+    return text & (UINT64_MAX << (64 - 8 * length));
+}
+
+/* How many bytes the longest symbol takes that a text of `left` bytes begins with; or one. */
+static uint8_t longest(const symbols_of_round_t *symbols, uint64_t text, int64_t left) {
+    const candidate_t *symbol = &symbols->longer[prefix_slot((uint32_t)(text >> 40))];
+    while (symbol->length && symbol->text >> 40 != text >> 40)
+        symbol = symbol + 1 < symbols->longer + PREFIX_SLOTS ? symbol + 1 : symbols->longer;
+    if (symbol->length && symbol->length <= left && cut(text, symbol->length) == symbol->text)
+        return symbol->length;
+    return left > 1 && symbols->pairs[text >> 48] ? 2 : 1;
+}
+
+/* The next bytes, the first one highest; `known` can be read. */
+static uint64_t load(const uint8_t *text, int64_t known) {
+    uint64_t word = 0;
+    if (known >= 8)
+        memcpy(&word, text, 8);
+    else
+        memcpy(&word, text, (size_t)known);
+    return __builtin_bswap64(word);
 }
 
 /* Cut a text into symbols and add to each, and to each pair, the bytes that it covers. */
-static void count_text(const uint8_t *text, int64_t size, gains_t symbols, gains_t gains) {
+static void count_text(bytes_t sample, int64_t at, int64_t stop,
+                       const symbols_of_round_t *symbols, gains_t *gains) {
     uint64_t before = 0;
     uint8_t before_length = 0;
-    for (int64_t at = 0; at < size;) {
-        uint8_t length = (uint8_t)(size - at < 8 ? size - at : 8);
-        uint64_t found = 0;
-        for (uint8_t i = 0; i < length; i++)
-            found |= (uint64_t)text[at + i] << (56 - 8 * i);
-        while (length > 1 && !find(symbols, found, length)->length) {
-            length--;
-            found &= UINT64_MAX << (64 - 8 * length);
-        }
+    while (at < stop) {
+        const uint64_t word = load(sample.at + at, sample.size - at);
+        const uint8_t length = longest(symbols, word, stop - at);
+        const uint64_t found = cut(word, length);
         gain(gains, found, length);
         if (before_length && before_length + length <= 8)
             gain(gains, before | found >> 8 * before_length, (uint8_t)(before_length + length));
@@ -85,7 +129,7 @@ static void sink(candidate_t *heap, size_t count, size_t at) {
 
 /* Whether three bytes are new; they are remembered. */
 static int is_new(uint32_t *prefixes, uint32_t prefix) {
-    size_t at = (prefix * 0x9E3779B1u) >> 22;
+    size_t at = prefix_slot(prefix);
     while (prefixes[at] && prefixes[at] != prefix + 1)
         at = (at + 1) & (PREFIX_SLOTS - 1);
     if (prefixes[at])
@@ -94,30 +138,26 @@ static int is_new(uint32_t *prefixes, uint32_t prefix) {
     return 1;
 }
 
-/* Moves the candidates that gain most to `best` and empties the slots; returns how many. */
-static int64_t choose(gains_t gains, candidate_t *best) {
-    size_t kept = 0;
-    for (size_t i = 0; i <= gains.mask; i++) {
-        if (!gains.slots[i].length)
-            continue;
-        gains.slots[kept] = gains.slots[i];
-        if (gains.slots[kept].length == 1) /* it saves its escape, too */
-            gains.slots[kept].gain *= 2;
-        kept++;
-    }
+/* Moves the candidates that gain most to `best`, and forgets the others; returns how many. */
+static int64_t choose(gains_t *gains, candidate_t *best) {
+    size_t kept = gains->count;
+    for (size_t i = 0; i < kept; i++)
+        if (gains->all[i].length == 1) /* it saves its escape, too */
+            gains->all[i].gain *= 2;
     /* Few of many are wanted: a heap orders no more than it has to. */
     for (size_t i = kept / 2; i-- > 0;)
-        sink(gains.slots, kept, i);
+        sink(gains->all, kept, i);
     uint32_t prefixes[PREFIX_SLOTS] = {0};
     int64_t chosen = 0;
     while (kept > 0 && chosen < MOST_SYMBOLS) {
-        const candidate_t top = gains.slots[0];
-        gains.slots[0] = gains.slots[--kept];
-        sink(gains.slots, kept, 0);
+        const candidate_t top = gains->all[0];
+        gains->all[0] = gains->all[--kept];
+        sink(gains->all, kept, 0);
         if (top.length < 3 || is_new(prefixes, (uint32_t)(top.text >> 40)))
             best[chosen++] = top;
     }
-    memset(gains.slots, 0, (gains.mask + 1) * sizeof *gains.slots);
+    gains->count = 0;
+    memset(gains->slots, 0, (gains->mask + 1) * sizeof *gains->slots);
     return chosen;
 }
 
@@ -132,35 +172,48 @@ static const char *check_sample(bytes_t sample, const int64_t *offsets, int64_t 
     return NULL;
 }
 
+/* The symbols of the last of some rounds, each of which begins with those of the one before. */
+static int64_t train(bytes_t sample, const int64_t *offsets, int64_t count, gains_t *gains,
+                     symbols_of_round_t *symbols, candidate_t *best) {
+    int64_t chosen = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(symbols, 0, sizeof *symbols);
+        for (int64_t i = 0; i < chosen; i++)
+            know(symbols, &best[i]);
+        for (int64_t i = 0; i < count; i++)
+            count_text(sample, offsets[i], offsets[i + 1], symbols, gains);
+        chosen = choose(gains, best);
+    }
+    return chosen;
+}
+
 const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
                        uint8_t *lengths, int64_t *found) {
     const char *error = check_sample(sample, offsets, count);
     if (error)
         return error;
-    /* At most two candidates for each byte: never more than half full. */
-    size_t size = 1024;
-    while (size < 4 * (size_t)sample.size)
-        size *= 2;
-    candidate_t known[1024], best[MOST_SYMBOLS];
-    const gains_t symbols = {known, 1023};
-    const gains_t gains = {calloc(size, sizeof(candidate_t)), size - 1};
-    if (!gains.slots)
-        return "no memory for FSST candidates";
-    int64_t chosen = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-        memset(known, 0, sizeof known);
-        for (int64_t i = 0; i < chosen; i++)
-            *find(symbols, best[i].text, best[i].length) = best[i];
-        for (int64_t i = 0; i < count; i++)
-            count_text(sample.at + offsets[i], offsets[i + 1] - offsets[i], symbols, gains);
-        chosen = choose(gains, best);
+    /* At most two candidates for each byte: no more than two thirds of the slots are full. */
+    const size_t most = 2 * (size_t)sample.size;
+    unsigned bits = 10;
+    while ((size_t)1 << bits < most + most / 2)
+        bits++;
+    const size_t size = (size_t)1 << bits;
+    gains_t gains = {calloc(most + 1, sizeof(candidate_t)), calloc(size, sizeof(uint32_t)),
+                     size - 1, 64 - bits, 0};
+    symbols_of_round_t *symbols = malloc(sizeof *symbols);
+    if (gains.all && gains.slots && symbols) {
+        candidate_t best[MOST_SYMBOLS];
+        *found = train(sample, offsets, count, &gains, symbols, best);
+        for (int64_t i = 0; i < *found; i++) {
+            for (int byte = 0; byte < 8; byte++)
+                texts[8 * i + byte] = (uint8_t)(best[i].text >> (56 - 8 * byte));
+            lengths[i] = best[i].length;
+        }
+    } else {
+        error = "no memory for FSST candidates";
     }
+    free(symbols);
     free(gains.slots);
-    for (int64_t i = 0; i < chosen; i++) {
-        for (int byte = 0; byte < 8; byte++)
-            texts[8 * i + byte] = (uint8_t)(best[i].text >> (56 - 8 * byte));
-        lengths[i] = best[i].length;
-    }
-    *found = chosen;
-    return NULL;
+    free(gains.all);
+    return error;
 }
