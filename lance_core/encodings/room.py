@@ -13,13 +13,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 _LARGE = 64 << 10
-"""Bytes from which on it pays."""
+_TOO_LARGE = 1 << 40
+"""Bytes from which on it pays, and from which on there is none: numpy says so."""
 
 
 def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """An array of ``count`` elements that are still to be filled in; as `numpy.empty`."""
+    """An array of ``count`` elements that are still to be filled in; as `numpy.empty`.
+
+    Raises `MemoryError` if there is not enough memory.
+    """
     kind = np.dtype(dtype)
     size = count * kind.itemsize
-    if size < _LARGE:
+    if not _LARGE <= size < _TOO_LARGE:
         return np.empty(count, kind)
     return np.frombuffer(pa.allocate_buffer(size), kind)
