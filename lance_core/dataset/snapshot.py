@@ -162,7 +162,7 @@ class Snapshot:
 
     def reader(self, file: DataFile) -> FileReader:
         """The open data file, kept by place, name and size: names are never used twice."""
-        base, size = self.base(file.base_id), file.file_size_bytes
+        base, size = self.base(file.base_id), file.trusted_size
         path = file.store_path(base)
         return self.root.readers.get(
             (None if base is None else base.path, path, size),

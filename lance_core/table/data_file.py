@@ -40,6 +40,14 @@ class DataFile:
         """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
         return name_of_pair(self.file_major_version, self.file_minor_version)
 
+    @property
+    def trusted_size(self) -> int | None:
+        """Bytes of the file, None if unknown.
+
+        Releases around 1.0 recorded too little for 0.1 files: all but what describes the pages.
+        """
+        return None if self.file_version == LEGACY else self.file_size_bytes
+
     def store_path(self, base: BasePath | None = None) -> str:
         """Path relative to the table's root or, if ``base_id`` names a base path, to ``base``.
 

@@ -2,7 +2,8 @@
 
 Beside each table ``NAME.lance`` comes ``NAME.arrow``, what this release says is in it, or
 ``NAME.error``, why it cannot tell. ``change FOLDER`` changes the table ``changed.lance``, and says
-what is in each of its versions in ``changed-VERSION.arrow``.
+what is in each of its versions in ``changed-VERSION.arrow``. A third argument is the file version
+to write, 2.0 if not given.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ def change(folder: Path) -> None:
         dump(uri, folder / f"changed-{number}", number)
 
 
-def main(what: str, folder: Path) -> None:
+def main(what: str, folder: Path, version: str = "2.0") -> None:
     if what == "change":
         return change(folder)
     if what == "create":
         uri = str(folder / "changed.lance")
         table = numbered(0, 12_000)
-        lance.write_dataset(table, uri, data_storage_version="2.0", max_rows_per_file=8000)
+        lance.write_dataset(table, uri, data_storage_version=version, max_rows_per_file=8000)
         return None
     for name, table in tables().items():
         uri = str(folder / f"{name}.lance")
         if what == "write":
-            lance.write_dataset(table, uri, data_storage_version="2.0", max_rows_per_file=600)
+            lance.write_dataset(table, uri, data_storage_version=version, max_rows_per_file=600)
             lance.write_dataset(table, uri, mode="append")
         dump(uri, folder / name)
     return None
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -6,9 +6,6 @@ Run by ``tox -e old``: each release gets an environment of its own, made on the 
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,46 +13,9 @@ import pytest
 
 import lance_core as lance
 from tests.old.cases import numbered, tables
+from tests.old.releases import Release, said
 
-HERE = Path(__file__).parent
 CASES = list(tables())
-TOO_NEW = {("0.19.2", "zstd"): "Unknown frame descriptor"}
-"""What a release cannot read, written by whomever, and how it says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """An old release of pylance in an environment of its own."""
-
-    version: str
-    python: Path
-
-    def run(self, what: str, folder: Path) -> None:
-        subprocess.run([self.python, HERE / "old_pylance.py", what, folder], check=True)
-
-    def check(self, folder: Path, name: str, expected: pa.Table) -> None:
-        """Assert that this release has read ``expected``, or said why it cannot."""
-        refusal = TOO_NEW.get((self.version, name))
-        if refusal is None:
-            assert said(folder, name).to_pylist() == expected.to_pylist()
-        else:
-            assert refusal in (folder / f"{name}.error").read_text("utf-8")
-
-
-def said(folder: Path, name: str) -> pa.Table:
-    """What the old release says is in a table."""
-    with pa.memory_map(str(folder / f"{name}.arrow")) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
-@pytest.fixture(scope="module", params=["0.19.2", "1.0.1"])
-def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Release:
-    folder = tmp_path_factory.mktemp("pylance")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    install = ["-m", "pip", "install", "--quiet", f"pylance=={request.param}"]
-    subprocess.run([python, *install], check=True)
-    return Release(request.param, python)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +31,8 @@ def ours(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with tables that we wrote, and what the old release reads from them."""
     folder = tmp_path_factory.mktemp("ours")
     for name, table in tables().items():
-        lance.write_dataset(table, folder / f"{name}.lance", max_rows_per_file=600)
+        uri = folder / f"{name}.lance"
+        lance.write_dataset(table, uri, data_storage_version="2.0", max_rows_per_file=600)
     release.run("read", folder)
     return folder
 
@@ -117,7 +78,8 @@ def test_we_read_every_version_that_an_old_release_makes(
 ) -> None:
     uri = tmp_path / "changed.lance"
     if writer == "ours":
-        lance.write_dataset(numbered(0, 12_000), uri, max_rows_per_file=8000)
+        table = numbered(0, 12_000)
+        lance.write_dataset(table, uri, data_storage_version="2.0", max_rows_per_file=8000)
     else:
         release.run("create", tmp_path)
     release.run("change", tmp_path)
