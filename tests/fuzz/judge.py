@@ -32,6 +32,7 @@ Mapper = Callable[[Sequence[Field]], Mapping[int, int]]
 PARTS = (
     (RowRange(3, 17), [*range(3, 17)]),
     (RowIndices(np.array([0, 2, 3, 19])), [0, 2, 3, 19]),
+    (RowRange(7, 8), [7]),
 )
 
 

@@ -65,6 +65,8 @@ def check(mine: Any, data: pa.Table) -> None:
     same(mine.to_table(offset=start, limit=count), data.slice(start, count))
     chosen = sorted({0, rows // 5, rows // 2, rows - 1})
     same(mine.take(chosen), data.take(chosen))
+    for row in chosen[1:3]:
+        same(mine.take([row]), data.slice(row, 1))
     passing = pa.array(np.arange(rows) % 7 == 3)
     same(mine.to_table(filter="key % 7 = 3"), data.filter(passing))
 
