@@ -64,7 +64,8 @@ def without_slices(values: pa.Array) -> bytes:
 
 
 def without_signs(values: pa.Array) -> bytes:
-    return plain(pa.array(values.to_numpy() + 0.0))
+    numbers = values.to_numpy()
+    return plain(pa.array(np.where(numbers == 0, 0.0, numbers)))
 
 
 def with_canonical_nans(values: pa.Array) -> bytes:
