@@ -10,6 +10,8 @@ from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
+from lance_core.encodings.registry import EncodingSpec
+from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins import get_manager
 from lance_core.plugins.loading import Contribution
@@ -75,7 +77,11 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
     for manifest_store in plugin.manifest_stores:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
     if plugin.encodings:
-        yield f"  encodings: {', '.join(sorted(spec.key for spec in plugin.encodings))}"
+        yield f"  encodings: {', '.join(sorted(set(map(_encoding_text, plugin.encodings))))}"
+
+
+def _encoding_text(spec: EncodingSpec) -> str:
+    return f"{spec.name} ({spec.key})" if isinstance(spec, ValueEncodingSpec) else spec.key
 
 
 def _store_text(spec: ObjectStoreSpec) -> str:

@@ -20,6 +20,7 @@ from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
 from lance_core.datafile.writer import FileWriteResult
 from lance_core.encodings.v0_1.collect import Collector, covered
 from lance_core.encodings.v0_1.pages import write_pages
+from lance_core.encodings.value_encoding import refuse_value_encodings
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Field, Schema, encode_metadata
@@ -53,8 +54,12 @@ class LegacyFileWriter:
         *,
         rows_per_group: int = DEFAULT_ROWS_PER_GROUP,
     ) -> None:
-        """Dictionary fields of ``schema`` have their values."""
+        """Dictionary fields of ``schema`` have their values.
+
+        Raises `UnsupportedFeatureError` if a field asks for an encoding of a plugin.
+        """
         self.version = FileVersion.V0_1
+        refuse_value_encodings(schema.fields, self.version)
         self.schema = schema
         self.num_rows = 0
         self._pages = _Pages(writer)

@@ -148,6 +148,17 @@ def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
             )
 
 
+def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> None:
+    """Raise `UnsupportedFeatureError` if a field asks for an encoding; ``version`` has none."""
+    for field in fields:
+        for path, one, _ in _with_paths(field, field.name):
+            if ENCODING_KEY in one.metadata:
+                raise UnsupportedFeatureError(
+                    f"field {path!r} asks for encoding {one.metadata[ENCODING_KEY]!r}, but file "
+                    f"version {version} has no encodings of plugins"
+                )
+
+
 def _with_paths(field: Field, path: str, packed: bool = False) -> Iterable[tuple[str, Field, bool]]:
     packed |= field.is_packed_struct or field.is_blob
     yield path, field, not field.children and not packed

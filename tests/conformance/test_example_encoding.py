@@ -141,6 +141,12 @@ def test_an_encoding_is_for_the_fields_that_it_can_hold(
         lance.write_dataset(pa.Table.from_arrays([column], schema=schema), tmp_path / "t.lance")
 
 
+def test_files_of_version_0_1_have_no_such_encodings(tmp_path: Path) -> None:
+    part = table(10).select(["price"])
+    with pytest.raises(lance.errors.UnsupportedFeatureError, match=r"'price'.*'alp'.*0\.1"):
+        lance.write_dataset(part, tmp_path / "t.lance", data_storage_version="legacy")
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_prices_take_less_space_than_without_it(version: str, tmp_path: Path) -> None:
     sizes = []
