@@ -8,9 +8,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field
 
 
-def column_fields(
-    fields: Sequence[Field], version: FileVersion = FileVersion.V2_0
-) -> Iterator[Field]:
+def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Field]:
     """The fields that have a column in a file of ``version``, in the order of the columns.
 
     Packed structs and blobs are one column as a whole. In 2.0 files lists and structs have one too,
@@ -24,6 +22,6 @@ def column_fields(
             yield from column_fields(field.children, version)
 
 
-def column_of(fields: Sequence[Field], version: FileVersion = FileVersion.V2_0) -> dict[int, int]:
+def column_of(fields: Sequence[Field], version: FileVersion) -> dict[int, int]:
     """Field id to column of a file whose schema has exactly these top-level fields."""
     return {field.id: index for index, field in enumerate(column_fields(fields, version))}

@@ -185,17 +185,48 @@ def _read_members(
 ) -> pa.ChunkedArray:
     """As `_read_split`, where every file knows of its members which structs are null."""
     homes = fragment.file_of_field()
-    parts = [field.with_children((child,)) for child in field.children]
-    read = [column.combine_chunks() for column in read_fields(snapshot, fragment, parts, rows)]
-    stored = [
-        struct
-        for part, struct in zip(parts, read, strict=True)
-        if _place(part, homes, fragment) is not None
-    ]
-    mask = stored[0].is_null() if stored[0].null_count else None
-    members = [struct.field(0) for struct in read]
-    kinds = [part.children[0].to_arrow() for part in parts]
-    return pa.chunked_array([pa.StructArray.from_arrays(members, fields=kinds, mask=mask)])
+    expected = snapshot.physical_rows(fragment)
+    parts = []
+    for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
+        file, part = fragment.files[place], _part_in(field, homes, place)
+        assert part is not None
+        check_count(snapshot, fragment, file, expected)
+        (column,) = _read_file(snapshot, file, [part], rows)
+        parts.append((part, column.combine_chunks()))
+    return pa.chunked_array([_merged(field, parts)])
+
+
+def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None:
+    """``field`` with only what the file numbered ``place`` holds of it; None for nothing."""
+    if field.is_blob or _is_one_column(field, homes):
+        return field if homes.get(field.id) == place else None
+    children = [_part_in(child, homes, place) for child in field.children]
+    kept = tuple(child for child in children if child is not None)
+    return field.with_children(kept) if kept else None
+
+
+def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
+    """The array of ``field`` from those of parts of it, which agree in what is null."""
+    part, array = parts[0]
+    if part == field:
+        return array
+    if field.logical_type != "struct":
+        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    members = []
+    for child in field.children:
+        found = [
+            (below, struct.field(number))
+            for one, struct in parts
+            for number, below in enumerate(one.children)
+            if below.id == child.id
+        ]
+        if found:
+            members.append(_merged(child, found))
+        else:
+            members.append(pa.nulls(len(array), child.arrow_type))
+    mask = array.is_null() if array.null_count else None
+    kinds = [child.to_arrow() for child in field.children]
+    return pa.StructArray.from_arrays(members, fields=kinds, mask=mask)
 
 
 def meta_column(

@@ -13,6 +13,7 @@ from lance_core.commits.lock import CommitLock
 from lance_core.dataset import fragment_writer, opening
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.base_path import DatasetBasePath
+from lance_core.dataset.blob_write import blob_options, stored_schema
 from lance_core.dataset.commit import CommitOptions, commit, with_lock
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.input import ReaderLike, to_reader
@@ -32,14 +33,15 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_core.schema import Schema, append_schema, check_storable
+from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
 from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.operations import Append, Operation, Overwrite
+from lance_core.table.storage_version import may_mix
 from lance_core.table.transaction import Transaction as StoredTransaction
 
-DEFAULT_VERSION = FileVersion.V2_0
+DEFAULT_VERSION = FileVersion.V2_2
 """File version of new tables."""
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
@@ -52,13 +54,17 @@ class WriteArguments(TypedDict, total=False):
     ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages; ``max_rows_per_group`` (1024)
     cuts files of version 0.1 into batches.
     ``storage_options``: for the store; which, is said on the store's page.
-    ``data_storage_version``: file version, ``"2.0"`` by default; an existing table keeps its own.
+    ``data_storage_version``: of the files, ``"2.2"`` in a new table, else that of the table.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
     ``commit_message`` and ``transaction_properties`` are kept with the transaction.
     ``progress`` is told when a fragment begins and is complete.
     ``commit_lock``: called with the version; the commit happens inside the context manager that it
     returns. Of a new table: ``auto_cleanup_options``, when commits clean up older versions, and
     ``initial_bases``, further places for files.
+    ``allow_external_blob_outside_bases`` (False): store URIs of blobs that are in no base path.
+    ``external_blob_mode``: ``"reference"``, these URIs are what is stored.
+    ``blob_pack_file_size_threshold``: bytes that a file of several blobs grows to, if not what
+    their fields say (1 GiB).
     """
 
     max_rows_per_file: int
@@ -76,6 +82,9 @@ class WriteArguments(TypedDict, total=False):
     commit_lock: CommitLock | None
     auto_cleanup_options: AutoCleanupConfig | None
     initial_bases: list[DatasetBasePath] | None
+    allow_external_blob_outside_bases: bool
+    external_blob_mode: str
+    blob_pack_file_size_threshold: int | None
 
 
 _UNSUPPORTED = frozenset(
@@ -84,12 +93,11 @@ _UNSUPPORTED = frozenset(
         "target_bases",
         "target_all_bases",
         "base_store_params",
-        "blob_pack_file_size_threshold",
         "namespace_client",
         "table_id",
     }
 )
-_IGNORED = frozenset({"session", "external_blob_mode", "allow_external_blob_outside_bases"})
+_IGNORED = frozenset({"session"})
 
 
 def write(
@@ -190,23 +198,27 @@ class _Job:
         root = with_lock(root, arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = _file_version(base, mode, arguments.get("data_storage_version"))
-        if base is not None and mode == APPEND:
+        table = base.schema if base is not None and mode == APPEND else None
+        arrow = stored_schema(reader.schema, version, table)
+        if table is not None:
             # A 0.1 fragment has all columns: its readers know no other.
             partial = version is not FileVersion.V0_1
-            stored = append_schema(base.schema, reader.schema, allow_subschema=partial)
+            stored = append_schema(table, arrow, allow_subschema=partial)
         else:
-            stored = Schema.from_arrow(reader.schema)
+            stored = Schema.from_arrow(arrow)
         check_storable(stored, version.value)
         if version is FileVersion.V0_1:
             reader, stored = with_dictionaries(reader, stored)
         given = {name: value for name, value in arguments.items() if value is not None}
+        new_bases = _initial_bases(given.get("initial_bases"), base)
+        blobs = blob_options(new_bases if base is None else base.manifest.base_paths, given)
         return cls(
             root,
             base,
             reader,
             stored,
             mode,
-            _file_options(version, given),
+            replace(_file_options(version, given), blobs=blobs),
             CommitOptions(
                 v2_manifest_paths=given.get("enable_v2_manifest_paths", True),
                 stable_row_ids=given.get("enable_stable_row_ids", False),
@@ -216,7 +228,7 @@ class _Job:
                 ),
             ),
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
-            _initial_bases(given.get("initial_bases"), base),
+            new_bases,
         )
 
     def on(self, base: Snapshot) -> _Job:
@@ -227,7 +239,11 @@ class _Job:
         same_fields = (
             append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
         )
-        if not same_fields or base.storage_version is not self.file_options.version:
+        version = self.file_options.version
+        # Blobs may refer to base paths that the other table does not have.
+        has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
+        mixes = may_mix(base.storage_version.value, version.value)
+        if not same_fields or has_own_bases or not mixes:
             raise SchemaMismatchError(
                 f"another writer made the table {self.root.shown} with a different schema"
             )
@@ -293,19 +309,22 @@ def _initial_bases(
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
-    """The version of the new files; appending never changes what a table is made of."""
+    """The version of the new files; appending does not change which one the table says it has."""
     if selector is not None and not isinstance(selector, str):
         raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
     if base is None or mode == OVERWRITE:
         if selector is not None:
             return FileVersion.from_selector(selector)
         return DEFAULT_VERSION if base is None else base.storage_version
-    if selector is not None and FileVersion.from_selector(selector) is not base.storage_version:
+    if selector is None:
+        return base.storage_version
+    version = FileVersion.from_selector(selector)
+    if not may_mix(version.value, base.storage_version.value):
         raise InvalidInputError(
             f"the table holds files of version {base.storage_version.value}, "
             f"data of version {selector} cannot be appended"
         )
-    return base.storage_version
+    return version
 
 
 def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:

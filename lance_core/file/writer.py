@@ -15,7 +15,7 @@ from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch
 from lance_core.store.base import ObjectStore
 
-_DEFAULT_VERSION = FileVersion.V2_0
+_DEFAULT_VERSION = FileVersion.V2_2
 
 
 def stable_version() -> str:

@@ -29,7 +29,7 @@ from lance_core.table.storage_version import (
 )
 from lance_core.table.transaction import Transaction
 
-DEFAULT_STORAGE_VERSION = "2.0"
+DEFAULT_STORAGE_VERSION = "2.2"
 """Of a new table without any file, if none is asked for."""
 
 

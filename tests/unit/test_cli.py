@@ -128,8 +128,8 @@ def test_files_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> Non
         "fragment 1: 2 rows",
     ]
     assert newest[1].startswith("  data/")
-    assert "  version 2.0  " in newest[1]
-    assert newest[1].endswith("fields 0,1,2,3")
+    assert "  version 2.2  " in newest[1]
+    assert newest[1].endswith("fields 0,2,3")
     assert len(printed(capsys, "files", table, "--version", "1")) == 2
 
 

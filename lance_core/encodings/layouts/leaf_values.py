@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.values import FixedWidth, Values, as_fixed
+from lance_core.encodings.values import Values, as_fixed
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ def _missing(levels: Levels) -> BoolArray | None:
 def dictionary_items(values: Values, type_: pa.DataType, context: DecodeContext) -> pa.Array:
     """The items of a dictionary, for a column of ``type_``."""
     item = type_.value_type if pa.types.is_dictionary(type_) else type_
-    if isinstance(values, FixedWidth) and pa.types.is_boolean(item):
-        raise CorruptFileError("a dictionary of booleans")
     return values.to_arrow(item, None, context.validate_utf8)
 
 

@@ -114,5 +114,5 @@ def _check_leaf(field: Field, path: str) -> None:
     type_ = field.storage_type
     if pa.types.is_dictionary(type_):
         items = type_.value_type
-        if pa.types.is_boolean(items) or not (has_fixed_width(items) or is_variable(items)):
+        if not (has_fixed_width(items) or is_variable(items) or pa.types.is_null(items)):
             raise UnsupportedFeatureError(f"field {path!r}: dictionaries of {items}")

@@ -48,11 +48,17 @@ TABLE = pa.table(
 )
 
 
-def written(store: ObjectStore, table: pa.Table = TABLE, **options: int) -> FileReader:
+def written(
+    store: ObjectStore,
+    table: pa.Table = TABLE,
+    version: FileVersion = FileVersion.V2_0,
+    **options: int,
+) -> FileReader:
     writer = FileWriter(
         store.open_writer(PATH),
         Schema.from_arrow(table.schema),
         registry=get_manager().encodings,
+        version=version,
         **options,
     )
     for batch in table.to_batches(max_chunksize=2000):
@@ -67,7 +73,7 @@ def opened(store: ObjectStore, size: int | None = None) -> FileReader:
 def read(reader: FileReader, rows: RowRange | RowIndices, names: list[str] | None = None) -> Any:
     every = reader.schema.fields
     fields = [field for field in every if names is None or field.name in names]
-    columns = reader.read(fields, column_of(every), rows)
+    columns = reader.read(fields, column_of(every, reader.metadata.version), rows)
     return pa.table(columns, names=[field.name for field in fields]).combine_chunks()
 
 
@@ -95,10 +101,14 @@ MANY_PAGES = {"data_cache_bytes": 400_000}
     ],
     ids=str,
 )
+@pytest.mark.parametrize("version", [FileVersion.V2_0, FileVersion.V2_2])
 def test_rows_are_read_as_asked_for(
-    store: TracingStore, rows: RowRange | RowIndices, options: dict[str, int]
+    store: TracingStore,
+    rows: RowRange | RowIndices,
+    options: dict[str, int],
+    version: FileVersion,
 ) -> None:
-    reader = written(store, **options)
+    reader = written(store, version=version, **options)
     wanted = (
         TABLE.slice(rows.start, len(rows))
         if isinstance(rows, RowRange)
@@ -112,7 +122,9 @@ def test_a_part_of_a_struct_may_be_read(store: TracingStore) -> None:
     (whole,) = (field for field in reader.schema.fields if field.name == "t")
     part = whole.with_children(whole.children[1:])
     with store.measure() as trace:
-        (column,) = reader.read([part], column_of(reader.schema.fields), RowRange(10, 13))
+        (column,) = reader.read(
+            [part], column_of(reader.schema.fields, FileVersion.V2_0), RowRange(10, 13)
+        )
     assert column.to_pylist() == [{"b": True}, {"b": False}, {"b": True}]
     assert trace.bytes_read < 100
 
@@ -120,7 +132,9 @@ def test_a_part_of_a_struct_may_be_read(store: TracingStore) -> None:
 def test_fields_may_be_read_in_any_order_and_none_at_all(store: TracingStore) -> None:
     reader = written(store)
     fields = reader.schema.fields
-    columns = reader.read([fields[2], fields[0]], column_of(fields), RowRange(1, 3))
+    columns = reader.read(
+        [fields[2], fields[0]], column_of(fields, FileVersion.V2_0), RowRange(1, 3)
+    )
     assert [column.to_pylist() for column in columns] == [[0.5, 1.0], [1, 2]]
     assert reader.read([], {}, RowRange(0, ROWS)) == []
 
@@ -157,7 +171,9 @@ def test_values_without_nulls_are_views_of_the_file(tmp_path: Path) -> None:
     reader = written(LocalStore(tmp_path, "fast"))
     before = pa.total_allocated_bytes()
     columns = reader.read(
-        reader.schema.fields[:1], column_of(reader.schema.fields), RowRange(0, ROWS)
+        reader.schema.fields[:1],
+        column_of(reader.schema.fields, FileVersion.V2_0),
+        RowRange(0, ROWS),
     )
     assert pa.total_allocated_bytes() == before
     assert columns[0].combine_chunks() == TABLE["n"].combine_chunks()
@@ -170,8 +186,9 @@ def test_what_was_read_outlives_file_and_reader(tmp_path: Path) -> None:
     assert table == TABLE.combine_chunks()
 
 
-def test_threads_may_share_a_reader(store: TracingStore) -> None:
-    reader = written(store, **MANY_PAGES)
+@pytest.mark.parametrize("version", [FileVersion.V2_0, FileVersion.V2_2])
+def test_threads_may_share_a_reader(store: TracingStore, version: FileVersion) -> None:
+    reader = written(store, version=version, **MANY_PAGES)
     with ThreadPoolExecutor(8) as pool:
         parts = list(
             pool.map(lambda i: read(reader, RowRange(i * 500, i * 500 + 500)), range(ROWS // 500))
@@ -283,4 +300,8 @@ def test_a_wrong_mapping_is_an_error(store: TracingStore) -> None:
         reader.read([text], {}, RowRange(0, 5))
     other = Field("x", "int32", id=text.id)
     with pytest.raises((CorruptFileError, UnsupportedFeatureError)):
-        reader.read([other], {text.id: column_of(reader.schema.fields)[text.id]}, RowRange(0, 5))
+        reader.read(
+            [other],
+            {text.id: column_of(reader.schema.fields, FileVersion.V2_0)[text.id]},
+            RowRange(0, 5),
+        )

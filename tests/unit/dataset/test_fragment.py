@@ -62,8 +62,9 @@ def test_a_fragment_names_its_files(sample: Sample) -> None:
     fragment = sample.dataset.get_fragment(0)
     (file,) = fragment.data_files()
     assert (root / "data" / file.path).stat().st_size == file.file_size_bytes
-    assert (file.file_major_version, file.file_minor_version) == (2, 0)
-    assert file.field_ids() == sample.dataset.lance_schema.field_ids
+    assert (file.file_major_version, file.file_minor_version) == (2, 2)
+    leaves = [field.id for field in sample.dataset.lance_schema.walk() if not field.children]
+    assert file.field_ids() == leaves
     assert fragment.deletion_file() is not None
     assert (root / str(fragment.deletion_file())).is_file()
     assert sample.dataset.get_fragment(1).deletion_file() is None
@@ -162,7 +163,8 @@ def test_fragments_with_deleted_rows_cannot_be_new(uri: str, file: DeletionFile)
         DataFile("", [0], [0], 2, 0),
         DataFile("x.lance", [0, 1], [0], 2, 0),
         DataFile("x.lance", [0, 1], [0, 0], 2, 0),
-        DataFile("x.lance", [0], [0], 2, 1),
+        DataFile("x.lance", [0], [0], 0, 2),
+        DataFile("x.lance", [0], [0], 2, 3),
         DataFile("x.lance", [0], [0], 7, 7),
     ],
 )

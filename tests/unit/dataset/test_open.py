@@ -249,7 +249,7 @@ def test_a_dataset_tells_what_the_table_is(uri: str, some_rows: Rows) -> None:
     assert dataset.schema.equals(table.schema, check_metadata=True)
     assert dataset.schema_metadata == {"made by": "hand"}
     assert dataset.uri == uri
-    assert dataset.data_storage_version == "2.0"
+    assert dataset.data_storage_version == "2.2"
     assert dataset.max_field_id == len(list(dataset.lance_schema.walk())) - 1
     assert not dataset.has_stable_row_ids
     assert dataset.metadata == {}

@@ -26,13 +26,13 @@ def test_fragments_and_deleted_rows_are_counted(sample: Sample) -> None:
 
 def test_the_bytes_of_columns_are_those_of_their_pages(uri: str) -> None:
     table = pa.table({"a": pa.array(range(100), pa.int32()), "b": pa.array(range(100), pa.int64())})
-    dataset = lance.write_dataset(table, uri, max_rows_per_file=50)
+    dataset = lance.write_dataset(table, uri, max_rows_per_file=50, data_storage_version="2.0")
     statistics = {field.id: field.bytes_on_disk for field in dataset.stats.data_stats().fields}
     assert statistics == {0: 400, 1: 800}
 
 
 def test_every_field_has_statistics_also_one_that_is_not_stored(uri: str, some_rows: Rows) -> None:
-    lance.write_dataset(some_rows(5), uri)
+    lance.write_dataset(some_rows(5), uri, data_storage_version="2.0")
     dataset = lance.write_dataset(some_rows(5).select(["i"]), uri, mode="append")
     fields = dataset.stats.data_stats().fields
     assert [field.id for field in fields] == dataset.lance_schema.field_ids

@@ -185,7 +185,10 @@ def test_versions_are_chosen_by_name(tmp_path: Path) -> None:
     write(tmp_path / "x", version="0.3")
     found = LanceFileReader(tmp_path / "x").metadata()
     assert (found.major_version, found.minor_version) == (0, 3)
-    assert stable_version() == "2.0"
+    write(tmp_path / "y")
+    found = LanceFileReader(tmp_path / "y").metadata()
+    assert (found.major_version, found.minor_version) == (2, 2)
+    assert stable_version() == "2.2"
     with pytest.raises(UnsupportedFeatureError, match=r"2\.3"):
         write(tmp_path / "x", version="next")
     with pytest.raises(InvalidInputError, match="9"):
