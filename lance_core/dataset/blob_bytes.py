@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.blob_source import Described, external, side_file_path
-from lance_core.dataset.threads import in_order
 from lance_core.encodings.decoding import DecodeContext, Int64Array
 from lance_core.encodings.v2_0.blob import payloads
 from lance_core.encodings.variable import taken_arrays
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _MOST_FILE_BYTES = 1 << 62
 _LARGE_RUN, _LONG_RUN = 64 << 10, 16
 """Bytes or values that are better sliced than copied with all others."""
-
-_AT_ONCE = 8
 
 
 def with_payloads(
@@ -76,7 +73,8 @@ class _Reader:
         if not len(edges):
             return [self._read(columns, np.arange(len(array)))]
         rows_of = np.split(order, edges)
-        groups = list(in_order(lambda rows: self._read(columns, rows), rows_of, _AT_ONCE))
+        # One after the other: this runs on the threads of a scan, which must not wait for each other.
+        groups = [self._read(columns, rows) for rows in rows_of]
         return list(_in_row_order(groups, order, homes))
 
     def _read(self, columns: Described, rows: Int64Array) -> pa.Array:
