@@ -44,6 +44,8 @@ def chain(message: Any) -> str:
         "fixed_size_list": lambda: f"list:{inner.items_per_value}:{inner.has_validity}",
         "packed_struct": lambda: f"struct:{list(inner.bits_per_value)}",
     }
+    if key == "constant":
+        return key
     return f"{names.get(key, lambda: key)()}({chain(inner.values)})"
 
 

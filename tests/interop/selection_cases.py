@@ -211,7 +211,9 @@ def _other_widths() -> dict[str, Case]:
         cases[f"vectors of {size}"] = (vectors(part, size), {})
         cases[f"vectors of {size} zstd"] = (vectors(part, size), {"compression": "zstd"})
     cases["vectors of nulls"] = (vectors(nulls(chance.random(30_000)), 3), {})
+    cases["vectors of 7 nulls"] = (vectors(nulls((WIDE[:14_000] % 99).astype("i1")), 7), {})
     cases["vectors of bits"] = (vectors(pa.array(NOISE < 0.5), 2000), {})
+    cases["vectors of odd bits"] = (vectors(pa.array(WIDE[:18_423] % 2 == 0), 2047), {})
     cases["matrices"] = (vectors(vectors(doubles, 32), 6), {})
     cases["zipped vectors"] = (vectors(doubles, 3), {"structural-encoding": "fullzip"})
     cases["chunked vectors"] = (vectors(doubles, 384), {"structural-encoding": "miniblock"})
@@ -240,6 +242,11 @@ def _dictionaries() -> dict[str, Case]:
         indices = pa.array((WIDE % 3).astype(key))
         array = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b", "c"]))
         cases[f"keys {key}"] = (array, {})
+    masked = pa.array((RUNS % 100).astype("i4"), mask=NOISE < 0.3)
+    cases["keys in runs, nulls"] = (
+        pa.DictionaryArray.from_arrays(masked, pa.array(TEXT[:100])),
+        {},
+    )
     for count in (5, 100, 900, 1024, 1025, 5000):
         indices = pa.array((WIDE % count).astype("i4"))
         for name, items in {

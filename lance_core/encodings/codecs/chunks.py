@@ -13,6 +13,8 @@ from lance_core.encodings.compressive import MiniBlockChunks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 
+_MOST_BYTES, _MOST_VALUES = 8186, 4096
+
 
 def chunk_bytes(chunks: MiniBlockChunks, number: int, wanted: Int64Array) -> pa.Buffer:
     """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c.
@@ -55,11 +57,18 @@ def split_sizes(count: int, per_chunk: int, width: int) -> tuple[Int64Array, Int
     return counts, (counts * width + 7) // 8
 
 
-def largest_chunk(bits: int) -> int:
-    """Values of ``bits`` each that a chunk is to have: a power of two, 2 to 4096."""
-    values = 4096
-    while values > 2 and values * bits >= 8186 * 8:
-        values //= 2
+def largest_chunk(bits: int, besides: int = 0) -> int:
+    """Values of ``bits`` each that a chunk is to have: a power of two, 2 to 4096.
+
+    ``besides`` are bytes that each value takes in other buffers. Values that are not whole bytes
+    come in eights, the first of which counts twice.
+    """
+    if bits % 8:
+        values, size = 8, 2 * (bits + 8 * besides)
+    else:
+        values, size = 2, 2 * (bits // 8 + besides)
+    while 2 * size < _MOST_BYTES and 2 * values <= _MOST_VALUES:
+        values, size = 2 * values, 2 * size
     return values
 
 

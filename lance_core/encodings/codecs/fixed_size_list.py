@@ -172,7 +172,8 @@ def encode_fixed_size_list(values: Values, target: Target) -> Encoded:
     if target.place is Place.BLOCK:
         raise not_here("fixed_size_list", target)
     per_list = shape.items[-1] * shape.bits
-    counts, sizes = split_sizes(values.count, largest_chunk(per_list), per_list)
+    bitmaps = sum(_row_widths(shape)[:-1])
+    counts, sizes = split_sizes(values.count, largest_chunk(per_list, bitmaps), per_list)
     buffers, all_sizes = [], []
     for bitmap, items in zip(values.validity, shape.items, strict=True):
         if bitmap is not None:

@@ -28,11 +28,10 @@ from lance_core.encodings.layouts.mini_block_writer import (
 )
 from lance_core.encodings.repdef import ravel
 from lance_core.encodings.v2_1.select_blocks import encode_block, encode_levels
-from lance_core.encodings.v2_1.select_dictionary import DictionaryValues, as_dictionary
+from lance_core.encodings.v2_1.select_dictionary import DictionaryValues, as_dictionary, of_keys
 from lance_core.encodings.v2_1.select_structure import Structure, choose_structure
 from lance_core.encodings.v2_1.select_values import mini_block_values, per_value
 from lance_core.encodings.value_encoding import find_value_encoding
-from lance_core.encodings.values import as_fixed
 from lance_core.encodings.variable import is_variable
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
@@ -110,11 +109,9 @@ class PageEncoder:
 
     def _dictionary(self, leaf: Leaf) -> DictionaryValues | None:
         array = leaf.values
-        if not pa.types.is_dictionary(array.type):
-            return as_dictionary(array, self.options, self.context)
-        indices = array.indices.fill_null(0) if array.indices.null_count else array.indices
-        items = array.dictionary
-        return DictionaryValues(as_fixed(values_of(indices)), values_of(items), len(items))
+        if pa.types.is_dictionary(array.type):
+            return of_keys(array)
+        return as_dictionary(array, self.options, self.context)
 
     def _structure(self, leaf: Leaf, levels: Levels) -> Structure:
         array = leaf.values

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow_values import values_of
 from lance_core.encodings.codecs.dictionary import as_binary, distinct
-from lance_core.encodings.values import FixedWidth, Values, VariableWidth
+from lance_core.encodings.values import FixedWidth, Values, VariableWidth, as_fixed
 from lance_core.encodings.variable import is_variable
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
@@ -68,6 +68,18 @@ def as_dictionary(
     if items.count > most_items or size > most_bytes:
         return None
     return DictionaryValues(indices, items, items.count)
+
+
+def of_keys(array: pa.DictionaryArray) -> DictionaryValues:
+    """The keys and the items of an Arrow dictionary array.
+
+    A null has the key that is stored there, since it may prolong a run, unless there is no such
+    item.
+    """
+    keys, count = as_fixed(values_of(array.indices)), len(array.dictionary)
+    if array.indices.null_count and int(keys.words().max()) >= count:
+        keys = as_fixed(values_of(array.indices.fill_null(0)))
+    return DictionaryValues(keys, values_of(array.dictionary), count)
 
 
 def _may_have(type_: pa.DataType, version: FileVersion) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from lance_core.encodings.structural import EncodeContext
 from lance_core.encodings.v2_1.options import FieldOptions
-from lance_core.encodings.v2_1.select_dictionary import as_dictionary
+from lance_core.encodings.v2_1.select_dictionary import as_dictionary, of_keys
 from lance_core.errors import InvalidInputError
 
 PLAIN = FieldOptions()
@@ -99,3 +99,13 @@ def test_an_impossible_ratio_is_refused(ratio: float, encoding: Encoding) -> Non
     options = FieldOptions(dict_size_ratio=ratio)
     with pytest.raises(InvalidInputError, match="dict-size-ratio"):
         as_dictionary(FEW["strings"], options, encoding("2.1"))
+
+
+def test_keys_of_nulls_are_kept_where_they_name_an_item() -> None:
+    mask = np.array([False, True, False, True])
+    items = pa.array(["a", "b", "c"])
+    for stored, expected in (([2, 1, 0, 2], [2, 1, 0, 2]), ([2, 3, 0, -1], [2, 0, 0, 0])):
+        array = pa.DictionaryArray.from_arrays(
+            pa.array(np.array(stored, np.int8), mask=mask), items
+        )
+        assert of_keys(array).indices.words().tolist() == expected
