@@ -26,28 +26,36 @@ def runtime(name: str) -> str:
     ).stdout.strip()
 
 
-def main(arguments: list[str]) -> int:
-    """The exit code of pytest, or of the sanitizer that ended it."""
-    sys.path.insert(0, str(PLUGIN))
+def checked(folder: str, tests: list[Path], flags: str, arguments: list[str]) -> int:
+    """The exit code of pytest, or of the sanitizer that ended it, with a library of its own."""
     from hatch_build import LIBRARY, compile_library
 
-    os.environ["CFLAGS"] = FLAGS
+    os.environ["CFLAGS"] = f"{FLAGS} {flags}"
+    compile_library(PLUGIN, Path(folder) / LIBRARY)
+    environment = os.environ | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libubsan.so')}",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": os.pathsep.join([folder, str(ROOT)]),
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-s", *map(str, tests), *arguments]
+    return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """All kernels as this processor runs them, then what is different for processors of old."""
+    sys.path.insert(0, str(PLUGIN))
+    tests = sorted((ROOT / "tests" / "kernels").glob("test_same_*.py"))
+    levels = [test for test in tests if test.stem == "test_same_levels"]
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "lance_core_kernels"
         ignored = shutil.ignore_patterns("*.so", "__pycache__")
         shutil.copytree(PLUGIN / "lance_core_kernels", package, ignore=ignored)
-        compile_library(PLUGIN, Path(folder) / LIBRARY)
-        environment = os.environ | {
-            "ARROW_DEFAULT_MEMORY_POOL": "system",
-            "ASAN_OPTIONS": "detect_leaks=0",
-            "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libubsan.so')}",
-            "PYTHONMALLOC": "malloc",
-            "PYTHONPATH": os.pathsep.join([folder, str(ROOT)]),
-            "UBSAN_OPTIONS": "print_stacktrace=1",
-        }
-        tests = map(str, sorted((ROOT / "tests" / "kernels").glob("test_same_*.py")))
-        command = [sys.executable, "-m", "pytest", "-q", "-s", *tests, *arguments]
-        return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+        return checked(folder, tests, "", arguments) or checked(
+            folder, levels, "-DPLAIN_C", arguments
+        )
 
 
 if __name__ == "__main__":

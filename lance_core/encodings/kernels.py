@@ -40,7 +40,7 @@ class Kernels:
     pack_inline: Callable[[Words], tuple[Bytes, Int64Array]]
     unpack_levels: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], LevelArray]
     fsst_decode: Callable[[Bytes, Int64Array, bytes, bytes], _Spans]
-    fsst_decode_chunks: Callable[[VariableChunks, bytes, bytes], _Spans]
+    fsst_decode_chunks: Callable[[VariableChunks, bytes, bytes], tuple[pa.Buffer, Offsets]]
     fsst_encode: Callable[[Bytes, Int64Array, Int64Array, bytes, bytes], _Spans]
     fsst_train: Callable[[Sequence[bytes]], tuple[bytes, ...]]
     join_variable: Callable[[VariableChunks], tuple[Offsets, pa.Buffer]]
@@ -174,8 +174,13 @@ def fsst_decode(
     return _in_use.fsst_decode(codes, offsets, symbols, lengths)
 
 
-def fsst_decode_chunks(chunks: VariableChunks, symbols: bytes, lengths: bytes) -> _Spans:
-    """What `fsst_decode` gives for the codes that `join_variable` would give."""
+def fsst_decode_chunks(
+    chunks: VariableChunks, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Offsets]:
+    """What `fsst_decode` gives for the codes that `join_variable` would give.
+
+    Offsets are int64 if those of chunks are, or if 2 GiB or more have to be reached.
+    """
     return _in_use.fsst_decode_chunks(chunks, symbols, lengths)
 
 

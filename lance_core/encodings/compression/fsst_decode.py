@@ -8,8 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.compression.variable_chunks import VariableChunks, join_variable
+from lance_core.encodings.compression.variable_chunks import (
+    Offsets,
+    VariableChunks,
+    join_variable,
+)
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import CorruptFileError, LanceError
 
 ESCAPE = 255
@@ -50,12 +55,16 @@ def fsst_decode(
 
 def fsst_decode_chunks(
     chunks: VariableChunks, symbols: bytes, lengths: bytes
-) -> tuple[pa.Buffer, Int64Array]:
+) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
     check_symbols(symbols, lengths, CorruptFileError)
     offsets, codes = join_variable(chunks)
     octets = np.frombuffer(codes, np.uint8)
-    return fsst_decode(octets, offsets.astype(np.int64, copy=False), symbols, lengths)
+    edges = offsets.astype(np.int64, copy=False)
+    text, ends = fsst_decode(octets, edges, symbols, lengths)
+    if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
+        return text, ends.astype(np.int32)
+    return text, ends
 
 
 def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> None:

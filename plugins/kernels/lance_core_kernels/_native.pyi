@@ -68,7 +68,8 @@ def fsst_decode_chunks(
     symbols: Buffer,
     lengths: Buffer,
     text: Buffer,
-    text_offsets: Buffer,
+    offsets: Buffer,
+    offset_width: int,
     /,
 ) -> int: ...
 def spans_total(data: Buffer, starts: Buffer, stops: Buffer, /) -> int: ...

@@ -16,9 +16,9 @@ from lance_core.encodings.compression.variable_chunks import (
 )
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.room import room
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
-from lance_core_kernels.errors import Bytes, Int64Array, aligned, failing, octets
+from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
 
 
 def checked(
@@ -35,7 +35,7 @@ def checked(
     if (counts >= sizes // width).any():
         raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
     arguments = octets(data), aligned(starts), aligned(sizes), aligned(counts), width
-    with failing(CorruptFileError):
+    with CORRUPT:
         total = _native.variable_total(*arguments)
     if total > len(data):
         raise CorruptFileError("chunks overlap")
@@ -45,7 +45,7 @@ def checked(
 def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     """See `lance_core.encodings.kernels.join_variable`."""
     arguments, total = checked(chunks)
-    with failing(CorruptFileError):
+    with CORRUPT:
         narrow = chunks.width == 4 and total <= MAX_OFFSET
         kind = np.int32 if narrow else np.int64
         offsets: Offsets = room(int(chunks.counts.sum()) + 1, kind)
@@ -60,7 +60,7 @@ def split_variable(
     """See `lance_core.encodings.kernels.split_variable`."""
     check_strings(text, offsets, width, limit)
     text, offsets = octets(text), aligned(offsets)
-    with failing(InvalidInputError):
+    with INVALID:
         edges = np.empty(len(offsets) + 1, np.int64)
         found = _native.variable_edges(text, offsets, width, limit, edges)
         edges = edges[: found + 1]
@@ -76,7 +76,7 @@ def gather_variable(
     """See `lance_core.encodings.kernels.gather_variable`."""
     data, starts, stops = octets(data), aligned(starts), aligned(stops)
     offsets = room(len(starts) + 1, np.int64)
-    with failing(CorruptFileError):
+    with CORRUPT:
         total = _native.spans_total(data, starts, stops)
         if total > len(data):
             raise CorruptFileError("spans descend or overlap")
@@ -91,7 +91,7 @@ def interleave_chunks(
     """See `lance_core.encodings.kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
     out = pa.allocate_buffer(int(totals.sum()))
-    with failing(InvalidInputError):
+    with INVALID:
         for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
             _native.place_pieces(octets(buffer), aligned(lengths), begins, align, fill, out)
     return out, totals

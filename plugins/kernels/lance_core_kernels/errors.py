@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import numpy.typing as npt
 
@@ -21,30 +18,49 @@ WORDS = (8, 16, 32, 64)
 """Bits of integers that are packed or in runs."""
 
 
-@contextmanager
-def failing(kind: type[CorruptFileError] | type[InvalidInputError]) -> Iterator[None]:
-    """A ``ValueError`` of C code is raised as ``kind``."""
-    try:
-        yield
-    except (CorruptFileError, InvalidInputError):
-        raise
-    except ValueError as error:
-        raise kind(str(error)) from None
+class Failing:
+    """While it is entered, a ``ValueError`` of C code is raised as another error."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: type[CorruptFileError] | type[InvalidInputError]) -> None:
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        """Nothing is to be done."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        """Raise the error of this project."""
+        if kind is ValueError:
+            raise self._kind(str(error)) from None
+
+
+CORRUPT = Failing(CorruptFileError)
+INVALID = Failing(InvalidInputError)
 
 
 def octets(data: Bytes) -> Bytes:
     """Contiguous bytes."""
-    return np.ascontiguousarray(data)
+    return data if data.flags.c_contiguous else np.ascontiguousarray(data)
 
 
 def aligned(values: Int64Array) -> Int64Array:
     """Contiguous and aligned numbers."""
+    if values.dtype == _INT64 and values.flags.c_contiguous and values.flags.aligned:
+        return values
     return np.require(values, np.int64, ["C", "A"])
 
 
 def levels_of(levels: LevelArray | None) -> LevelArray:
     """Contiguous and aligned levels; none where they are absent."""
-    return _NO_LEVELS if levels is None else np.require(levels, np.uint16, ["C", "A"])
+    if levels is None:
+        return _NO_LEVELS
+    if levels.dtype == _UINT16 and levels.flags.c_contiguous and levels.flags.aligned:
+        return levels
+    return np.require(levels, np.uint16, ["C", "A"])
 
 
+_INT64, _UINT16 = np.dtype(np.int64), np.dtype(np.uint16)
 _NO_LEVELS = np.empty(0, np.uint16)

@@ -12,12 +12,13 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
     CHUNK,
+    CORRUPT,
+    INVALID,
     WORDS,
     Bytes,
     Int64Array,
     LevelArray,
     aligned,
-    failing,
     octets,
 )
 
@@ -34,7 +35,7 @@ def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
             f"{chunks} chunks of values of {bits} bits packed to {width} in {len(data)} bytes"
         )
     values = room(chunks * CHUNK, f"<u{bits // 8}")
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.unpack_fastlanes(octets(data), width, bits, chunks, values)
     return values
 
@@ -48,7 +49,7 @@ def pack_fastlanes(values: Words, width: int) -> Bytes:
         raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
     chunks = len(values) // CHUNK
     packed = np.empty(chunks * CHUNK * width // 8, np.uint8)
-    with failing(InvalidInputError):
+    with INVALID:
         _native.pack_fastlanes(np.ascontiguousarray(values), width, bits, chunks, packed)
     return packed
 
@@ -60,7 +61,7 @@ def unpack_inline(
     check_inline(data, starts, sizes, counts, bits)
     values = room(int(counts.sum()), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.unpack_inline(*chunks, bits, values)
     return values
 
@@ -72,7 +73,7 @@ def unpack_levels(
     check_packed_levels(data, starts, sizes, counts, width)
     levels = room(int(counts.sum()), np.uint16)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.unpack_levels(*chunks, width, levels)
     return levels
 
@@ -80,7 +81,7 @@ def unpack_levels(
 def chunk_widths(words: Words) -> Int64Array:
     """See `lance_core.encodings.kernels.chunk_widths`."""
     widths = np.empty(max(1, -(-len(words) // CHUNK)), np.int64)
-    with failing(InvalidInputError):
+    with INVALID:
         _native.chunk_widths(np.ascontiguousarray(words), words.itemsize * 8, widths)
     return widths
 
@@ -90,7 +91,7 @@ def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
     widths = chunk_widths(words)
     sizes = words.itemsize + CHUNK // 8 * widths
     packed = np.empty(int(sizes.sum()), np.uint8)
-    with failing(InvalidInputError):
+    with INVALID:
         _native.pack_inline(np.ascontiguousarray(words), words.itemsize * 8, widths, packed)
     return packed, sizes
 
@@ -102,7 +103,7 @@ def expand_runs(
     check_runs(data, starts, sizes, counts, bits)
     values = room(int(counts.sum()), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.expand_runs(*chunks, bits // 8, values)
     return values
 
@@ -112,7 +113,7 @@ def count_runs(words: Words, per_chunk: int) -> Int64Array:
     if per_chunk < 1:
         raise InvalidInputError(f"chunks of {per_chunk} values")
     runs = np.empty(-(-len(words) // per_chunk), np.int64)
-    with failing(InvalidInputError):
+    with INVALID:
         _native.count_runs(np.ascontiguousarray(words), words.itemsize, per_chunk, runs)
     return runs
 
@@ -125,7 +126,7 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
     most_chunks = len(words) // min(rule.least, CHUNK) + 1
     runs, counts = np.empty(most_chunks, np.int64), np.empty(most_chunks, np.int64)
     words = np.ascontiguousarray(words)
-    with failing(InvalidInputError):
+    with INVALID:
         total, chunks = _native.encode_runs(
             words, words.itemsize, *rule, values, lengths, counts, runs
         )
@@ -140,7 +141,7 @@ def join_streams(
     check_streams(data, starts, sizes, counts, width)
     values = room(int(counts.sum()) * width, np.uint8)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.join_streams(*chunks, width, values)
     return values
 
@@ -148,6 +149,6 @@ def join_streams(
 def split_streams(octets_: Bytes, width: int, per_chunk: int) -> Bytes:
     """See `lance_core.encodings.kernels.split_streams`."""
     streams = np.empty(len(octets_), np.uint8)
-    with failing(InvalidInputError):
+    with INVALID:
         _native.split_streams(octets(octets_), width, per_chunk, streams)
     return streams

@@ -9,7 +9,7 @@ from lance_core.encodings.levels import Slots, check_lengths
 from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
-from lance_core_kernels.errors import Int64Array, LevelArray, aligned, failing, levels_of
+from lance_core_kernels.errors import CORRUPT, Int64Array, LevelArray, aligned, levels_of
 
 
 def check_levels(
@@ -18,7 +18,7 @@ def check_levels(
     """See `lance_core.encodings.kernels.check_levels`."""
     check_lengths(repetition, definition)
     rep, found = levels_of(repetition), levels_of(definition)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.check_levels(rep, found, max(len(rep), len(found)), most, levels_of(least))
 
 
@@ -29,7 +29,7 @@ def layer_slots(
     check_lengths(repetition, definition)
     count = len(definition)
     bitmap = pa.allocate_buffer(8 * (count // 64 + 1))
-    with failing(CorruptFileError):
+    with CORRUPT:
         found, valid = _native.layer_slots(
             levels_of(repetition), levels_of(definition), count, *slots, top, also, bitmap
         )
@@ -45,7 +45,7 @@ def layer_offsets(
     check_lengths(repetition, definition)
     count = len(repetition)
     offsets = room(count + 1, np.int64)
-    with failing(CorruptFileError):
+    with CORRUPT:
         found = _native.layer_offsets(
             levels_of(repetition), levels_of(definition), count, *slots, base, offsets
         )
@@ -63,7 +63,7 @@ def level_items(
     check_lengths(repetition, definition)
     items = np.empty(len(repetition), np.int64)
     offsets = np.empty(len(starts) + 1, np.int64)
-    with failing(CorruptFileError):
+    with CORRUPT:
         count = _native.level_items(
             levels_of(repetition),
             levels_of(definition),
@@ -81,6 +81,6 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     if not len(edges):
         raise CorruptFileError("no edges")
     counts = np.empty(len(edges) - 1, np.int64)
-    with failing(CorruptFileError):
+    with CORRUPT:
         _native.count_upto(levels_of(levels), top, aligned(edges), counts)
     return counts

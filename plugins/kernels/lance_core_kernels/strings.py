@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
+from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.room import room
-from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
-from lance_core_kernels.errors import Bytes, Int64Array, aligned, failing, octets
+from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
 
 _ROOM = 32  # what decoding needs beyond its result
 _SYMBOLS = 255
@@ -25,7 +26,7 @@ def fsst_decode(
     if not len(offsets) or not 0 <= offsets[0] <= offsets[-1] <= len(codes):
         raise CorruptFileError("offsets of FSST strings are not within the codes")
     codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
-    with failing(CorruptFileError):
+    with CORRUPT:
         text = pa.allocate_buffer(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
         text_offsets = room(len(edges), np.int64)
         size = _native.fsst_decode(codes, aligned(edges), symbols, lengths, text, text_offsets)
@@ -34,14 +35,19 @@ def fsst_decode(
 
 def fsst_decode_chunks(
     chunks: VariableChunks, symbols: bytes, lengths: bytes
-) -> tuple[pa.Buffer, Int64Array]:
+) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
     arguments, _ = checked(chunks)
-    with failing(CorruptFileError):
+    with CORRUPT:
         bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
         text = pa.allocate_buffer(bound + _ROOM)
-        offsets = room(int(chunks.counts.sum()) + 1, np.int64)
-        size = _native.fsst_decode_chunks(*arguments, symbols, lengths, text, offsets)
+        narrow = chunks.width == 4 and text.size <= MAX_OFFSET
+        offsets = room(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
+        size = _native.fsst_decode_chunks(
+            *arguments, symbols, lengths, text, offsets, offsets.itemsize
+        )
+    if chunks.width == 4 and not narrow and size <= MAX_OFFSET:
+        offsets = offsets.astype(np.int32)
     return text.slice(0, size), offsets
 
 
@@ -50,7 +56,7 @@ def fsst_encode(
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.fsst_encode`."""
     data, starts, stops = octets(data), aligned(starts), aligned(stops)
-    with failing(InvalidInputError):
+    with INVALID:
         total = _native.spans_total(data, starts, stops)
         codes = pa.allocate_buffer(2 * total + 2, resizable=True)
         offsets = np.empty(len(starts) + 1, np.int64)
@@ -64,6 +70,6 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     offsets = np.zeros(len(sample) + 1, np.int64)
     np.cumsum([len(text) for text in sample], out=offsets[1:])
     symbols, lengths = bytearray(8 * _SYMBOLS), bytearray(_SYMBOLS)
-    with failing(InvalidInputError):
+    with INVALID:
         count = _native.fsst_train(b"".join(sample), offsets, symbols, lengths)
     return tuple(bytes(symbols[8 * i : 8 * i + lengths[i]]) for i in range(count))

@@ -160,14 +160,23 @@ const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols,
     return error;
 }
 
-/* The strings of one chunk; `ends` has room for where each ends. */
+/* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. */
+typedef struct {
+    room_t text;
+    int64_t filled;
+    int32_t *narrow;
+    int64_t *wide;
+} decoded_t;
+
+/* The strings of one chunk, which are those from `value` on. */
 static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t count, int64_t width,
-                                room_t text, int64_t filled, int64_t *ends) {
+                                decoded_t *decoded, int64_t value) {
     int64_t head;
     const char *error = variable_head(chunk, count, width, &head);
     if (error)
         return error;
-    uint8_t *out = text.at + filled;
+    const room_t text = decoded->text;
+    uint8_t *out = text.at + decoded->filled;
     int64_t before = load_offset(chunk.at, 0, width);
     if (before != head)
         return "the offsets of a chunk do not ascend within it";
@@ -179,21 +188,35 @@ static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t cou
                               &out, text.at + text.size);
         if (error)
             return error;
-        ends[i] = out - text.at;
+        if (decoded->narrow)
+            decoded->narrow[value + i + 1] = (int32_t)(out - text.at);
+        else
+            decoded->wide[value + i + 1] = out - text.at;
         before = stop;
     }
+    decoded->filled = out - text.at;
     return NULL;
 }
 
 const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
-                               int64_t *text_offsets, int64_t count) {
+                               room_t offsets, int64_t offset_width, int64_t *size) {
     const char *error = check_symbols(symbols);
     if (error)
         return error;
+    if ((offset_width != 4 && offset_width != 8) || offsets.size < offset_width)
+        return "offsets do not fit";
+    if (offset_width == 4 && text.size > INT32_MAX)
+        return "offsets of 4 bytes do not reach all values";
     table_t table;
     fill(&table, symbols);
+    const int64_t count = offsets.size / offset_width - 1;
+    decoded_t decoded = {text, 0, NULL, NULL};
+    if (offset_width == 4)
+        decoded.narrow = (int32_t *)(void *)offsets.at;
+    else
+        decoded.wide = (int64_t *)(void *)offsets.at;
+    memset(offsets.at, 0, (size_t)offset_width);
     int64_t value = 0;
-    text_offsets[0] = 0;
     for (int64_t i = 0; i < chunks.number; i++) {
         const int64_t here = chunks.counts[i];
         bytes_t chunk;
@@ -201,11 +224,11 @@ const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols
         if (!error && here > count - value)
             error = "chunks have more values than there is room for";
         if (!error)
-            error = decode_chunk(&table, chunk, here, width, text, text_offsets[value],
-                                 text_offsets + value + 1);
+            error = decode_chunk(&table, chunk, here, width, &decoded, value);
         if (error)
             return error;
         value += here;
     }
+    *size = decoded.filled;
     return value == count ? NULL : "chunks have fewer values than there is room for";
 }

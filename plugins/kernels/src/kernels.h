@@ -86,10 +86,11 @@ const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound);
 /* count + 1 offsets. */
 const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, symbols_t symbols,
                         room_t text, int64_t *text_offsets);
-/* The same of chunks as variable_total knows them; one more text_offsets than values of all. */
+/* The same of chunks as variable_total knows them; one more of the offsets, of 4 or 8 bytes each,
+ * than values of all. */
 const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound);
 const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
-                               int64_t *text_offsets, int64_t count);
+                               room_t offsets, int64_t offset_width, int64_t *size);
 
 /* The sum of all lengths. */
 const char *spans_total(spans_t spans, int64_t *total);

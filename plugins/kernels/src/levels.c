@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#ifdef __SSE2__
+#if defined(__SSE2__) && !defined(PLAIN_C)
 #include <emmintrin.h>
 #endif
 
@@ -29,31 +29,67 @@ const char *level_items(levels_t levels, slots_t are_items, const int64_t *start
     return NULL;
 }
 
+/* What goes with the definitions of levels: `from[k]` is the first that needs a repetition of at
+ * least k + 1. The least repetitions of more than STEPS, or that do not ascend, have none. */
+#define STEPS 8
+
+typedef struct {
+    uint16_t from[STEPS];
+    int count;
+} steps_t;
+
+static int steps_of(const uint16_t *least, int64_t definitions, steps_t *steps) {
+    steps->count = 0;
+    for (int64_t i = 0; i < definitions; i++) {
+        if (least[i] < steps->count || least[i] > STEPS || i > UINT16_MAX)
+            return 0;
+        while (steps->count < least[i])
+            steps->from[steps->count++] = (uint16_t)i;
+    }
+    return 1;
+}
+
+static uint16_t highest(const uint16_t *levels, int64_t count) {
+    uint16_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found = levels[i] > found ? levels[i] : found;
+    return found;
+}
+
+/* Whether a repetition is below what its definition needs. */
+static int is_below(levels_t levels, const uint16_t *least, int64_t definitions) {
+    steps_t steps;
+    unsigned wrong = 0;
+    if (!steps_of(least, definitions, &steps)) {
+        for (int64_t i = 0; i < levels.count; i++)
+            wrong |= levels.repetition[i] < least[levels.definition[i]];
+        return wrong != 0;
+    }
+    for (int step = 0; step < steps.count; step++) {
+        const uint16_t from = steps.from[step], needed = (uint16_t)(step + 1);
+        uint16_t found = 0;
+        for (int64_t i = 0; i < levels.count; i++)
+            found |= (uint16_t)((levels.definition[i] >= from) & (levels.repetition[i] < needed));
+        wrong |= found;
+    }
+    return wrong != 0;
+}
+
 const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
                          int64_t definitions) {
     if (levels.count == 0)
         return NULL;
-    if (levels.definition) {
-        unsigned highest = 0;
-        for (int64_t i = 0; i < levels.count; i++)
-            highest = levels.definition[i] > highest ? levels.definition[i] : highest;
-        if (highest >= definitions)
-            return "a definition level is too high";
-    }
+    if (levels.definition && highest(levels.definition, levels.count) >= definitions)
+        return "a definition level is too high";
     if (!levels.repetition)
         return NULL;
     if (levels.repetition[0] != most)
         return "the first level does not start a row";
-    unsigned wrong = 0;
-    if (levels.definition)
-        for (int64_t i = 0; i < levels.count; i++)
-            wrong |= (levels.repetition[i] > most) |
-                     (levels.repetition[i] < least[levels.definition[i]]);
-    else
-        for (int64_t i = 0; i < levels.count; i++)
-            wrong |= levels.repetition[i] > most;
-    return wrong ? "a repetition level is too high, or a list that is null or empty has items"
-                 : NULL;
+    if (highest(levels.repetition, levels.count) > most)
+        return "a repetition level is too high";
+    if (levels.definition && is_below(levels, least, definitions))
+        return "a list that is null or empty has items";
+    return NULL;
 }
 
 /* A bound of levels as one of 16 bits; the levels at most it are below the result. */
@@ -61,7 +97,7 @@ static uint32_t above(int64_t top) {
     return top < 0 ? 0 : top >= UINT16_MAX ? UINT16_MAX + 1u : (uint32_t)top + 1;
 }
 
-#ifdef __SSE2__
+#if defined(__SSE2__) && !defined(PLAIN_C)
 /* Which of BLOCK levels are below `edge`, as bits. */
 static uint64_t below(const uint16_t *levels, uint16_t edge) {
     const __m128i edges = _mm_set1_epi16((short)edge), zero = _mm_setzero_si128();
@@ -157,7 +193,9 @@ static void add_bits(bits_t *bits, uint64_t word, unsigned count) {
 }
 
 /* The bits of `word` where `mask` has one, together. */
-static uint64_t extract(uint64_t word, uint64_t mask) {
+typedef uint64_t (*extract_t)(uint64_t word, uint64_t mask);
+
+static inline uint64_t extract_any(uint64_t word, uint64_t mask) {
     uint64_t result = 0;
     for (unsigned at = 0; mask; at++) {
         const uint64_t lowest = mask & (0 - mask);
@@ -167,12 +205,19 @@ static uint64_t extract(uint64_t word, uint64_t mask) {
     return result;
 }
 
-const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
-                        int64_t *found, int64_t *valid) {
-    if (bitmap.size < 0 || bitmap.size / 8 < levels.count / BLOCK + 1)
-        return "too little room for a bitmap";
-    bits_t bits = {bitmap, 0, 0, 0};
-    int64_t count = 0, good = 0;
+/* A bitmap of the slots that are valid; how many slots there are, and how many valid ones. */
+typedef struct {
+    room_t bitmap;
+    int64_t count;
+    int64_t valid;
+} slots_found_t;
+
+/* These two are compiled for any processor, and for those that count and extract bits. */
+#define FOR_ALL static inline __attribute__((always_inline))
+
+FOR_ALL void find_slots(levels_t levels, slots_t slots, int64_t top, int64_t also,
+                        slots_found_t *found, extract_t extract) {
+    bits_t bits = {found->bitmap, 0, 0, 0};
     for (int64_t at = 0; at < levels.count; at += BLOCK) {
         block_t block;
         block_at(levels, at, &block);
@@ -182,17 +227,14 @@ const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t als
         const int together = (here & (here + 1)) == 0;
         if (number)
             add_bits(&bits, together ? kept : extract(kept, here), number);
-        good += __builtin_popcountll(kept);
-        count += number;
+        found->count += number;
+        found->valid += __builtin_popcountll(kept);
     }
-    memcpy(bitmap.at + bits.filled, &bits.waiting, 8);
-    *found = count;
-    *valid = good;
-    return NULL;
+    memcpy(found->bitmap.at + bits.filled, &bits.waiting, 8);
 }
 
-const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
-                          int64_t *found) {
+FOR_ALL void find_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
+                          int64_t *lists) {
     int64_t list = 0, item = 0;
     for (int64_t at = 0; at < levels.count; at += BLOCK) {
         block_t block;
@@ -200,14 +242,70 @@ const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t
         const uint64_t held = are_slots(&block, items);
         uint64_t here = are_slots(&block, slots);
         while (here) {
-            const uint64_t lowest = here & (0 - here);
-            offsets[list++] = item + __builtin_popcountll(held & (lowest - 1));
-            here ^= lowest;
+            const uint64_t before = (here & (0 - here)) - 1;
+            offsets[list++] = item + __builtin_popcountll(held & before);
+            here &= here - 1;
         }
         item += __builtin_popcountll(held);
     }
     offsets[list] = item;
-    *found = list;
+    *lists = list;
+}
+
+static void find_slots_any(levels_t levels, slots_t slots, int64_t top, int64_t also,
+                           slots_found_t *found) {
+    find_slots(levels, slots, top, also, found, extract_any);
+}
+
+static void find_offsets_any(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
+                             int64_t *lists) {
+    find_offsets(levels, slots, items, offsets, lists);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
+#define WITH_BITS __attribute__((target("popcnt,bmi,bmi2")))
+
+WITH_BITS static inline uint64_t extract_fast(uint64_t word, uint64_t mask) {
+    return __builtin_ia32_pext_di(word, mask);
+}
+
+WITH_BITS static void find_slots_fast(levels_t levels, slots_t slots, int64_t top, int64_t also,
+                                      slots_found_t *found) {
+    find_slots(levels, slots, top, also, found, extract_fast);
+}
+
+WITH_BITS static void find_offsets_fast(levels_t levels, slots_t slots, slots_t items,
+                                        int64_t *offsets, int64_t *lists) {
+    find_offsets(levels, slots, items, offsets, lists);
+}
+
+static int has_bits(void) {
+    return __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2");
+}
+#else
+#define find_slots_fast find_slots_any
+#define find_offsets_fast find_offsets_any
+
+static int has_bits(void) {
+    return 0;
+}
+#endif
+
+const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
+                        int64_t *found, int64_t *valid) {
+    if (bitmap.size < 0 || bitmap.size / 8 < levels.count / BLOCK + 1)
+        return "too little room for a bitmap";
+    slots_found_t all = {bitmap, 0, 0};
+    (has_bits() ? find_slots_fast : find_slots_any)(levels, slots, top, also, &all);
+    *found = all.count;
+    *valid = all.valid;
+    return NULL;
+}
+
+const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
+                          int64_t *found) {
+    (has_bits() ? find_offsets_fast : find_offsets_any)(levels, slots, items, offsets, found);
     return NULL;
 }
 

@@ -85,19 +85,20 @@ static PyObject *py_fsst_chunks_bound(PyObject *module, PyObject *args) {
 
 static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
     Py_buffer b[8] = {0};
-    Py_ssize_t width;
+    Py_ssize_t width, offset_width;
     chunks_t chunks;
+    int64_t size = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
-                          &b[5], &b[6], &b[7]))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7], &offset_width))
         return release(b, 8), NULL;
-    const int64_t count = b[7].len / 8 - 1;
-    if (!chunks_of(b, &chunks) || count < 0 || !holds(&b[7], count + 1, 8))
+    if (!chunks_of(b, &chunks) || (offset_width != 4 && offset_width != 8) ||
+        !holds(&b[7], b[7].len / offset_width, offset_width))
         return done(b, 8, MISMATCH, 0);
     const char *error;
     WITHOUT_GIL(fsst_decode_chunks(chunks, width, symbols_of(&b[4], &b[5]), room_of(&b[6]),
-                                   b[7].buf, count))
-    return done(b, 8, error, error ? 0 : ((const int64_t *)b[7].buf)[count]);
+                                   room_of(&b[7]), offset_width, &size))
+    return done(b, 8, error, size);
 }
 
 PyMethodDef string_methods[] = {
@@ -107,7 +108,8 @@ PyMethodDef string_methods[] = {
     {"fsst_chunks_bound", py_fsst_chunks_bound, METH_VARARGS,
      "data, starts, sizes, counts, width, symbols, lengths; most bytes decoded"},
     {"fsst_decode_chunks", py_fsst_decode_chunks, METH_VARARGS,
-     "data, starts, sizes, counts, width, symbols, lengths, text, text_offsets; bytes decoded"},
+     "data, starts, sizes, counts, width, symbols, lengths, text, offsets, offset_width; "
+     "bytes decoded"},
     {"spans_total", py_spans_total, METH_VARARGS, "data, starts, stops; the sum of lengths"},
     {"fsst_encode", py_fsst_encode, METH_VARARGS,
      "data, starts, stops, symbols, lengths, codes, code_offsets; bytes of codes"},
