@@ -230,7 +230,7 @@ class FileWriter:
 
     def _write_page(self, column: int, page: EncodedPage) -> None:
         buffers = tuple(self._write_aligned(buffer) for buffer in page.buffers)
-        url = page.type_url or self.version.page_encoding_url
+        url = self.version.page_encoding_url
         written = WrittenPage(buffers, page.num_rows, url, page.encoding, page.priority)
         self._pages[column].append(written)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
-from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.registry import EncodingFamily
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
@@ -92,24 +91,19 @@ class PlanScope:
 
 
 ArrayDecoder = Callable[[Any, PlanScope], ArrayPlan]
-"""From an encoding (the message of the alternative, or bytes for a type URL) to a plan.
+"""From an encoding, the message of the alternative, to a plan.
 
 Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
 """
 
 
-def plan_array(encoding: ArrayEncoding | ForeignEncoding, scope: PlanScope) -> ArrayPlan:
+def plan_array(encoding: ArrayEncoding, scope: PlanScope) -> ArrayPlan:
     """The plan for an encoding, made by the decoder that is registered for it."""
-    message: Any
-    key: str | None
-    if isinstance(encoding, ForeignEncoding):
-        key, message = encoding.type_url, encoding.value
-    else:
-        key = encoding.WhichOneof("array_encoding")
-        if key is None:
-            raise CorruptFileError("an array has no encoding", field="ArrayEncoding")
-        message = getattr(encoding, key)
-    plan: ArrayPlan = scope.registry.find(key, EncodingFamily.ARRAY).decoder(message, scope)
+    key = encoding.WhichOneof("array_encoding")
+    if key is None:
+        raise CorruptFileError("an array has no encoding", field="ArrayEncoding")
+    decoder = scope.registry.find(key, EncodingFamily.ARRAY).decoder
+    plan: ArrayPlan = decoder(getattr(encoding, key), scope)
     return plan
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignEncoding:
-    """An encoding that the format does not know, by the type URL of its ``Any``."""
+    """A message of a page or column that the format does not know, by the URL of its ``Any``."""
 
     type_url: str
     value: bytes
@@ -62,8 +62,8 @@ class EncodedPage:
     """A page to be written.
 
     ``column``: number of the physical column, counted from the first one of the field.
-    ``encoding``: the serialised message of type `FileVersion.page_encoding_url`, or of ``type_url``
-    if that is not empty. ``priority``: number of the top-level row that the page starts in.
+    ``encoding``: the serialised message of type `FileVersion.page_encoding_url`. ``priority``:
+    number of the top-level row that the page starts in.
     """
 
     column: int
@@ -71,4 +71,3 @@ class EncodedPage:
     encoding: bytes
     num_rows: int
     priority: int
-    type_url: str = ""

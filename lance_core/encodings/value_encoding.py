@@ -125,11 +125,11 @@ def find_value_encoding(
     raise PluginNotFoundError(". ".join(text))
 
 
-def unknown_page(encoding: ForeignEncoding, path: str) -> PluginNotFoundError:
+def unknown_page(encoding: ForeignEncoding) -> PluginNotFoundError:
     """The error for a page that is described by a message that is not of the format."""
     return PluginNotFoundError(
-        f"field {path!r}: a page is encoded as {encoding.type_url!r}, which is not known; read it "
-        "with the software that wrote it"
+        f"a page is described by {encoding.type_url!r}, which is not known; read it with the "
+        "software that wrote it"
     )
 
 

@@ -67,7 +67,7 @@ class StoredField:
             for page in some:
                 places = [(write_buffer(buffer), buffer.size) for buffer in page.buffers]
                 ranges = tuple(ByteRange(start, start + size) for start, size in places)
-                url = page.type_url or version.page_encoding_url
+                url = version.page_encoding_url
                 encoding = parse_page_encoding(version, url, page.encoding)
                 stored[page.column].append(Page(ranges, page.num_rows, encoding))
                 pages.append(page)

@@ -100,14 +100,14 @@ def _values_of(levels: Levels, rows: Rows) -> Where:
 
 
 def decode_foreign(
-    message: MiniBlockLayout, scope: PageScope, path: str, registry: EncodingRegistry
+    message: MiniBlockLayout, scope: PageScope, registry: EncodingRegistry
 ) -> LayoutPlan:
-    """The plan for a page of foreign values of the field at ``path``.
+    """The plan for a page of foreign values.
 
     Raises `PluginNotFoundError` if no plugin has the encoding, and `CorruptFileError`.
     """
     foreign = parse_foreign(message.value_compression.general.values.constant.value)
-    spec = find_value_encoding(foreign.type_url, registry, f"field {path!r}", foreign.distribution)
+    spec = find_value_encoding(foreign.type_url, registry, "a page", foreign.distribution)
     stored = message.HasField("rep_compression") + message.HasField("def_compression")
     if len(scope.buffers) != 1 + stored:
         raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {1 + stored}")

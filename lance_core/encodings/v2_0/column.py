@@ -13,6 +13,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.array import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.decoding import RowIndices, RowRange, together
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.value_encoding import unknown_page
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class ColumnPlan(FieldPlan):
 
     def _plan(self, page: Page, context: DecodeContext) -> ArrayPlan:
         encoding = page.encoding
-        if not isinstance(encoding, ArrayEncoding | ForeignEncoding):
+        if isinstance(encoding, ForeignEncoding):
+            raise unknown_page(encoding)
+        if not isinstance(encoding, ArrayEncoding):
             raise CorruptFileError("not an encoding of an array")
         return plan_array(encoding, page_scope(self.column, page, self.type, context))
 

@@ -23,7 +23,7 @@ from lance_core.encodings.v2_0.column import placed, split_rows
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.v2_1.assemble import Node, check_kinds
 from lance_core.encodings.value_encoding import unknown_page
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
@@ -107,12 +107,14 @@ class LeafColumn:
                 raise placed(error, page, self.path) from error
             except UnsupportedFeatureError as error:
                 raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+            except PluginNotFoundError as error:
+                raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
             self._plans[number] = plan
         return plan
 
     def _planned(self, page: Page, context: DecodeContext) -> LayoutPlan:
         if isinstance(page.encoding, ForeignEncoding):
-            raise unknown_page(page.encoding, self.path)
+            raise unknown_page(page.encoding)
         assert isinstance(page.encoding, PageLayout)
         check_page(page.encoding, page.buffers, context.version)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
@@ -122,7 +124,7 @@ class LeafColumn:
             return decode_constant(ConstantLayout(layers=layers), scope)
         mini_block = page.encoding.mini_block_layout
         if is_foreign(mini_block):
-            plan = decode_foreign(mini_block, scope, self.path, context.registry)
+            plan = decode_foreign(mini_block, scope, context.registry)
         else:
             plan = plan_page(page.encoding, scope, context.version)
         check_kinds(self._nodes, plan.kinds)
