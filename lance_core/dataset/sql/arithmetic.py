@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -132,17 +133,38 @@ def _remainder(left: Datum, right: Datum) -> Datum:
     """What division towards zero leaves: it has the sign of ``left``. Arrow has no such kernel."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return _remainder(pa.array([left]), right)[0]
-    missing = pc.or_(pc.is_null(left), pc.is_null(right))
     kind = left.type
     divisor = _filled(right)
     if pa.types.is_integer(kind) and not np.all(divisor):
         raise InvalidInputError("division by zero")
-    with np.errstate(invalid="ignore"):
-        result = np.fmod(_filled(left), divisor)
+    dividend = _filled(left)
+    if pa.types.is_integer(kind) and isinstance(divisor, int) and divisor > 0:
+        result = _remainders(dividend, divisor)
+    else:
+        with np.errstate(invalid="ignore"):
+            result = np.fmod(dividend, divisor)
+    if not (_has_nulls(left) or _has_nulls(right)):
+        return pa.array(result, kind)
+    missing = pc.or_(pc.is_null(left), pc.is_null(right))
     return pa.array(result, kind, mask=np.asarray(missing))
+
+
+def _has_nulls(value: Datum) -> bool:
+    return not value.is_valid if isinstance(value, pa.Scalar) else bool(value.null_count)
+
+
+def _remainders(values: npt.NDArray[np.integer[Any]], divisor: int) -> npt.NDArray[Any]:
+    """By one divisor above 0: numpy divides by a number much faster than it finds remainders."""
+    result: npt.NDArray[Any] = np.floor_divide(values, values.dtype.type(divisor))
+    result *= values.dtype.type(divisor)
+    np.subtract(values, result, out=result)
+    if len(values) and values.min() < 0:
+        result[(values < 0) & (result != 0)] -= values.dtype.type(divisor)
+    return result
 
 
 def _filled(value: Datum) -> Any:
     """Values as numpy, 1 in place of NULL."""
-    value = pc.fill_null(value, pa.scalar(1, value.type))
+    if _has_nulls(value):
+        value = pc.fill_null(value, pa.scalar(1, value.type))
     return value.as_py() if isinstance(value, pa.Scalar) else np.asarray(value)

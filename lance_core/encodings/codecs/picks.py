@@ -94,6 +94,9 @@ def pick(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) ->
     return values
 
 
+_UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
+
+
 def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
     """The ``width`` bytes at each of ``places``, one after the other.
 
@@ -103,9 +106,11 @@ def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
         return np.empty(0, np.uint8)
     if int(places.min()) < 0 or int(places.max()) > len(data) - width:
         raise CorruptFileError("a value is not within its page")
-    table = np.lib.stride_tricks.as_strided(
-        data, (len(data) - width + 1, width), (1, 1), writeable=False
-    )
+    unit = _UNITS.get(width)
+    if unit is not None:  # unaligned words
+        words = np.ndarray((len(data) - width + 1,), unit, data.data, 0, (1,))
+        return words[places].view(np.uint8)
+    table = np.ndarray((len(data) - width + 1, width), np.uint8, data.data, 0, (1, 1))
     picked: Bytes = table[places].reshape(-1)
     return picked
 

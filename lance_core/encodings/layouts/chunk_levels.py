@@ -117,11 +117,11 @@ def selected(
 ) -> tuple[Levels, Where]:
     """The levels of ``rows`` and which of the chunks' values are theirs."""
     if table.rows is None:
-        return _plain(decoded.levels, values_of_rows(rows, chunks, table))
+        return _plain(decoded.levels, _values_of_rows(rows, chunks, table))
     return _of_lists(decoded, rows, chunks, table.rows)
 
 
-def values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
+def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
     """Which of the values of ``chunks`` are those of ``rows``, where there are no lists."""
     if isinstance(rows, RowRange):
         first = int(table.values[chunks[0]])

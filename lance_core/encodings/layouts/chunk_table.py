@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array, RowRange, Rows
+from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
 from lance_core.encodings.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 
@@ -43,6 +43,8 @@ class ChunkTable:
 
     def chunks_of(self, rows: Rows) -> Int64Array:
         """Numbers of the chunks that hold ``rows``, ascending."""
+        if isinstance(rows, RowIndices) and self.rows is None:
+            return self.locate(rows.values)[0]
         if isinstance(rows, RowRange):
             first = self._first(np.array([rows.start]))[0]
             return np.arange(first, self._last(np.array([rows.stop - 1]))[0] + 1)
@@ -51,6 +53,18 @@ class ChunkTable:
         np.add.at(changes, firsts, 1)
         np.add.at(changes, lasts + 1, -1)
         return np.flatnonzero(np.cumsum(changes) > 0)
+
+    def locate(self, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Where single rows are, without lists: chunks, and for each row which of them and where.
+
+        The chunks ascend; the second result counts them, the third one values within a chunk.
+        """
+        chunk = self.values.searchsorted(rows, "right") - 1
+        position = rows - self.values.take(chunk)
+        is_next = np.empty(len(chunk), np.bool_)
+        is_next[0] = True
+        np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])
+        return chunk[is_next], np.cumsum(is_next) - 1, position
 
     def _first(self, rows: Int64Array) -> Int64Array:
         """The chunk that each row starts in."""

@@ -19,7 +19,6 @@ from lance_core.encodings.layouts.chunk_levels import (
     ChunkLevels,
     picked_definition,
     selected,
-    values_of_rows,
 )
 from lance_core.encodings.layouts.chunk_parts import ChunkForm, ChunkParts, chunk_parts
 from lance_core.encodings.layouts.chunk_table import ChunkTable, chunk_table, row_table
@@ -85,6 +84,8 @@ class MiniBlockPlan(LayoutPlan):
             chunks = np.arange(len(table.values) - 1)
             data, positions = np.frombuffer(buffers[-1], np.uint8), table.bytes[:-1]
         else:
+            if isinstance(rows, RowIndices) and not self._has_lists:
+                return (yield from self._single_rows(rows, table, context))
             chunks = table.chunks_of(rows)
             data, positions = yield from self._read(table, chunks, context)
         return self._part(rows, chunks, data, positions, context)
@@ -168,14 +169,6 @@ class MiniBlockPlan(LayoutPlan):
         counts = np.diff(table.values)[chunks]
         sizes = np.diff(table.bytes)[chunks]
         parts = chunk_parts(self.form, data, positions, sizes)
-        where: Where
-        if table.rows is None and isinstance(rows, RowIndices):
-            where = values_of_rows(rows, chunks, table)
-            if not isinstance(where, slice) and _is_sparse(where, counts):
-                picked = PickedFrom.of(where, counts)
-                found = picked_definition(self.message, parts, picked, context)
-                chosen = Levels(self.kinds, None, found, len(where))
-                return self._picked(parts, chosen, picked, context)
         levels = ChunkLevels.decode(self.message, self.kinds, parts, counts, context)
         levels.check(chunks, counts, table)
         chosen, where = selected(levels, rows, chunks, table)
@@ -183,6 +176,22 @@ class MiniBlockPlan(LayoutPlan):
             return self._picked(parts, chosen, PickedFrom.of(where, counts), context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
         return self._leaf(values, where, chosen, context)
+
+    def _single_rows(
+        self, rows: RowIndices, table: ChunkTable, context: DecodeContext
+    ) -> Decoding[LeafPart]:
+        """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
+        chunks, chunk, position = table.locate(rows.values)
+        data, positions = yield from self._read(table, chunks, context)
+        counts = table.values[chunks + 1] - table.values[chunks]
+        if not _is_sparse(rows.values, counts):
+            return self._part(rows, chunks, data, positions, context)
+        sizes = table.bytes[chunks + 1] - table.bytes[chunks]
+        parts = chunk_parts(self.form, data, positions, sizes)
+        picked = PickedFrom(counts, chunk, position)
+        found = picked_definition(self.message, parts, picked, context)
+        levels = Levels(self.kinds, None, found, len(rows))
+        return self._picked(parts, levels, picked, context)
 
     def _picked(
         self, parts: ChunkParts, levels: Levels, picked: PickedFrom, context: DecodeContext
