@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import PluginConflictError, PluginNotFoundError, UnsupportedFeatureError
+from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 
 
 class EncodingFamily(enum.Enum):
@@ -33,7 +33,7 @@ class EncodingSpec:
     """One encoding. Immutable; offered by built-ins and plugins alike.
 
     ``key`` is the name of the protobuf alternative (``"flat"``, ``"nullable"``, …), or a type URL
-    for an encoding that the format does not know. ``min_file_version`` is the first file version
+    in `EncodingFamily.VALUES`. ``min_file_version`` is the first file version
     that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
     (for `EncodingFamily.ARRAY` see `lance_core.encodings.array`, for `EncodingFamily.COMPRESSIVE`
     `lance_core.encodings.compressive`); ``encoder`` is None for what is only read. Those of
@@ -68,8 +68,8 @@ class EncodingRegistry:
     def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
         """The encoding with this key.
 
-        Raises `PluginConflictError` if several providers offer it, `PluginNotFoundError` if a type
-        URL is not known, and `UnsupportedFeatureError` if a name of the format is not known.
+        Raises `PluginConflictError` if several providers offer it, and `UnsupportedFeatureError` if
+        nobody does.
         """
         entry = self._entries.get((family, key))
         if entry is None:
@@ -89,9 +89,4 @@ class EncodingRegistry:
 
     def _unknown(self, key: str, family: EncodingFamily) -> Exception:
         known = ", ".join(self.keys(family)) or "none"
-        if "/" in key:
-            return PluginNotFoundError(
-                f"no plugin provides the encoding {key!r}; known are {known}. "
-                "Install the package that wrote this data."
-            )
         return UnsupportedFeatureError(f"encoding {key!r} is not supported; known are {known}")

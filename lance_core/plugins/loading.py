@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.encodings.registry import EncodingSpec
+from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.errors import PluginLoadError
 from lance_core.store.spec import ObjectStoreSpec
 
@@ -205,6 +206,8 @@ def _check_encoding(spec: EncodingSpec) -> None:
     key: object = spec.key
     if not isinstance(key, str) or not key:
         raise PluginLoadError(f"key of an encoding is {key!r}")
+    if spec.family is EncodingFamily.VALUES and not isinstance(spec, ValueEncodingSpec):
+        raise PluginLoadError(f"encoding {key!r} of values is no ValueEncodingSpec")
     decoder: object = spec.decoder
     if not callable(decoder):
         raise PluginLoadError(f"decoder of {key!r} is not callable")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.encodings.registry import EncodingSpec
+from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     InvalidInputError,
@@ -213,6 +213,11 @@ BROKEN: dict[str, dict[str, object]] = {
     "odd suffix": {"lance_commit_handlers": [a_handler(url_suffix="")]},
     "odd manifest store": {"lance_manifest_stores": [ManifestStoreSpec("x", "", "a:b")]},
     "odd encoding": {"lance_encodings": [EncodingSpec("", FileVersion.V2_0, lambda: None)]},
+    "no encoding of values": {
+        "lance_encodings": [
+            EncodingSpec("/x", FileVersion.V2_0, lambda: None, family=EncodingFamily.VALUES)
+        ]
+    },
     "no decoder": {"lance_encodings": [EncodingSpec("x", FileVersion.V2_0, None)]},
 }
 
