@@ -112,7 +112,7 @@ def encode_rle(values: Values, target: Target) -> Encoded:
 def run_levels(words: Words, counts: Int64Array) -> Encoded:
     """A block of runs for each ``counts`` of the words, all by one message."""
     width, begins = words.itemsize, np.cumsum(counts) - counts
-    starts = np.union1d(run_starts(words), begins[counts > 0])
+    starts = run_starts(words, begins[counts > 0])
     per_run = entries(np.diff(starts, append=len(words)))
     plain, lengths = split_runs(words, starts)
     before = np.concatenate([[0], np.cumsum(per_run)])[np.searchsorted(starts, begins)]
@@ -135,15 +135,15 @@ def _encoding(bits: int) -> CompressiveEncoding:
     return CompressiveEncoding(rle=Rle(values=flat_encoding(bits), run_lengths=flat_encoding(8)))
 
 
-def run_starts(words: Words, segment: int | None = None) -> Int64Array:
-    """Where a value differs from the one before it, and all multiples of ``segment``."""
+def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Array:
+    """Where a value differs from the one before it, and the places ``cuts``."""
     if not len(words):
         return np.empty(0, np.int64)
     is_start = np.empty(len(words), np.bool_)
     is_start[0] = True
     np.not_equal(words[1:], words[:-1], out=is_start[1:])
-    if segment is not None:
-        is_start[::segment] = True
+    if cuts is not None:
+        is_start[cuts] = True
     return np.flatnonzero(is_start)
 
 

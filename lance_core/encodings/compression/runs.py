@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lance_core.encodings.compression.bitpacking import WIDTHS, Words
 from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, joined_spans
@@ -76,11 +77,11 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
     check_rule(rule)
     if not len(words):
         return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    starts = _run_starts(words)
-    counts = _chunk_counts(len(words), starts, rule)
+    begins = _begins(words)
+    counts = _chunk_counts(len(words), np.flatnonzero(begins), rule)
     ends = np.cumsum(counts)
-    # A chunk begins a run of its own.
-    starts = np.union1d(starts, ends - counts)
+    begins[ends - counts] = True  # a chunk begins a run of its own
+    starts = np.flatnonzero(begins)
     whole = np.diff(starts, append=len(words))
     parts = (whole + LONGEST - 1) // LONGEST
     stops = np.cumsum(parts)
@@ -98,11 +99,12 @@ def check_rule(rule: RunRule) -> None:
         raise InvalidInputError(f"chunks of runs by {rule}")
 
 
-def _run_starts(words: Words) -> Int64Array:
+def _begins(words: Words) -> npt.NDArray[np.bool_]:
+    """Whether a value begins a run."""
     begins = np.empty(len(words), np.bool_)
     begins[0] = True
     np.not_equal(words[1:], words[:-1], out=begins[1:])
-    return np.flatnonzero(begins)
+    return begins
 
 
 def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:

@@ -80,7 +80,8 @@ class Integers:
         room = (min(most, self.size - 1) - head) // each
         if self.run_count > room:
             return False
-        starts = run_starts(self.words, _CHUNK_VALUES if in_chunks else None)
+        cuts = slice(None, None, _CHUNK_VALUES) if in_chunks else None
+        starts = run_starts(self.words, cuts)
         lengths = np.diff(starts, append=len(self.words))
         return int(entries(lengths).sum()) <= room
 
