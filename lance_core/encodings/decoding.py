@@ -8,9 +8,9 @@ columns costs as many rounds as its deepest column, not the sum.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,7 @@ class DecodeContext:
     ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
     ``version``: of the data file. ``registry``: where decoders find each other.
     ``validate_utf8``: whether strings are checked to be UTF-8; offsets always are.
+    ``memo``: what columns of one field have in common, kept while it is decoded.
     """
 
     coalesce_gap: int
@@ -80,6 +81,7 @@ class DecodeContext:
     version: FileVersion
     registry: EncodingRegistry
     validate_utf8: bool = True
+    memo: dict[Hashable, Any] | None = None
 
 
 def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from lance_core.encodings.layouts.chunk_table import ChunkTable, RowTable
 from lance_core.encodings.layouts.codecs import PickedFrom
 from lance_core.encodings.layouts.layout import Where, picked_levels, spans_index
 from lance_core.encodings.layouts.level_codecs import decode_levels, pick_levels
-from lance_core.encodings.repdef import LayerKinds, LevelArray, Levels
+from lance_core.encodings.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -90,6 +91,66 @@ class ChunkLevels(NamedTuple):
         before = np.zeros(len(edges), np.int64)
         np.cumsum(kernels.count_upto(definition, kinds.max_visible_def, edges), out=before[1:])
         return before
+
+
+class WantedRows(NamedTuple):
+    """Rows of a page, the chunks that hold them and how many values each of these has."""
+
+    rows: Rows
+    chunks: Int64Array
+    counts: Int64Array
+    table: ChunkTable
+
+
+def wanted_levels(
+    message: MiniBlockLayout,
+    kinds: LayerKinds,
+    parts: ChunkParts,
+    wanted: WantedRows,
+    context: DecodeContext,
+) -> tuple[Levels, Where]:
+    """The checked levels of rows, and which of the chunks' values are theirs.
+
+    Leaves of one field mostly have the same levels; these are decoded for the first of them.
+    """
+    memo = context.memo
+    key = None
+    if memo is not None and kinds.max_rep:
+        key = _key(message, kinds, parts, wanted)
+        known: tuple[Levels, Where] | None = memo.get(key)
+        if known is not None:
+            return known
+    rows, chunks, counts, table = wanted
+    levels = ChunkLevels.decode(message, kinds, parts, counts, context)
+    levels.check(chunks, counts, table)
+    chosen, where = selected(levels, rows, chunks, table)
+    check_levels(chosen)
+    if memo is not None and key is not None:
+        memo[key] = chosen, where
+    return chosen, where
+
+
+def _key(
+    message: MiniBlockLayout, kinds: LayerKinds, parts: ChunkParts, wanted: WantedRows
+) -> Hashable:
+    """Everything that the result of `wanted_levels` depends on."""
+    rows, chunks, counts, table = wanted
+    places = [place for place in (parts.rep, parts.definition) if place is not None]
+    assert places
+    assert table.rows is not None
+    starts, stops = places[0][0], places[-1][0] + places[-1][1]
+    octets, _ = kernels.gather_variable(parts.data, starts, stops)
+    first, last = _rows_started(table.rows, chunks)
+    sizes = [place[1] for place in places]
+    numbers = [parts.num_levels, counts, chunks, first, last, table.rows.continues[chunks], *sizes]
+    return (
+        kinds.kinds,
+        message.rep_compression.SerializeToString(),
+        message.def_compression.SerializeToString(),
+        rows if isinstance(rows, RowRange) else rows.values.tobytes(),
+        b"".join(number.tobytes() for number in numbers),
+        octets.to_pybytes(),
+    )
 
 
 def picked_definition(

@@ -16,9 +16,9 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange
 from lance_core.encodings.gather import span_ranges
 from lance_core.encodings.layouts.chunk_levels import (
-    ChunkLevels,
+    WantedRows,
     picked_definition,
-    selected,
+    wanted_levels,
 )
 from lance_core.encodings.layouts.chunk_parts import ChunkForm, ChunkParts, chunk_parts
 from lance_core.encodings.layouts.chunk_table import ChunkTable, chunk_table, row_table
@@ -169,9 +169,8 @@ class MiniBlockPlan(LayoutPlan):
         counts = np.diff(table.values)[chunks]
         sizes = np.diff(table.bytes)[chunks]
         parts = chunk_parts(self.form, data, positions, sizes)
-        levels = ChunkLevels.decode(self.message, self.kinds, parts, counts, context)
-        levels.check(chunks, counts, table)
-        chosen, where = selected(levels, rows, chunks, table)
+        wanted = WantedRows(rows, chunks, counts, table)
+        chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
             return self._picked(parts, chosen, PickedFrom.of(where, counts), context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
@@ -191,6 +190,7 @@ class MiniBlockPlan(LayoutPlan):
         picked = PickedFrom(counts, chunk, position)
         found = picked_definition(self.message, parts, picked, context)
         levels = Levels(self.kinds, None, found, len(rows))
+        check_levels(levels)
         return self._picked(parts, levels, picked, context)
 
     def _picked(
@@ -202,8 +202,7 @@ class MiniBlockPlan(LayoutPlan):
     def _leaf(
         self, values: Values, where: Where, levels: Levels, context: DecodeContext
     ) -> LeafPart:
-        """``levels``, not checked yet, and which of the ``values`` are theirs."""
-        check_levels(levels)
+        """Checked ``levels``, and which of the ``values`` are theirs."""
         type_ = self.scope.type
         if self._dictionary is not None:
             array = dictionary_values(values, where, levels, self._dictionary, type_)

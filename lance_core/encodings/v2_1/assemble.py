@@ -97,7 +97,7 @@ def assemble(root: Node, parts: Sequence[LeafPart]) -> pa.Array:
 
 def _are_same(one: Levels, other: Levels) -> bool:
     """Whether two leaves have the same levels, as members of a struct without nulls have."""
-    return (
+    return one is other or (
         one.kinds == other.kinds
         and one.count == other.count
         and _equal(one.rep, other.rep)

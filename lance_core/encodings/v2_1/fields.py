@@ -7,7 +7,7 @@ is read by decoding all leaves below it and putting them together, a few pages a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +52,8 @@ def decode_field(
         whole = yield from leaves[0].column.all_null(rows, context)
         if whole is not None:
             return whole
+    if len(plan) > 1:
+        context = replace(context, memo={})
     decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
     try:
         return [assemble(root, parts) for parts in _aligned(decoded)]
