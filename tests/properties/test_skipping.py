@@ -8,7 +8,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lance_core as lance
@@ -132,6 +132,11 @@ CONDITION = st.recursive(
 
 @settings(max_examples=50)
 @given(condition=CONDITION)
+@example(condition="f > 7 AND i < 20")
+@example(condition="NOT g < 0.5")
+@example(condition="f <> 0")
+@example(condition="i = 0 OR b = false")
+@example(condition="s IS NULL OR s < 'a'")
 def test_a_result_is_that_without_statistics(dataset: lance.LanceDataset, condition: str) -> None:
     expected = dataset.to_table(filter=condition, use_stats=False)
     found = dataset.to_table(filter=condition)
