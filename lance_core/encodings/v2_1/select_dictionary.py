@@ -30,6 +30,7 @@ _INDEX_BYTES = 4
 _BLOCKS, _PER_BLOCK = 32, 128
 _LEAST_SAMPLE = 1024
 _UNIQUE_RATIO = 0.98
+_LONG = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,7 @@ def as_dictionary(
     most_items = min(values.count // divisor, _MOST_ITEMS)
     if not most_items or values.count * _INDEX_BYTES > most_bytes:
         return None
-    if _seems_unique(values, most_items):
+    if _seems_unique(values, most_items) or _is_too_large(values, most_items, most_bytes):
         return None
     indices, items = distinct(values)
     size = _size(items) + values.count * _INDEX_BYTES
@@ -109,6 +110,20 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
         found = pc.count_distinct(as_binary(values).take(pa.array(places))).as_py()
     ratio = found / len(places)
     return ratio >= _UNIQUE_RATIO or ceil(ratio * values.count) > most_items
+
+
+def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_bytes: int) -> bool:
+    """Whether long values are for sure too many: by their lengths and eight bytes of each."""
+    if isinstance(values, FixedWidth) or values.offsets[-1] < _LONG * values.count:
+        return False
+    lengths = np.diff(values.offsets).astype(np.int64)
+    octets = values.octets()
+    middles = np.clip(values.offsets[:-1] + lengths // 2 - 4, 0, len(octets) - 8)
+    words = octets[middles[:, None] + np.arange(8)].view("<u8")[:, 0]
+    marks = np.where(lengths < 8, 0, words) + lengths.astype(np.uint64)
+    _, first = np.unique(marks, return_index=True)
+    least = int(lengths[first].sum()) + values.count * _INDEX_BYTES
+    return len(first) > most_items or least > most_bytes
 
 
 def _sample(count: int) -> Int64Array:

@@ -109,3 +109,25 @@ def test_keys_of_nulls_are_kept_where_they_name_an_item() -> None:
             pa.array(np.array(stored, np.int8), mask=mask), items
         )
         assert of_keys(array).indices.words().tolist() == expected
+
+
+LONG = ["", "a", *(f"{n:05}" * 400 for n in range(300)), "", "b"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "count"),
+    [
+        (LONG, None),
+        (LONG[:60] * 5, 60),
+        (LONG[:150] * 2, 150),
+        ([text[:1600] + "x" * 400 for text in LONG], None),
+        ([text[:1600] + "x" * 400 for text in LONG[:60]] * 5, 60),
+        (["x" * 2000 + text for text in LONG[:60]] * 5, 60),
+        (["x" * 2000] * 200, 1),
+    ],
+)
+def test_long_values_have_a_dictionary_where_it_is_small(
+    texts: list[str], count: int | None, encoding: Encoding
+) -> None:
+    found = as_dictionary(pa.array(texts), PLAIN, encoding("2.1"))
+    assert (found and found.count) == count
