@@ -113,6 +113,8 @@ _PAGES: list[tuple[str, Callable[[str], PageLayout], frozenset[str]]] = [
     ("large chunks", mini_block(True, value_compression=F64), V2_2),
     ("chunks without values", mini_block(), NEITHER),
     ("values of no encoding", values(Encoding()), NEITHER),
+    ("ranges", values(Encoding(range=b"")), NEITHER),
+    ("differences", values(Encoding(delta=b"")), NEITHER),
     ("runs", values(RUNS), BOTH),
     ("runs of u16 lengths", values(WRONG), NEITHER),
     ("runs of packed values", values(around("rle", values=PACKED, run_lengths=F8)), NEITHER),

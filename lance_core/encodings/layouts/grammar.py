@@ -39,6 +39,9 @@ _INNER: dict[str, tuple[str, ...]] = {
 }
 """The encodings that an encoding must have within it."""
 
+_LATER = frozenset({"range", "delta"})
+"""Encodings that are recognised only to be refused."""
+
 
 def check_page(layout: PageLayout, buffers: Sequence[ByteRange], version: FileVersion) -> None:
     """Raise `CorruptFileError` unless a file of ``version``, 2.1 or 2.2, may have such a page."""
@@ -100,6 +103,8 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
     key = encoding.WhichOneof("compression")
     if key is None:
         raise CorruptFileError("it is not said how values are compressed")
+    if key in _LATER:
+        raise CorruptFileError(f"encoding {key!r} in a {version} file")
     if depth > _DEEPEST:
         raise CorruptFileError(f"more than {_DEEPEST} encodings within each other")
     message = getattr(encoding, key)
