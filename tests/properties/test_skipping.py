@@ -130,7 +130,7 @@ CONDITION = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(condition=CONDITION)
 @example(condition="f > 7 AND i < 20")
 @example(condition="NOT g < 0.5")
