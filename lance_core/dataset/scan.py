@@ -148,9 +148,13 @@ def _stored(plan: ScanPlan) -> tuple[int, int]:
 
 
 def _table_rows(plan: ScanPlan) -> int:
-    """Rows of a window of a whole result: some for each thread, if there are bytes enough."""
+    """Rows of a window of a whole result: some for each thread, if there is enough to be done.
+
+    Under a filter that is to look at rows, else to decode all of their bytes.
+    """
     rows, stored = _stored(plan)
-    windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), stored // WINDOW_BYTES))
+    enough = stored // WINDOW_BYTES if plan.filter is None else rows // SEARCH_WINDOW_ROWS
+    windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
