@@ -73,7 +73,7 @@ class _Reader:
         if not len(edges):
             return [self._read(columns, np.arange(len(array)))]
         rows_of = np.split(order, edges)
-        # One after the other: this runs on the threads of a scan, which must not wait for each other.
+        # One after the other: the threads of a scan, which do this, must not wait for each other.
         groups = [self._read(columns, rows) for rows in rows_of]
         return list(_in_row_order(groups, order, homes))
 

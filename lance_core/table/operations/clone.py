@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
+from lance_core.schema import has_blobs_v2
 from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList
@@ -43,7 +44,7 @@ class Clone(Operation):
         if source is None or source.manifest.version != self.ref_version:
             raise InvalidInputError(f"there is no version {self.ref_version} to clone")
         old = Draft.following(source.manifest, source.index_section)
-        base_paths = old.base_paths if self.is_shallow else ()
+        base_paths = old.base_paths if self.is_shallow else _bases_of_blobs(old)
         base_id = None
         if self.is_shallow:
             base_id = next_base_id(base_paths, first=0)
@@ -86,6 +87,13 @@ class Clone(Operation):
         )
         body.MergeFromString(self.unknown)
         message.clone.CopyFrom(body)
+
+
+def _bases_of_blobs(draft: Draft) -> tuple[BasePath, ...]:
+    """The base paths that blobs of a table may refer to, which no copy of its files changes."""
+    if not has_blobs_v2(draft.schema.fields):
+        return ()
+    return tuple(base for base in draft.base_paths if not base.is_dataset_root)
 
 
 @dataclass(frozen=True, slots=True)
