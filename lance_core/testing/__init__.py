@@ -1,4 +1,4 @@
-"""What this project promises, as tests for those who extend it. Needs pytest."""
+"""What this project promises, as tests for those who extend it. Needs pytest and hypothesis."""
 
 from lance_core.testing.commit_handler import CommitHandlerTests
 from lance_core.testing.encoding import EncodingTests
