@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -17,7 +18,15 @@ R = TypeVar("R")
 @cache
 def pool() -> ThreadPoolExecutor:
     """The shared pool, with as many threads as the process may use processors."""
-    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core")
+    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core", initializer=_mark_own)
+
+
+_local = threading.local()
+
+
+def _mark_own() -> None:
+    """Remember that the thread is one of the pool's."""
+    _local.is_own = True
 
 
 @cache
@@ -37,8 +46,12 @@ def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator
     """``work(item)`` for each item, results in the order of the items.
 
     At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded by
-    that many results. A single item is worked on in the calling thread.
+    that many results. A single item is worked on in the calling thread; so are all of them if that
+    is one of the pool, whose threads would wait for each other.
     """
+    if getattr(_local, "is_own", False):
+        yield from map(work, items)
+        return
     source = iter(items)
     first = list(itertools.islice(source, 2))
     if len(first) < 2:
