@@ -7,8 +7,10 @@ of the file; the metadata of each column; two tables of offsets; the footer.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
 from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
+from lance_core.datafile.parallel import in_order
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.structural import (
@@ -35,6 +38,10 @@ ALIGNMENT = 64
 """Buffers begin at multiples of this many bytes."""
 
 _PADDING = b"H" * ALIGNMENT
+
+_PARALLEL_BYTES = 1 << 20
+"""Arrays of fewer bytes are encoded faster than they are handed to other threads."""
+
 T = TypeVar("T")
 
 _ENTRY = struct.Struct("<QQ")
@@ -77,8 +84,9 @@ class FileWriter:
     """Writes one file. Not thread-safe.
 
     Rows are collected per field until they fill a page, so memory is bounded by the number of
-    fields times the size of a page; buffers go to the `ObjectWriter` without a copy. Nothing is
-    visible before `finish` returns; a writer that failed is aborted and cannot be used any more.
+    fields times the size of a page, and a few pages that threads are encoding; buffers go to the
+    `ObjectWriter` without a copy. Nothing is visible before `finish` returns; a writer that failed
+    is aborted and cannot be used any more.
     """
 
     def __init__(  # noqa: PLR0913 (each is a setting of its own, given by name)
@@ -102,6 +110,7 @@ class FileWriter:
         self.version = version
         self.schema = schema
         self.num_rows = 0
+        self._num_bytes = 0
         self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
         self._writer = writer
         self._position = writer.tell()
@@ -141,7 +150,9 @@ class FileWriter:
             state, array = by_state[number]
             return state.encoder.write(array)
 
-        self._guarded(lambda: self._write_pages(pages_of))
+        size = batch.nbytes
+        self._num_bytes += size
+        self._guarded(lambda: self._write_pages(pages_of, size))
         self.num_rows += batch.num_rows
 
     def add_global_buffer(self, data: BytesLike) -> int:
@@ -174,7 +185,7 @@ class FileWriter:
             self._writer.abort()
 
     def _finish(self) -> FileWriteResult:
-        self._write_pages(lambda number: self._states[number].encoder.flush())
+        self._write_pages(lambda number: self._states[number].encoder.flush(), self._num_bytes)
         footer = self._write_metadata()
         self._write(footer.to_bytes())
         self._is_open = False
@@ -212,21 +223,31 @@ class FileWriter:
             self.version,
         )
 
-    def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]]) -> None:
-        """Write the pages that each field, by number, has ready.
+    def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]], size: int) -> None:
+        """Write the pages that each field, by number, has ready; ``size``: bytes of its arrays.
 
         Fields with payloads outside of pages go first, so that their payloads come before all
-        pages; the pages themselves are in the order of the fields.
+        pages; the pages themselves are in the order of the fields. Those of other fields are made
+        by threads if there is much to do; where they are in the file does not depend on that.
         """
         ready = {
             number: list(pages_of(number))
             for number, state in enumerate(self._states)
             if any(field.is_blob or is_blob_v2(field) for field in state.field.walk())
         }
-        for number, state in enumerate(self._states):
-            pages = ready[number] if number in ready else pages_of(number)
-            for page in pages:
-                self._write_page(state.first_column + page.column, page)
+
+        def source(number: int) -> Iterable[EncodedPage]:
+            return ready[number] if number in ready else pages_of(number)
+
+        numbers = range(len(self._states))
+        pages: Generator[tuple[int, EncodedPage], None, None]
+        if size < _PARALLEL_BYTES or len(self._states) - len(ready) < 2:
+            pages = ((number, page) for number in numbers for page in source(number))
+        else:
+            pages = in_order([partial(source, number) for number in numbers])
+        with closing(pages):
+            for number, page in pages:
+                self._write_page(self._states[number].first_column + page.column, page)
 
     def _write_page(self, column: int, page: EncodedPage) -> None:
         buffers = tuple(self._write_aligned(buffer) for buffer in page.buffers)

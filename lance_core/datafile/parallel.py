@@ -1,0 +1,83 @@
+"""Pages of several fields made by threads, and given out in the order of the fields."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_MOST_THREADS = 4
+"""Each holds a page and what it is made from, so that memory is bounded on large machines, too."""
+
+Made = Callable[[], Iterable[T]]
+"""What a field has ready: it is called, and gone through, by one thread at a time."""
+
+
+def num_threads() -> int:
+    """How many threads make pages: as many as the process may use processors, 4 at most."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    return min(_MOST_THREADS, os.cpu_count() or 1)
+
+
+def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:
+    """The number of each source with what it gives, one source after the other.
+
+    One item of each of some sources is made ahead, two more than there are threads. What a source
+    raises is raised in its place; then, and when the iterator is closed, nothing is being made any
+    more.
+    """
+    numbers = iter(range(len(sources)))
+    ahead: deque[tuple[int, Iterator[T], Future[list[T]]]] = deque()
+    executor = _pool()
+
+    def begin() -> None:
+        for number in numbers:
+            iterator = _items(sources[number])
+            ahead.append((number, iterator, executor.submit(_next, iterator)))
+            if len(ahead) > num_threads() + 1:
+                return
+
+    try:
+        begin()
+        while ahead:
+            number, iterator, future = ahead[0]
+            made = future.result()
+            if made:
+                ahead[0] = number, iterator, executor.submit(_next, iterator)
+                yield number, made[0]
+            else:
+                ahead.popleft()
+                begin()
+    finally:
+        for _, _, future in ahead:
+            future.cancel()
+        wait([future for _, _, future in ahead])
+
+
+def _items(source: Made[T]) -> Iterator[T]:
+    """A source that is called by whoever asks for its first item."""
+    yield from source()
+
+
+def _next(iterator: Iterator[T]) -> list[T]:
+    """The next item, or nothing."""
+    for item in iterator:
+        return [item]
+    return []
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that only make pages: none of them ever waits for another."""
+    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core-pages")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork; the child makes its own.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
