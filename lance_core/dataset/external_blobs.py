@@ -72,7 +72,10 @@ class ExternalBlobs:
         Raises `InvalidInputError` for one that is outside of all base paths and not allowed to be.
         """
         try:
-            text = _text_of(parse_uri(uri)) if uri else ""
+            given = parse_uri(uri)
+            if given.query or given.commit_scheme:
+                raise InvalidInputError("it has a query or names a commit scheme")
+            text = _text_of(given) if uri else ""
             url = parse_base(text)
         except (CorruptFileError, InvalidInputError) as error:
             raise InvalidInputError(

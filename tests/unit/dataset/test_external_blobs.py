@@ -1,0 +1,201 @@
+"""Blobs elsewhere: what is stored of their URIs, and who may have them read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.external_blobs import ExternalBlobs
+from lance_core.errors import (
+    BasePathRefusedError,
+    CorruptFileError,
+    InvalidInputError,
+    InvalidPathError,
+    ObjectNotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.table.manifest_parts import BasePath
+from tests.unit.dataset import blob_tables as blobs
+
+CONTENT = b"0123456789" * 10
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two objects in it."""
+    place = tmp_path / "media"
+    (place / "a b").mkdir(parents=True)
+    (place / "one").write_bytes(CONTENT)
+    (place / "a b" / "two").write_bytes(b"two")
+    return place
+
+
+def values(folder: Path) -> list[Any]:
+    return [
+        b"own",
+        f"file://{folder}/one",
+        lance.Blob.from_uri(f"file://{folder}/one", 3, 5),
+        None,
+        f"file://{folder}/a%20b/two",
+    ]
+
+
+EXPECTED = [b"own", CONTENT, b"34567", None, b"two"]
+
+
+def test_uris_outside_of_base_paths_need_the_writers_word(uri: str, folder: Path) -> None:
+    data = blobs.v2(values(folder))
+    with pytest.raises(InvalidInputError, match="allow_external_blob_outside_bases"):
+        lance.write_dataset(data, uri)
+    made = lance.write_dataset(data, uri, allow_external_blob_outside_bases=True)
+    texts = [None if one is None else one["blob_uri"] for one in blobs.described(made)]
+    place = f"file://{folder}"
+    assert texts == ["", f"{place}/one", f"{place}/one", None, f"{place}/a%20b/two"]
+
+
+def test_uris_outside_of_a_table_are_read_only_where_the_reader_allows_it(
+    uri: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lance.write_dataset(blobs.v2(values(folder)), uri, allow_external_blob_outside_bases=True)
+    found = lance.dataset(uri)
+    with pytest.raises(BasePathRefusedError, match="allow_base_paths"):
+        blobs.as_bytes(found)
+    with pytest.raises(BasePathRefusedError, match="allow_base_paths"):
+        found.take_blobs("b", indices=[1])
+    assert len(blobs.described(found)) == 5
+    assert blobs.as_bytes(found, limit=1) == [b"own"]
+    for allowed in ("yes", str(folder), f"file://{folder}"):
+        opened = lance.dataset(uri, allow_base_paths=allowed)
+        assert blobs.as_bytes(opened) == EXPECTED
+        files = opened.take_blobs("b", indices=range(5))
+        assert [None if file is None else file.read() for file in files] == EXPECTED
+        assert [data for _, data in opened.read_blobs("b", indices=range(5))] == EXPECTED
+    with pytest.raises(BasePathRefusedError):
+        blobs.as_bytes(lance.dataset(uri, allow_base_paths=str(folder / "a b")))
+    monkeypatch.setenv("LANCE_CORE_ALLOW_BASE_PATHS", str(folder))
+    assert blobs.as_bytes(lance.dataset(uri)) == EXPECTED
+
+
+def test_uris_in_base_paths_are_stored_relative_to_them(uri: str, folder: Path) -> None:
+    bases = [lance.DatasetBasePath(str(folder), name="media", is_dataset_root=False)]
+    lance.write_dataset(blobs.v2(values(folder)), uri, initial_bases=bases)
+    opened = lance.dataset(uri, allow_base_paths=str(folder))
+    stored = [one and (one["blob_id"], one["blob_uri"]) for one in blobs.described(opened)]
+    assert stored == [(0, ""), (1, "one"), (1, "one"), None, (1, "a b/two")]
+    assert blobs.as_bytes(opened) == EXPECTED
+    longer = lance.write_dataset(blobs.v2([f"file://{folder}/one"]), opened, mode="append")
+    assert blobs.as_bytes(longer) == [*EXPECTED, CONTENT]
+    with pytest.raises(BasePathRefusedError):
+        blobs.as_bytes(lance.dataset(uri))
+
+
+def test_deep_clones_keep_what_their_external_blobs_refer_to(
+    uri: str, folder: Path, tmp_path: Path
+) -> None:
+    bases = [lance.DatasetBasePath(str(folder), is_dataset_root=False)]
+    made = lance.write_dataset(blobs.v2(values(folder)), uri, initial_bases=bases)
+    made.deep_clone(str(tmp_path / "clone"), None)
+    clone = lance.dataset(str(tmp_path / "clone"), allow_base_paths=str(folder))
+    assert blobs.as_bytes(clone) == EXPECTED
+
+
+PLACES = ExternalBlobs.of(
+    [
+        BasePath(1, "s3://bucket/media", False, None),
+        BasePath(2, "s3://bucket/media/inner", False, None),
+        BasePath(3, "/tables/other", True, None),
+        BasePath(4, "/data/a b", False, None),
+    ],
+    allow_outside=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("s3://bucket/media/x/y", (1, "x/y")),
+        ("s3://bucket/media/inner/z", (2, "z")),
+        ("s3://bucket/mediax/y", (0, "s3://bucket/mediax/y")),
+        ("s3://bucket/media/../k", (0, "s3://bucket/k")),
+        ("s3://bucket/media/a%20b", (1, "a b")),
+        ("s3://other/media/x", (0, "s3://other/media/x")),
+        ("s3://bucket/media/.hidden", (1, ".hidden")),
+        ("/data/a b/c", (4, "c")),
+        ("file:///data/a%20b/c d", (4, "c d")),
+        ("file:///tables/other/x", (0, "file:///tables/other/x")),
+        ("s3://bucket/ä", (0, "s3://bucket/%C3%A4")),
+    ],
+)
+def test_uris_are_kept_in_one_form(given: str, expected: tuple[int, str]) -> None:
+    assert PLACES.place_of(given) == expected
+    ids, texts = PLACES.refer(pa.array([given, None, "s3://bucket/media/x"]), "b")
+    assert (ids.tolist(), texts.to_pylist()) == (
+        [expected[0], 0, 1] if not texts[1].is_valid and ids[1] == 0 else [expected[0], ids[1], 1],
+        [expected[1], None, "x"],
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "relative/path",
+        "/elsewhere",
+        "s3://bucket",
+        "s3://bucket/",
+        "s3://bucket/a?version=1",
+        "s3+ddb://bucket/a",
+        "s3://user@bucket/a",
+        "s3://bucket/a%2F..%2Fb",
+        "s3://bucket/a\x00b",
+        "C:\\file",
+    ],
+)
+def test_texts_that_name_no_object_are_refused(given: str) -> None:
+    with pytest.raises(InvalidInputError, match="field 'b'"):
+        PLACES.refer(pa.array([given]), "b")
+
+
+def test_missing_and_short_objects_are_errors_of_their_own(uri: str, folder: Path) -> None:
+    gone, past = f"file://{folder}/none", lance.Blob.from_uri(f"file://{folder}/one", 90, 50)
+    lance.write_dataset(blobs.v2([gone, past]), uri, allow_external_blob_outside_bases=True)
+    opened = lance.dataset(uri, allow_base_paths=str(folder))
+    with pytest.raises(ObjectNotFoundError):
+        opened.take_blobs("b", indices=[0])
+    (file,) = opened.take_blobs("b", indices=[1])
+    assert file is not None
+    for read in (file.read, lambda: opened.to_table(offset=1, blob_handling="all_binary")):
+        with pytest.raises(CorruptFileError):
+            read()
+
+
+def test_links_do_not_lead_out_of_what_the_reader_allowed(
+    uri: str, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    data = blobs.v2([f"file://{folder}/link"])
+    lance.write_dataset(data, uri, allow_external_blob_outside_bases=True)
+    opened = lance.dataset(uri, allow_base_paths=str(folder))
+    with pytest.raises(InvalidPathError):
+        blobs.as_bytes(opened)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"external_blob_mode": "ingest"}, UnsupportedFeatureError),
+        ({"external_blob_mode": "other"}, InvalidInputError),
+        ({"allow_external_blob_outside_bases": "yes"}, InvalidInputError),
+        ({"blob_pack_file_size_threshold": -1}, InvalidInputError),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_refused(
+    uri: str, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        lance.write_dataset(blobs.v2([b"a"]), uri, **options)
