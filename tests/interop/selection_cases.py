@@ -144,6 +144,7 @@ def _few_values() -> dict[str, Case]:
         {"dict-size-ratio": "0.3"},
         {"dict-size-ratio": "0.15"},
         {"dict-size-ratio": "some"},
+        {"dict-size-ratio": "nan"},
         {"dict-values-compression": "none"},
         {"dict-values-compression": "zstd"},
         {"dict-values-compression": "zstd", "dict-values-compression-level": "9"},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PREFIX = "lance-encoding:"
 STRUCTURAL_KEY = f"{PREFIX}structural-encoding"
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _BSS = ("off", "on", "auto")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +55,8 @@ def as_dictionary(
     values = values_of(array)
     assert isinstance(values, FixedWidth | VariableWidth)
     ratio = _SIZE_RATIO if options.dict_size_ratio is None else options.dict_size_ratio
+    if isnan(ratio):
+        return None
     if not 0 < ratio <= 1:
         raise InvalidInputError(f"a dict-size-ratio of {ratio} is not above 0 and at most 1")
     most_bytes = int(_size(values) * ratio)

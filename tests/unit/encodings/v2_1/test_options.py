@@ -30,6 +30,7 @@ def of(**keys: str) -> FieldOptions:
         ("compression-level", "5.0", "level", None),
         ("compression-level", "1_0", "level", None),
         ("compression-level", "2147483648", "level", None),
+        ("compression-level", "9" * 9000, "level", None),
         ("rle-threshold", "0.25", "rle_threshold", 0.25),
         ("rle-threshold", "1e-1", "rle_threshold", 0.1),
         ("rle-threshold", "some", "rle_threshold", None),
