@@ -43,7 +43,7 @@ from lance_core.testing.stored_field import StoredField
 from lance_core.testing.strategies import VALUES, arrays
 from lance_core.testing.value_samples import TYPES, hard_arrays
 
-MUTANTS = 50
+MUTANTS = 30
 """Damaged copies of each block that is tried."""
 
 VERSIONS = (FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2)
@@ -81,7 +81,7 @@ class ValueEncodingTests:
                     block = self._block(part)
                     assert_same(name, self.spec.decoder(block, part.type, len(part)), part)
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_any_values_come_back_from_files(self, data: st.DataObject) -> None:
         kinds = [type_ for type_ in VALUES if self.spec.accepts(type_)]

@@ -20,7 +20,7 @@ TYPES: tuple[pa.DataType, ...] = (
 )
 """Types that a column of values may have; an encoding says which of them it accepts."""
 
-COUNTS = (1, 2, 7, 64, 1023, 1024, 1025, 3000)
+COUNTS = (1, 2, 7, 1023, 1024, 1025, 3000)
 
 
 def hard_arrays(type_: pa.DataType) -> Iterator[tuple[str, pa.Array]]:
