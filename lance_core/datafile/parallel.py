@@ -7,12 +7,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _MOST_THREADS = 4
 """Each holds a page and what it is made from, so that memory is bounded on large machines, too."""
+
+_AT_ONCE = 2
+"""Most fields have one page ready: one way to a thread and back is then enough."""
 
 Made = Callable[[], Iterable[T]]
 """What a field has ready: it is called, and gone through, by one thread at a time."""
@@ -28,9 +32,9 @@ def num_threads() -> int:
 def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:
     """The number of each source with what it gives, one source after the other.
 
-    One item of each of some sources is made ahead, two more than there are threads. What a source
-    raises is raised in its place; then, and when the iterator is closed, nothing is being made any
-    more.
+    Two items of each of some sources are made ahead, one more than there are threads. What a source
+    raises is raised in its place, or that of the item before it; then, and when the iterator is
+    closed, nothing is being made any more.
     """
     numbers = iter(range(len(sources)))
     ahead: deque[tuple[int, Iterator[T], Future[list[T]]]] = deque()
@@ -40,7 +44,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
         for number in numbers:
             iterator = _items(sources[number])
             ahead.append((number, iterator, executor.submit(_next, iterator)))
-            if len(ahead) > num_threads() + 1:
+            if len(ahead) > num_threads():
                 return
 
     try:
@@ -48,12 +52,12 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
         while ahead:
             number, iterator, future = ahead[0]
             made = future.result()
-            if made:
+            if len(made) == _AT_ONCE:
                 ahead[0] = number, iterator, executor.submit(_next, iterator)
-                yield number, made[0]
             else:
                 ahead.popleft()
                 begin()
+            yield from ((number, item) for item in made)
     finally:
         for _, _, future in ahead:
             future.cancel()
@@ -66,10 +70,8 @@ def _items(source: Made[T]) -> Iterator[T]:
 
 
 def _next(iterator: Iterator[T]) -> list[T]:
-    """The next item, or nothing."""
-    for item in iterator:
-        return [item]
-    return []
+    """The next items, fewer than `_AT_ONCE` at the end."""
+    return list(islice(iterator, _AT_ONCE))
 
 
 @cache
