@@ -83,6 +83,8 @@ def layer_slots(
         valid |= definition == also
     where = _are_slots(repetition, definition, slots)
     if where is not None:
+        if not (where & ~valid).any():
+            return int(np.count_nonzero(where)), 0, None
         valid = valid[where]
     nulls = len(valid) - int(np.count_nonzero(valid))
     if not nulls:
@@ -100,9 +102,14 @@ def layer_offsets(
     if items is None:
         starts = np.arange(len(repetition)) if where is None else np.flatnonzero(where)
         return np.append(starts, len(repetition))
-    before = np.zeros(len(items) + 1, np.int64)
-    np.cumsum(items, out=before[1:])
-    return before if where is None else np.append(before[:-1][where], before[-1:])
+    narrow = np.int32 if len(items) <= np.iinfo(np.int32).max else np.int64
+    ends = np.cumsum(items, dtype=narrow)
+    offsets = np.zeros((len(items) if where is None else np.count_nonzero(where)) + 1, np.int64)
+    if len(items):
+        offsets[-1] = ends[-1]
+        np.subtract(ends, items, out=ends)
+        offsets[:-1] = ends if where is None else ends.take(np.flatnonzero(where))
+    return offsets
 
 
 def _are_slots(
@@ -126,6 +133,14 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     """See `lance_core.encodings.kernels.count_upto`."""
     if not len(edges) or edges[0] < 0 or edges[-1] > len(levels) or (np.diff(edges) < 0).any():
         raise CorruptFileError(f"edges descend or are not within {len(levels)} levels")
-    before = np.zeros(len(levels) + 1, np.int64)
-    np.cumsum(levels <= top, out=before[1:])
-    return np.diff(before[edges])
+    return _set_between(levels <= top, edges)
+
+
+def _set_between(flags: BoolArray, edges: Int64Array) -> Int64Array:
+    """How many ``flags`` are set from each of the ascending ``edges`` to the next."""
+    counts = np.zeros(len(edges) - 1, np.int64)
+    some = edges[1:] > edges[:-1]
+    if some.any():
+        used = flags[: edges[-1]].view(np.uint8)
+        counts[some] = np.add.reduceat(used, edges[:-1][some], dtype=np.int64)
+    return counts

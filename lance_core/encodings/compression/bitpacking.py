@@ -87,13 +87,18 @@ def unpack_inline(
     """See `lance_core.encodings.kernels.unpack_inline`."""
     check_inline(data, starts, sizes, counts, bits)
     word = bits // 8
-    values = room(len(counts) * CHUNK, f"<u{word}").reshape(-1, CHUNK)
-    stated = rows_at(data, starts, word).view(values.dtype).reshape(-1)
+    stated = rows_at(data, starts, word).view(f"<u{word}").reshape(-1)
     if (stated > bits).any():
         raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
     widths = stated.astype(np.int64)
     if (word + widths * (CHUNK // 8) > sizes).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    if len(widths) and (widths == widths[0]).all() and (counts[:-1] == CHUNK).all():
+        width = int(widths[0])
+        packed = rows_at(data, starts + word, packed_bytes(width)) if width else data[:0]
+        plain = unpack_fastlanes(packed.reshape(-1), width, bits, len(widths))
+        return plain[: int(counts.sum())]
+    values = room(len(counts) * CHUNK, stated.dtype).reshape(-1, CHUNK)
     for width in np.unique(widths).tolist():
         where = np.flatnonzero(widths == width)
         packed = rows_at(data, starts[where] + word, packed_bytes(width)) if width else data[:0]
