@@ -102,7 +102,7 @@ EXPRESSIONS = [
 
 def create(path: Path, writer: ModuleType = lance, rows: pa.Table = TABLE, **options: Any) -> Any:
     """The same table whoever writes it; fragments of 20 rows."""
-    given = {"max_rows_per_file": 20, "data_storage_version": "2.0", **options}
+    given = {"max_rows_per_file": 20, "data_storage_version": "2.2", **options}
     return writer.write_dataset(rows, str(path), **given)
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import lance_core
 from lance_core.dataset.expression import as_filter, as_value
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 
@@ -102,10 +103,12 @@ for _name in ("_rowid", "_rowaddr", "_rowoffset"):
     EVERYTHING = EVERYTHING.append_column(_name, pa.array(range(6), pa.uint64()))
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> lance.LanceDataset:
+@pytest.fixture(scope="module", params=["2.0", "2.2"])
+def reference(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> lance.LanceDataset:
     path: Path = tmp_path_factory.mktemp("filters") / "t.lance"
-    return lance.write_dataset(DATA, path, data_storage_version="2.0")
+    return lance.write_dataset(DATA, path, data_storage_version=request.param)
 
 
 Rows = list[int]
@@ -538,7 +541,10 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
 
 @pytest.mark.parametrize("text", SAME)
 def test_a_condition_selects_what_pylance_selects(text: str, reference: lance.LanceDataset) -> None:
-    assert here(text) == there(reference, text)
+    expected = there(reference, text)
+    assert here(text) == expected
+    read = lance_core.dataset(reference.uri).to_table(["i8"], filter=text, with_row_id=True)
+    assert read["_rowid"].to_pylist() == expected
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _create(root: Path, stable: bool = False) -> lance.LanceDataset:
         _rows(),
         root,
         max_rows_per_file=5,
-        data_storage_version="2.0",
+        data_storage_version="2.2",
         enable_stable_row_ids=stable,
     )
 
@@ -125,9 +125,11 @@ def _replacement(dataset: lance.LanceDataset, which: int, *fields: int) -> lance
     name = f"{uuid.uuid4()}.lance"
     path = Path(dataset.uri) / "data" / name
     data = pa.table({"ab"[field]: pa.array(range(rows), pa.int64()) for field in fields})
-    with lance.file.LanceFileWriter(str(path), data.schema, version="2.0") as writer:
+    version = dataset.data_storage_version
+    with lance.file.LanceFileWriter(str(path), data.schema, version=version) as writer:
         writer.write_batch(data)
-    file = DataFile(name, list(fields), list(range(len(fields))), 2, 0, path.stat().st_size)
+    minor = int(version[-1])
+    file = DataFile(name, list(fields), list(range(len(fields))), 2, minor, path.stat().st_size)
     operation = LanceOperation.DataReplacement([LanceOperation.DataReplacementGroup(which, file)])
     return lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
 

@@ -56,7 +56,7 @@ def table(uri: str, writer: Any, stable: bool) -> str:
     writer.write_dataset(
         rows(100),
         uri,
-        data_storage_version="2.0",
+        data_storage_version="2.2",
         max_rows_per_file=30,
         enable_stable_row_ids=stable,
     )
@@ -124,7 +124,7 @@ def test_deletions_of_pylance_are_honoured(table: str) -> None:
 
 def test_many_deletions_are_honoured_in_both_kinds_of_files(uri: str, writer: Any) -> None:
     numbers = pa.table({"i": pa.array(range(20_000))})
-    writer.write_dataset(numbers, uri, data_storage_version="2.0")
+    writer.write_dataset(numbers, uri, data_storage_version="2.2")
     theirs = pylance.dataset(uri)
     gone = np.zeros(20_000, bool)
     kinds = []
@@ -327,7 +327,7 @@ def test_histories_are_told_alike(uri: str) -> None:
         ),
         lambda: pylance.dataset(uri).delete("i = 1"),
         lambda: pylance.write_dataset(
-            rows(3), uri, mode="overwrite", data_storage_version="2.0", commit_message="five"
+            rows(3), uri, mode="overwrite", data_storage_version="2.2", commit_message="five"
         ),
         lambda: lance_core.write_dataset(rows(4), uri, mode="overwrite"),
     ]
@@ -359,7 +359,7 @@ def test_histories_are_told_alike(uri: str) -> None:
 
 def test_times_find_the_same_version(uri: str) -> None:
     for number, library in enumerate([lance_core, pylance, lance_core]):
-        library.write_dataset(rows(number + 1), uri, mode="append", data_storage_version="2.0")
+        library.write_dataset(rows(number + 1), uri, mode="append", data_storage_version="2.2")
     made = [version["timestamp"] for version in lance_core.dataset(uri).versions()]
     for number in (1, 2):
         between = made[number - 1] + (made[number] - made[number - 1]) / 2
@@ -368,7 +368,7 @@ def test_times_find_the_same_version(uri: str) -> None:
 
 
 def test_a_detached_version_can_be_opened_by_its_number(uri: str) -> None:
-    pylance.write_dataset(rows(5), uri, data_storage_version="2.0")
+    pylance.write_dataset(rows(5), uri, data_storage_version="2.2")
     fragments = pylance.fragment.write_fragments(rows(3, 5), uri)
     operation = pylance.LanceOperation.Append(fragments)
     detached = pylance.LanceDataset.commit(uri, operation, read_version=1, detached=True)
@@ -381,7 +381,7 @@ def test_a_detached_version_can_be_opened_by_its_number(uri: str) -> None:
 
 
 def test_fragments_are_exchanged_as_json(uri: str, stable: bool) -> None:
-    pylance.write_dataset(rows(5), uri, data_storage_version="2.0", enable_stable_row_ids=stable)
+    pylance.write_dataset(rows(5), uri, data_storage_version="2.2", enable_stable_row_ids=stable)
     theirs = pylance.fragment.write_fragments(rows(4, 5), uri, max_rows_per_file=2)
     ours = write_fragments(rows(3, 9), uri, max_rows_per_file=2)
     read = [lance_core.FragmentMetadata.from_json(json.dumps(f.to_json())) for f in theirs]
@@ -419,7 +419,7 @@ def test_both_append_at_the_same_time(uri: str) -> None:
 @pytest.mark.parametrize("first", LIBRARIES)
 def test_a_stale_overwrite_conflicts_for_both(uri: str, first: Any) -> None:
     second: Any = next(library for library in LIBRARIES if library is not first)
-    first.write_dataset(rows(3), uri, data_storage_version="2.0")
+    first.write_dataset(rows(3), uri, data_storage_version="2.2")
     stale = second.dataset(uri)
     first.write_dataset(rows(4), uri, mode="overwrite")
     for mode in ("append", "overwrite"):
