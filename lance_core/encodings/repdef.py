@@ -205,8 +205,13 @@ def _expand(
     live: Int64Array | None,
     lengths: Int64Array,
     depth: int,
-) -> tuple[LevelArray, LevelArray | None, Int64Array]:
+) -> tuple[LevelArray, LevelArray | None, Int64Array | None]:
     """Give every item of the lists a level of its own; the second to last of a list repeat it."""
+    if live is None and lengths.all():
+        starts = np.cumsum(lengths) - lengths
+        expanded = np.full(int(lengths.sum()), depth, np.uint16)
+        expanded[starts] = rep
+        return expanded, None if definition is None else np.repeat(definition, lengths), None
     times = np.ones(len(rep), np.int64)
     has_items = np.zeros(len(rep), np.bool_)
     where = np.arange(len(rep)) if live is None else live
