@@ -30,8 +30,15 @@ from lance_core.encodings.structural import (
     field_encoder,
 )
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, SchemaMismatchError
-from lance_core.schema import Field, Schema, described_in_file, encode_metadata, is_blob_v2
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.schema import (
+    Field,
+    Schema,
+    described_in_file,
+    encode_metadata,
+    has_blobs_v2,
+    is_blob_v2,
+)
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 
 ALIGNMENT = 64
@@ -106,6 +113,8 @@ class FileWriter:
 
         Raises `UnsupportedFeatureError`, naming the field, for what ``version`` cannot store.
         """
+        if blobs is None and has_blobs_v2(schema.fields):
+            raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
         limits = page_limits(len(schema.fields), data_cache_bytes, max_page_bytes)
         self.version = version
         self.schema = schema

@@ -22,7 +22,9 @@ from lance_core.schema import (
     BlobThresholds,
     Field,
     described_in_file,
+    given_to_files,
     is_blob_v2,
+    to_storage,
 )
 from lance_core.schema.rebuild import visible_children
 
@@ -91,8 +93,8 @@ _Describer = Callable[[pa.Array], pa.Array]
 def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -> _Describer:
     """What writes the payloads of an array of ``field`` and makes it one of `described`."""
     if is_blob_v2(field):
-        thresholds = BlobThresholds.of(field)
-        return lambda array: describe_given(array, path, thresholds, context)
+        thresholds, given = BlobThresholds.of(field), given_to_files(field)
+        return lambda array: describe_given(to_storage(array, given), path, thresholds, context)
     if field.is_blob:
         return _describer_v1(field, context, path, in_list)
     if not has_blobs(field):
