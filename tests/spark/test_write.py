@@ -159,8 +159,24 @@ def test_names_that_spark_allows_twice_are_refused(tmp_path: Path) -> None:
 def test_types_that_cannot_be_stored_are_refused_at_once(tmp_path: Path) -> None:
     maps = st.StructType().add("m", st.MapType(st.StringType(), st.LongType()))
     with pytest.raises(UnsupportedFeatureError, match=r"field m:.*cannot store maps"):
-        LanceSource({"path": str(tmp_path / "t.lance")}).writer(maps, False)
+        LanceSource({"path": str(tmp_path / "t.lance"), "data_storage_version": "2.1"}).writer(
+            maps, False
+        )
     assert not (tmp_path / "t.lance").exists()
+
+
+def test_new_tables_hold_maps_and_null_structs(tmp_path: Path) -> None:
+    shape = st.StructType().add("x", "long")
+    columns = st.StructType().add("m", st.MapType(st.StringType(), st.LongType())).add("s", shape)
+    rows = {
+        "m": pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64())),
+        "s": pa.array([None, {"x": 1}, {"x": None}], pa.struct({"x": pa.int64()})),
+    }
+    job = LanceSource({"path": str(tmp_path / "t.lance")}).writer(columns, False)
+    job.commit([written(job, pa.record_batch(rows))])
+    found = pylance.dataset(tmp_path / "t.lance")
+    assert found.data_storage_version == "2.2"
+    assert found.to_table().to_pydict() == pa.table(rows).to_pydict()
 
 
 def test_a_null_where_none_is_allowed_fails_the_task(table: Path) -> None:
