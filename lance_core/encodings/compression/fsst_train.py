@@ -75,8 +75,15 @@ def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> None:
 
 
 def _best(gains: Counter[bytes]) -> list[bytes]:
-    """The candidates that gain most. A single byte saves its escape, which counts double."""
-    weighed = {text: gain * (2 if len(text) == 1 else 1) for text, gain in gains.items()}
+    """The candidates that gain most. A single byte saves its escape, which counts double.
+
+    The first occurrence does not count: what the sample has once is there by chance.
+    """
+    weighed = {
+        text: (gain - len(text)) * (2 if len(text) == 1 else 1)
+        for text, gain in gains.items()
+        if gain > len(text)
+    }
     ranked = sorted(weighed, key=lambda text: (-weighed[text], text))
     chosen: list[bytes] = []
     prefixes: set[bytes] = set()

@@ -140,10 +140,15 @@ static int is_new(uint32_t *prefixes, uint32_t prefix) {
 
 /* Moves the candidates that gain most to `best`, and forgets the others; returns how many. */
 static int64_t choose(gains_t *gains, candidate_t *best) {
-    size_t kept = gains->count;
-    for (size_t i = 0; i < kept; i++)
-        if (gains->all[i].length == 1) /* it saves its escape, too */
-            gains->all[i].gain *= 2;
+    size_t kept = 0;
+    for (size_t i = 0; i < gains->count; i++) {
+        candidate_t candidate = gains->all[i];
+        candidate.gain -= candidate.length; /* what occurs once does so by chance */
+        if (candidate.length == 1)
+            candidate.gain *= 2; /* it saves its escape, too */
+        if (candidate.gain > 0)
+            gains->all[kept++] = candidate;
+    }
     /* Few of many are wanted: a heap orders no more than it has to. */
     for (size_t i = kept / 2; i-- > 0;)
         sink(gains->all, kept, i);
