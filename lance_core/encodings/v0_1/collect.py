@@ -136,7 +136,7 @@ def _decimal_bounds(array: pa.Array) -> tuple[int, int]:
 def _text_bounds(array: pa.Array) -> tuple[bytes | None, bytes | None]:
     import pyarrow.compute as pc
 
-    found = pc.min_max(array.cast(_binary_of(array.type)))
+    found = pc.min_max(array.view(_binary_of(array.type)))
     if not found["min"].is_valid:
         return None, None
     text = is_text(array.type)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.v2_0.flat import bits_from
 from lance_core.encodings.variable import is_variable, offset_dtype
 from lance_core.errors import UnsupportedFeatureError
 
@@ -138,9 +139,8 @@ def _items(array: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
 def _bits(array: pa.Array, valid: npt.NDArray[np.bool_] | None) -> pa.Buffer:
     if not len(array):
         return pa.py_buffer(b"")
-    octets = np.frombuffer(array.buffers()[1], np.uint8)
-    bits = np.unpackbits(octets, count=array.offset + len(array), bitorder="little")
-    bits = bits[array.offset :]
-    if valid is not None:
-        bits = bits & valid
-    return pa.py_buffer(np.packbits(bits, bitorder="little"))
+    bits = bits_from(array.buffers()[1], array.offset, len(array))
+    if valid is None:
+        return bits
+    octets = np.frombuffer(bits, np.uint8) & np.packbits(valid, bitorder="little")
+    return pa.py_buffer(octets)
