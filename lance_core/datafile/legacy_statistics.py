@@ -89,6 +89,8 @@ def _are_about(stored: Field | None, field: Field) -> bool:
         return False
     types = {member.name: member.storage_type for member in stored.children}
     wanted = {_NULL_COUNT: pa.int64(), _LOWEST: field.storage_type, _HIGHEST: field.storage_type}
+    if len(types) < len(stored.children):  # a name is there twice: which of them is meant?
+        return False
     return all(types.get(name) == type_ for name, type_ in wanted.items())
 
 

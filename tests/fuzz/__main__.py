@@ -1,13 +1,17 @@
-"""Damage the golden files in many ways and read them: `python -m tests.fuzz --count 10000`."""
+"""Damage files in many ways and read them: `python -m tests.fuzz --count 10000`.
+
+Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1.
+"""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections import Counter
 
-from tests.fuzz.files import damage, golden
+from tests.fuzz.files import damage, damage_legacy, golden
 
 
 def main() -> int:
@@ -20,7 +24,9 @@ def main() -> int:
     total: Counter[str] = Counter()
     failures = 0
     start = time.monotonic()
-    for name, verdict in damage(files, options.count, options.seed):
+    verdicts = damage(files, options.count - options.count // 10, options.seed)
+    old = ((f"0.1, {options.count // 10}", damage_legacy(options.count // 10, options.seed)),)
+    for name, verdict in itertools.chain(verdicts, old):
         print(f"{name}: {dict(verdict.outcomes)}", *verdict.failures, sep="\n  ")  # noqa: T201
         total += verdict.outcomes
         failures += len(verdict.failures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lance_core.testing.mutants import mutants
+from tests.fuzz import legacy
 from tests.fuzz.judge import Verdict, judged, outcome
 from tests.fuzz.page_mutations import AWARE, layout_from
 from tests.golden import archive
@@ -29,3 +30,12 @@ def damage(files: dict[str, bytes], count: int, seed: int) -> Iterator[tuple[str
         share = count * (number + 1) // len(files) - count * number // len(files)
         found = mutants(raw, share, seed=seed * 1000 + number, extra=extra, hot=HOT)
         yield name, judged(found, schema, leaf_columns)
+
+
+def damage_legacy(count: int, seed: int) -> Verdict:
+    """Judge ``count`` mutants of a file of version 0.1."""
+    raw = legacy.legacy_file()
+    schema = opened(raw).schema
+    assert outcome(raw, schema, legacy.pages_of_ids) == "read"
+    found = mutants(raw, count, seed=seed, extra=legacy.AWARE, hot=legacy.HOT)
+    return judged(found, schema, legacy.pages_of_ids)

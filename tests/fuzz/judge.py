@@ -85,6 +85,10 @@ def outcome(raw: bytes, schema: Schema, mapper: Mapper) -> str:
         except LanceError:
             errors += 1
             continue
+        try:
+            reader.page_statistics(one.fields)
+        except LanceError:
+            errors += 1
         for field_ in one.fields:
             errors += _read(reader, field_, mapping, PARTS[zlib.crc32(raw) % len(PARTS)])
     return "errors" if errors else "read"

@@ -1,4 +1,4 @@
-"""No damage to a 2.1 or 2.2 data file does worse than an error that says so.
+"""No damage to a data file of another version than 2.0 does worse than an error that says so.
 
 `tox -e fuzz` makes more mutants, and others.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.fuzz.container import Parsed
-from tests.fuzz.files import damage, golden
+from tests.fuzz.files import damage, damage_legacy, golden
 from tests.fuzz.judge import outcome
 from tests.golden.reading import leaf_columns, opened
 
 COUNT = 2000
 """Mutants of all files together."""
+
+COUNT_LEGACY = 150
 
 
 def test_a_file_that_is_put_together_again_is_sound() -> None:
@@ -28,3 +30,9 @@ def test_a_mutant_reads_as_valid_data_or_raises_an_error() -> None:
         outcomes += verdict.outcomes
     # The damage is neither trivial nor hopeless.
     assert min(outcomes[kind] for kind in ("not opened", "errors", "read")) > COUNT // 50
+
+
+def test_a_mutant_of_a_0_1_file_reads_as_valid_data_or_raises_an_error() -> None:
+    verdict = damage_legacy(COUNT_LEGACY, seed=0)
+    assert verdict.failures == []
+    assert min(verdict.outcomes[kind] for kind in ("not opened", "errors", "read")) > 10
