@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 import pyarrow as pa
 
 from lance_core.encodings import gather, levels
+from lance_core.encodings import zipped_places as zipped
 from lance_core.encodings.compression import bitpacking, byte_streams, chunk_spans, runs
 from lance_core.encodings.compression import fsst_decode as decoding
 from lance_core.encodings.compression import fsst_encode as encoding
@@ -25,6 +26,7 @@ from lance_core.encodings.compression.runs import RunRule
 from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.levels import LevelArray, Slots
+from lance_core.encodings.zipped_places import ZippedForm
 
 _Spans = tuple[pa.Buffer, Int64Array]
 
@@ -63,6 +65,7 @@ class Kernels:
         [LevelArray, LevelArray | None, Int64Array, int, int], tuple[Int64Array, Int64Array]
     ]
     count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
+    zipped_places: Callable[[Bytes, Int64Array, Int64Array, ZippedForm], Int64Array]
 
 
 NUMPY = Kernels(
@@ -90,6 +93,7 @@ NUMPY = Kernels(
     layer_offsets=levels.layer_offsets,
     level_items=levels.level_items,
     count_upto=levels.count_upto,
+    zipped_places=zipped.zipped_places,
 )
 
 _in_use = NUMPY
@@ -340,3 +344,14 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     Raises `CorruptFileError` for edges that descend or are not within the levels.
     """
     return _in_use.count_upto(levels, top, edges)
+
+
+def zipped_places(
+    data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
+) -> Int64Array:
+    """Where the levels of the rows from ``starts[i]`` to ``stops[i]`` of ``data`` begin.
+
+    Raises `CorruptFileError` for rows that descend, overlap or are not within ``data``, and unless
+    values and rows end together.
+    """
+    return _in_use.zipped_places(data, starts, stops, form)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lance_core.encodings.levels import Slots
+from lance_core.encodings.zipped_places import ZippedForm
 from tests.kernels.outcomes import array, check, relaxed
 
 few = st.lists(st.integers(0, 4), max_size=200)
@@ -101,3 +104,51 @@ def test_levels_between_edges_are_counted_alike(
 def test_more_levels_than_a_sum_of_16_bits_are_counted() -> None:
     found = np.zeros(200_001, np.uint16)
     assert check("count_upto", found, 0, array([1, 200_001])) == ("int64", [200_000])
+
+
+def zipped(chance: np.random.Generator, form: ZippedForm, rows: int) -> tuple[Any, Any]:
+    """Rows of some levels each, as a page has them, and where they begin and end."""
+    parts, edges = [], [0]
+    for _ in range(rows):
+        row = b""
+        for _ in range(1 if form.single else int(chance.integers(1, 6))):
+            level = int(chance.integers(0, 1 << min(form.bits_def, 8 * form.word)))
+            row += level.to_bytes(form.word, "little")
+            if level <= form.limit:
+                size = form.value_width or int(chance.integers(0, 9))
+                row += b"" if form.value_width else size.to_bytes(form.length_width, "little")
+                row += bytes(size)
+        parts.append(row)
+        edges.append(edges[-1] + len(row))
+    return np.frombuffer(b"".join(parts), np.uint8), array(edges)
+
+
+@relaxed
+@given(
+    st.sampled_from([(0, 0), (1, 1), (1, 3), (2, 5), (4, 9), (4, 17), (3, 1), (1, 9)]),
+    st.integers(-1, 9),
+    st.sampled_from([0, 1, 5]),
+    st.sampled_from([0, 4, 8]),
+    st.booleans(),
+    st.integers(0, 20),
+    st.data(),
+)
+def test_levels_zipped_with_values_are_found_alike(
+    word: tuple[int, int],
+    limit: int,
+    value: int,
+    length: int,
+    single: bool,
+    rows: int,
+    data: st.DataObject,
+) -> None:
+    form = ZippedForm(word[0], word[1], limit, value, length, single)
+    known = form._replace(length_width=length or 4)
+    octets, edges = zipped(np.random.default_rng(rows), known, rows)
+    check("zipped_places", octets, edges[:-1], edges[1:], form)
+    octets, starts, stops = octets.copy(), edges[:-1].copy(), edges[1:].copy()
+    for target in data.draw(st.lists(st.sampled_from([octets, starts, stops]), max_size=2)):
+        if len(target):
+            place = data.draw(st.integers(0, len(target) - 1))
+            target[place] = data.draw(st.integers(0, 255))
+    check("zipped_places", octets, starts, stops, form)

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings import kernels
@@ -23,9 +22,8 @@ from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.compressive import Encoded, Source, Target
-    from lance_core.encodings.decoding import DecodeContext, Int64Array
-    from lance_core.encodings.taken import narrowed
-from lance_core.encodings.values import Values
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.values import Values
 
 _LEAST_TEXT = 32 << 10
 
@@ -33,14 +31,15 @@ _LEAST_TEXT = 32 << 10
 def decode_fsst(message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
     """`CompressiveDecoder` of ``fsst``; offsets stay as wide as they are if the text allows."""
     stored = message.values
-    plain = stored.WhichOneof("compression") == "variable" and not stored.variable.HasField(
-        "values"
-    )
+    is_variable = stored.WhichOneof("compression") == "variable"
     table = parsed_table(message.symbol_table)
-    if table is None or not plain or not isinstance(source, MiniBlockChunks):
+    if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
         return expanded(message, as_variable(decode(stored, source, context)))
-    width = offset_bits(stored.variable) // 8
-    return _strings(*kernels.fsst_decode_chunks(variable_chunks(source, width), *table), width)
+    if stored.variable.HasField("values"):
+        raise UnsupportedFeatureError("codes of strings that are compressed themselves")
+    chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
+    data, offsets = kernels.fsst_decode_chunks(chunks, *table)
+    return VariableWidth(offsets, data)
 
 
 def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
@@ -49,12 +48,8 @@ def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
-    return _strings(*kernels.fsst_decode(codes.octets(), offsets, *table), codes.offset_bits // 8)
-
-
-def _strings(data: pa.Buffer, ends: Int64Array, width: int) -> VariableWidth:
-    """Strings with offsets of ``width`` bytes if these reach."""
-    return VariableWidth(narrowed(ends, 8 * width), data)
+    data, ends = kernels.fsst_decode(codes.octets(), offsets, *table)
+    return VariableWidth(narrowed(ends, codes.offset_bits), data)
 
 
 @lru_cache(64)

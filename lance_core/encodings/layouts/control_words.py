@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.layouts.layout import spans_index
 from lance_core.encodings.repdef import LayerKinds, Levels
+from lance_core.encodings.zipped_places import ZippedForm, windows
 from lance_core.errors import CorruptFileError
-
-_FEW_ROWS = 8
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -103,58 +103,10 @@ class ControlWords:
                 raise CorruptFileError("a row does not end where a value does")
             order = spans_index(np.zeros_like(counts), counts)
             return np.repeat(starts, counts) + order * stride
-        found, places, ends = [], starts, stops
-        while len(places) > _FEW_ROWS:  # one level of each row at a time
-            found.append(places)
-            following = places + self._steps(data, places, ends)
-            if (following > ends).any():
-                raise _too_long()
-            going_on = following < ends
-            if not self.kinds.max_rep and going_on.any():
-                raise _too_long()
-            places, ends = following[going_on], ends[going_on]
-        for place, end in zip(places.tolist(), ends.tolist(), strict=True):
-            found.append(self._places_of_row(data, place, end))
-        joined = np.concatenate(found)
-        joined.sort()
-        return joined
-
-    def _steps(self, data: Bytes, places: Int64Array, ends: Int64Array) -> Int64Array:
-        """Bytes that the levels at ``places`` take with their values."""
-        if (places + self.width > ends).any():
-            raise _too_long()
-        definition = self.levels(windows(data, places, self.width)).definition
-        steps = np.full(len(places), self.width, np.int64)
-        if self.value_width:
-            visible = self.kinds.max_visible_def
-            has_value = True if definition is None else definition <= visible
-            return steps + np.where(has_value, self.value_width, 0)
-        present = np.ones(len(places), np.bool_) if definition is None else definition == 0
-        at = places[present] + self.width
-        if (at + self.length_width > ends[present]).any():
-            raise _too_long()
-        steps[present] += self._lengths(data, at) + self.length_width
-        return steps
-
-    def _places_of_row(self, data: Bytes, place: int, end: int) -> Int64Array:
-        """Where the levels of one row begin, level by level: a few long rows are left over."""
-        places = []
-        view, mask = data.data, (1 << self.bits_def) - 1
         limit = self.kinds.max_visible_def if self.value_width else 0
-        width, length_width = self.width, self.length_width
-        while place < end:
-            places.append(place)
-            level = int.from_bytes(view[place : place + width], "little") & mask
-            place += width
-            if level <= limit:
-                if not self.value_width:
-                    length = int.from_bytes(view[place : place + length_width], "little")
-                    place += length_width + length
-                else:
-                    place += self.value_width
-        if place != end or (len(places) > 1 and not self.kinds.max_rep):
-            raise _too_long()
-        return np.array(places, np.int64)
+        lengths, single = self.length_width, not self.kinds.max_rep
+        form = ZippedForm(self.width, self.bits_def, limit, self.value_width, lengths, single)
+        return kernels.zipped_places(data, starts, stops, form)
 
     def _lengths(self, data: Bytes, at: Int64Array) -> Int64Array:
         """The lengths that are stored at the places ``at``."""
@@ -162,14 +114,6 @@ class ControlWords:
         if len(stored) and int(stored.max()) > len(data):
             raise _too_long()
         return stored.astype(np.int64)
-
-
-def windows(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes at each of ``places``, all within ``data``, as rows of a table."""
-    if not width or not len(places):
-        return np.empty((len(places), width), np.uint8)
-    windows = np.lib.stride_tricks.sliding_window_view(data, width)
-    return np.ascontiguousarray(windows[places])
 
 
 def _too_long() -> CorruptFileError:

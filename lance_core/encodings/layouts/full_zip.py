@@ -19,13 +19,14 @@ from lance_core.encodings.codecs.points import ZippedPoint, zipped_point_of
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.gather import fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.layouts.codecs import decode_values
-from lance_core.encodings.layouts.control_words import ControlWords, Zipped, windows
+from lance_core.encodings.layouts.control_words import ControlWords, Zipped
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import present_values, zipped_values
 from lance_core.encodings.layouts.zipped_row import zipped_row
 from lance_core.encodings.repdef import check_levels
 from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import FixedWidth, VariableWidth
+from lance_core.encodings.zipped_places import windows
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 

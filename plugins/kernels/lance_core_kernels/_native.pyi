@@ -145,3 +145,16 @@ def level_items(
     /,
 ) -> int: ...
 def count_upto(levels: Buffer, top: int, edges: Buffer, counts: Buffer, /) -> int: ...
+def zipped_places(
+    data: Buffer,
+    starts: Buffer,
+    stops: Buffer,
+    word: int,
+    bits: int,
+    limit: int,
+    value: int,
+    length: int,
+    single: int,
+    places: Buffer,
+    /,
+) -> int: ...

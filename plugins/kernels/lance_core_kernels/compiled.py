@@ -29,6 +29,7 @@ from lance_core_kernels.levels import (
     layer_offsets,
     layer_slots,
     level_items,
+    zipped_places,
 )
 from lance_core_kernels.strings import fsst_decode, fsst_decode_chunks, fsst_encode, fsst_train
 
@@ -57,4 +58,5 @@ __all__ = [
     "unpack_fastlanes",
     "unpack_inline",
     "unpack_levels",
+    "zipped_places",
 ]

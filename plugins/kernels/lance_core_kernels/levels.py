@@ -7,9 +7,18 @@ import pyarrow as pa
 
 from lance_core.encodings.levels import Slots, check_lengths
 from lance_core.encodings.room import room
+from lance_core.encodings.zipped_places import ZippedForm, check_form
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
-from lance_core_kernels.errors import CORRUPT, Int64Array, LevelArray, aligned, levels_of
+from lance_core_kernels.errors import (
+    CORRUPT,
+    Bytes,
+    Int64Array,
+    LevelArray,
+    aligned,
+    levels_of,
+    octets,
+)
 
 
 def check_levels(
@@ -84,3 +93,18 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     with CORRUPT:
         _native.count_upto(levels_of(levels), top, aligned(edges), counts)
     return counts
+
+
+def zipped_places(
+    data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
+) -> Int64Array:
+    """See `lance_core.encodings.kernels.zipped_places`."""
+    check_form(form)
+    rows = octets(data), aligned(starts), aligned(stops)
+    with CORRUPT:
+        places = np.empty(_native.zipped_places(*rows, *form, _NO_PLACES), np.int64)
+        _native.zipped_places(*rows, *form, places)
+    return places
+
+
+_NO_PLACES = np.empty(0, np.int64)

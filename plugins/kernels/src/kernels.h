@@ -174,6 +174,23 @@ const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t
 const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
                        int64_t stretches, int64_t *counts);
 
+/* zipped.c */
+
+/* Control words of `word` bytes, their lowest `bits` the definition; a value follows up to `limit`,
+ * of `value` bytes or, if that is 0, behind a length of `length` bytes. */
+typedef struct {
+    int64_t word;
+    int64_t bits;
+    int64_t limit;
+    int64_t value;
+    int64_t length;
+    int64_t single; /* a row has one level */
+} zipped_t;
+
+/* Where the levels of rows begin, to `places` unless that is NULL; how many there are. */
+const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, int64_t room,
+                          int64_t *found);
+
 /* runs.c */
 
 /* Runs of chunks: values in the first buffer, lengths of a byte each in the second. */

@@ -84,6 +84,25 @@ static PyObject *py_count_upto(PyObject *module, PyObject *args) {
     return done(b, 3, error, 0);
 }
 
+/* Places may be empty: they are only counted then. */
+static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t word, bits, limit, value, length, single;
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnnnnnw*", &b[0], &b[1], &b[2], &word, &bits, &limit,
+                          &value, &length, &single, &b[3]))
+        return release(b, 4), NULL;
+    const int64_t count = b[1].len / 8, room = b[3].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8) || !holds(&b[3], room, 8))
+        return done(b, 4, MISMATCH, 0);
+    const spans_t rows = {bytes_of(&b[0]), b[1].buf, b[2].buf, count};
+    const zipped_t form = {word, bits, limit, value, length, single};
+    WITHOUT_GIL(zipped_places(rows, form, room ? b[3].buf : NULL, room, &found))
+    return done(b, 4, error, found);
+}
+
 PyMethodDef level_methods[] = {
     {"level_items", py_level_items, METH_VARARGS,
      "repetition, definition, starts, depth, base, items, offsets; number of items"},
@@ -92,6 +111,8 @@ PyMethodDef level_methods[] = {
      "repetition, definition, count, rank, limit, top, also, bitmap; numbers of slots and valid ones"},
     {"layer_offsets", py_layer_offsets, METH_VARARGS,
      "repetition, definition, count, rank, limit, base, offsets; number of lists"},
+    {"zipped_places", py_zipped_places, METH_VARARGS,
+     "data, starts, stops, word, bits, limit, value, length, single, places; number of levels"},
     {"count_upto", py_count_upto, METH_VARARGS, "levels, top, edges, counts"},
     {NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,134 @@
+"""Where the levels of full-zip pages begin, each with its value behind it, with numpy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError
+
+Bytes = npt.NDArray[np.uint8]
+
+_FEW_ROWS = 8
+_WORDS = (0, 1, 2, 4)
+_LENGTHS = (4, 8)
+
+
+class ZippedForm(NamedTuple):
+    """How levels are zipped with values.
+
+    A control word takes ``word`` bytes, 0, 1, 2 or 4; its lowest ``bits_def`` bits are the
+    definition. Up to the definition ``limit`` there is a value behind it, of ``value_width`` bytes,
+    or, if that is 0, behind a length of ``length_width`` bytes, 4 or 8. ``single``: a row has one
+    level.
+    """
+
+    word: int
+    bits_def: int
+    limit: int
+    value_width: int
+    length_width: int
+    single: bool
+
+
+def check_form(form: ZippedForm) -> None:
+    """Raise `CorruptFileError` for a form that no page has."""
+    if form.word not in _WORDS or not 0 <= form.bits_def <= 16 or form.bits_def > 8 * form.word:
+        raise CorruptFileError(f"definitions of {form.bits_def} bits in {form.word} bytes")
+    if form.value_width < 0 or (not form.value_width and form.length_width not in _LENGTHS):
+        raise CorruptFileError(f"values of {form.value_width} bytes behind {form.length_width}")
+
+
+def zipped_places(
+    data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
+) -> Int64Array:
+    """See `lance_core.encodings.kernels.zipped_places`."""
+    check_form(form)
+    if len(starts) != len(stops):
+        raise CorruptFileError(f"{len(starts)} rows start and {len(stops)} stop")
+    if len(starts) and (starts.min() < 0 or stops.max() > len(data) or (starts > stops).any()):
+        raise CorruptFileError(f"a row is not within {len(data)} bytes")
+    if (starts[1:] < stops[:-1]).any():
+        raise CorruptFileError("rows descend or overlap")
+    some = starts < stops
+    found, places, ends = [starts[:0]], starts[some], stops[some]
+    while len(places) > _FEW_ROWS:  # one level of each row at a time
+        found.append(places)
+        following = places + _steps(data, places, ends, form)
+        if (following > ends).any() or (form.single and (following < ends).any()):
+            raise _too_long()
+        going_on = following < ends
+        places, ends = following[going_on], ends[going_on]
+    for place, end in zip(places.tolist(), ends.tolist(), strict=True):
+        found.append(_places_of_row(data, place, end, form))
+    joined = np.concatenate(found)
+    joined.sort()
+    return joined
+
+
+def _steps(data: Bytes, places: Int64Array, ends: Int64Array, form: ZippedForm) -> Int64Array:
+    """Bytes that the levels at ``places`` take with their values."""
+    if (ends - places < form.word).any():
+        raise _too_long()
+    present = np.ones(len(places), np.bool_)
+    if form.word:
+        mask = (1 << form.bits_def) - 1
+        words = windows(data, places, form.word).view(f"<u{form.word}").reshape(-1)
+        present = (words & mask) <= form.limit
+    elif form.limit < 0:
+        present = ~present
+    steps = np.full(len(places), form.word, np.int64)
+    if form.value_width:
+        steps[present] += min(form.value_width, len(data) + 1)
+        return _going_on(steps)
+    at = places[present] + form.word
+    if (ends[present] - at < form.length_width).any():
+        raise _too_long()
+    stored = windows(data, at, form.length_width).view(f"<u{form.length_width}").reshape(-1)
+    if len(stored) and int(stored.max()) > len(data):
+        raise _too_long()
+    steps[present] += stored.astype(np.int64) + form.length_width
+    return _going_on(steps)
+
+
+def _going_on(steps: Int64Array) -> Int64Array:
+    """Steps none of which stays where it is."""
+    if not steps.all():
+        raise _too_long()
+    return steps
+
+
+def _places_of_row(data: Bytes, place: int, end: int, form: ZippedForm) -> Int64Array:
+    """Where the levels of one row begin, level by level: a few long rows are left over."""
+    places = []
+    view, mask = data.data, (1 << form.bits_def) - 1
+    while place < end:
+        places.append(place)
+        level = int.from_bytes(view[place : place + form.word], "little") & mask
+        place += form.word
+        if level <= form.limit:
+            if form.value_width:
+                place += form.value_width
+            else:
+                head = view[place : place + form.length_width]
+                place += form.length_width + int.from_bytes(head, "little")
+        if place == places[-1]:
+            raise _too_long()
+    if place != end or (len(places) > 1 and form.single):
+        raise _too_long()
+    return np.array(places, np.int64)
+
+
+def windows(data: Bytes, places: Int64Array, width: int) -> Bytes:
+    """The ``width`` bytes at each of ``places``, all within ``data``, as rows of a table."""
+    if not width or not len(places):
+        return np.empty((len(places), width), np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view(data, width)
+    return np.ascontiguousarray(windows[places])
+
+
+def _too_long() -> CorruptFileError:
+    return CorruptFileError("the values of a row do not end where the row does")
