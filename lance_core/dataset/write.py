@@ -62,7 +62,8 @@ class WriteArguments(TypedDict, total=False):
     returns. Of a new table: ``auto_cleanup_options``, when commits clean up older versions, and
     ``initial_bases``, further places for files.
     ``allow_external_blob_outside_bases`` (False): store URIs of blobs that are in no base path.
-    ``external_blob_mode``: ``"reference"``, these URIs are what is stored.
+    ``external_blob_mode``: ``"reference"``, these URIs are what is stored, or ``"ingest"``, the
+    bytes of the objects are.
     ``blob_pack_file_size_threshold``: bytes that a file of several blobs grows to, if not what
     their fields say (1 GiB).
     """
@@ -89,7 +90,6 @@ class WriteArguments(TypedDict, total=False):
 
 _UNSUPPORTED = frozenset(
     {
-        "use_legacy_format",
         "target_bases",
         "target_all_bases",
         "base_store_params",
@@ -272,7 +272,9 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
         raise InvalidInputError(f"Invalid mode {mode}")
     for name in [name for name in arguments if name not in WriteArguments.__annotations__]:
         value = arguments.pop(name)
-        if name in _UNSUPPORTED:
+        if name == "use_legacy_format":  # an old name of the same choice
+            arguments.update({"data_storage_version": "legacy"} if value else {})
+        elif name in _UNSUPPORTED:
             if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
         elif name not in _IGNORED:

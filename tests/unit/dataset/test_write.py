@@ -238,7 +238,6 @@ def interrupt(_: object) -> pa.RecordBatch:
         ({"storage_options": {"durability": "nonsense"}}, InvalidInputError),
         ({"progress": 5}, InvalidInputError),
         ({"commit_lock": 5}, TypeError),
-        ({"use_legacy_format": True}, UnsupportedFeatureError),
         ({"auto_cleanup_options": {"interval": -1}}, InvalidInputError),
         ({"initial_bases": ["somewhere"]}, TypeError),
         ({"target_bases": []}, UnsupportedFeatureError),
