@@ -10,7 +10,7 @@ import pyarrow as pa
 from lance_core.dataset.external_blobs import ExternalBlobs
 from lance_core.dataset.fragment_writer import BlobOptions
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema, upgraded
 from lance_core.table.manifest_parts import BasePath
 
@@ -24,13 +24,16 @@ def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> Bl
         raise InvalidInputError(
             f"external_blob_mode must be {REFERENCE!r} or {INGEST!r}, got {mode!r}"
         )
-    if mode == INGEST:
-        raise UnsupportedFeatureError("external_blob_mode='ingest' is not supported yet")
     allow = given.get("allow_external_blob_outside_bases", False)
     if not isinstance(allow, bool):
         raise InvalidInputError(f"allow_external_blob_outside_bases is no bool: {allow!r}")
+    if allow and mode == INGEST:
+        raise InvalidInputError(
+            "allow_external_blob_outside_bases is only for external_blob_mode='reference'"
+        )
     external = ExternalBlobs.of(base_paths, allow)
-    return BlobOptions(given.get("blob_pack_file_size_threshold"), external)
+    limit = given.get("blob_pack_file_size_threshold")
+    return BlobOptions(limit, external, mode == INGEST)
 
 
 def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -> pa.Schema:

@@ -45,7 +45,7 @@ class ExternalBlobs:
         normal = pc.match_substring_regex(uris, _NORMAL).fill_null(False)
         texts = uris
         for base_id, place in self.bases:
-            start = f"{_text_of(place).rstrip('/')}/"
+            start = f"{url_text(place).rstrip('/')}/"
             inside = pc.and_(normal, pc.starts_with(uris, start).fill_null(False))
             texts = pc.if_else(inside, pc.utf8_slice_codeunits(uris, len(start)), texts)
             ids[np.asarray(inside)] = base_id
@@ -75,7 +75,7 @@ class ExternalBlobs:
             given = parse_uri(uri)
             if given.query or given.commit_scheme:
                 raise InvalidInputError("it has a query or names a commit scheme")
-            text = _text_of(given) if uri else ""
+            text = url_text(given) if uri else ""
             url = parse_base(text)
         except (CorruptFileError, InvalidInputError) as error:
             raise InvalidInputError(
@@ -102,7 +102,8 @@ class ExternalBlobs:
         )
 
 
-def _text_of(url: StoreUrl) -> str:
+def url_text(url: StoreUrl) -> str:
+    """The one form in which a table stores a URI: absolute and percent-encoded."""
     if url.scheme == "file":
         return f"file://{quote(url.path)}"
     return f"{url.scheme}://{url.netloc}/{quote(url.path)}"

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
 from lance_core.datafile.writer import FileWriter, FileWriteResult
+from lance_core.dataset.blob_ingest import Ingest
 from lance_core.dataset.external_blobs import ExternalBlobs
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
@@ -35,11 +36,12 @@ class BlobOptions:
     """How blobs of version 2 are written that are not in data files.
 
     ``pack_limit``: bytes that a side file of several grows to, None for what the fields say.
-    ``external``: which URIs are stored.
+    ``external``: which URIs are stored. ``ingest``: the bytes at URIs are stored instead.
     """
 
     pack_limit: int | None = None
     external: ExternalBlobs = field(default_factory=ExternalBlobs)
+    ingest: bool = False
 
     def __post_init__(self) -> None:
         limit = self.pack_limit
@@ -92,11 +94,20 @@ def write_fragments(
     try:
         with _FragmentWriter(root, schema, options, done) as writer:
             for batch in reader:
-                writer.write(align_batch(batch, schema))
+                for part in _ingested(root, align_batch(batch, schema), schema, options):
+                    writer.write(part)
     except BaseException:
         discard(root, done)
         raise
     return done
+
+
+def _ingested(
+    root: TableRoot, batch: pa.RecordBatch, schema: Schema, options: WriteOptions
+) -> Iterator[pa.RecordBatch]:
+    if options.blobs.ingest and has_blobs_v2(schema.fields):
+        return Ingest(root.config).batches(batch, schema.fields)
+    return iter([batch])
 
 
 def discard(root: TableRoot, fragments: list[Fragment]) -> None:

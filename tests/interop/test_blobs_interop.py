@@ -141,6 +141,20 @@ def test_external_blobs_mean_the_same_to_both(writer: Any, tmp_path: Path) -> No
     assert list(map(read, theirs.take_blobs("b", indices=range(4)))) == expected
 
 
+def test_ingested_objects_are_kept_as_pylance_keeps_them(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"0123456789" * 7000)
+    whole = f"file://{tmp_path}/large"
+    given = [whole, b"own", lance.Blob.from_uri(whole, 3, 4), None]
+    data = pa.table([lance.blob_array(given)], schema=pa.schema([lance.blob_field("b")]))
+    options = {"external_blob_mode": "ingest", "data_storage_version": "2.2"}
+    own = lance.write_dataset(data, str(tmp_path / "own"), **options)
+    lance_core.write_dataset(data, str(tmp_path / "t"), **options)
+    theirs = lance.dataset(str(tmp_path / "t"))
+    for handling in ("all_binary", "all_descriptions"):
+        same(theirs.to_table(blob_handling=handling), own.to_table(blob_handling=handling))
+    assert side_files(tmp_path / "t") == side_files(tmp_path / "own")
+
+
 @pytest.mark.parametrize("first", [lance, lance_core])
 def test_appends_of_both_make_one_table(first: Any, tmp_path: Path) -> None:
     second = lance if first is lance_core else lance_core

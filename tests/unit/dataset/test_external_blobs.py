@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset import blob_ingest
 from lance_core.dataset.external_blobs import ExternalBlobs
 from lance_core.errors import (
     BasePathRefusedError,
@@ -16,7 +17,6 @@ from lance_core.errors import (
     InvalidInputError,
     InvalidPathError,
     ObjectNotFoundError,
-    UnsupportedFeatureError,
 )
 from lance_core.table.manifest_parts import BasePath
 from tests.unit.dataset import blob_tables as blobs
@@ -173,6 +173,31 @@ def test_missing_and_short_objects_are_errors_of_their_own(uri: str, folder: Pat
             read()
 
 
+@pytest.mark.parametrize("most_bytes", [1, 104, 1 << 20])
+def test_ingested_objects_become_part_of_the_table(
+    uri: str, folder: Path, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob_ingest, "MOST_BYTES", most_bytes)
+    own = pa.table([lance.blob_array(values(folder))], schema=pa.schema([lance.blob_field("b")]))
+    struct = pa.StructArray.from_arrays(own.columns[0].chunks, fields=list(own.schema))
+    data = own.append_column("s", struct)
+    made = lance.write_dataset(data, uri, external_blob_mode="ingest")
+    assert {one and one["kind"] for one in blobs.described(made)} == {0, None}
+    (folder / "one").unlink()
+    assert blobs.as_bytes(made) == EXPECTED
+    assert [one["b"] for one in blobs.as_bytes(made, "s")] == EXPECTED
+
+
+def test_large_ingested_objects_go_where_their_size_says(uri: str, folder: Path) -> None:
+    (folder / "large").write_bytes(b"x" * 70_000)
+    data = blobs.v2([f"{folder}/large", f"{folder}/one"])
+    made = lance.write_dataset(data, uri, external_blob_mode="ingest")
+    assert [one["kind"] for one in blobs.described(made)] == [1, 0]
+    assert blobs.as_bytes(made) == [b"x" * 70_000, CONTENT]
+    with pytest.raises(ObjectNotFoundError):
+        lance.write_dataset(blobs.v2([f"{folder}/none"]), f"{uri}2", external_blob_mode="ingest")
+
+
 def test_links_do_not_lead_out_of_what_the_reader_allowed(
     uri: str, folder: Path, tmp_path: Path
 ) -> None:
@@ -188,7 +213,10 @@ def test_links_do_not_lead_out_of_what_the_reader_allowed(
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"external_blob_mode": "ingest"}, UnsupportedFeatureError),
+        (
+            {"external_blob_mode": "ingest", "allow_external_blob_outside_bases": True},
+            InvalidInputError,
+        ),
         ({"external_blob_mode": "other"}, InvalidInputError),
         ({"allow_external_blob_outside_bases": "yes"}, InvalidInputError),
         ({"blob_pack_file_size_threshold": -1}, InvalidInputError),

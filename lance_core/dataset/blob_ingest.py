@@ -1,0 +1,151 @@
+"""Blobs given as URIs whose bytes are to be stored: read, and put in place of the URIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.bases import allowing, object_place, open_base
+from lance_core.dataset.blob_source import BlobSource
+from lance_core.dataset.external_blobs import url_text
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.schema import Field, has_blobs_v2, is_blob_v2
+from lance_core.schema.blob import GIVEN_V2
+from lance_core.store.base import ObjectStore
+from lance_core.store.bounded import Bounded
+from lance_core.store.config import StoreConfig
+from lance_core.store.uri import parse_uri
+
+MOST_BYTES = 32 << 20
+"""So many bytes of objects are read at a time, unless it is a single one."""
+
+_MOST_STORES = 64
+_PERMISSION = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """Reads the objects that a writer names; ``config`` is that of the table.
+
+    Options, and with them credentials, are used for the table's own bucket or host only.
+    """
+
+    config: StoreConfig
+
+    def batches(self, batch: pa.RecordBatch, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """The rows with bytes for URIs, perhaps in several batches.
+
+        ``fields`` are those of the columns, blobs as `given_to_files`. Raises `InvalidInputError`,
+        `ObjectNotFoundError`, and `UnsupportedFeatureError` for URIs in lists.
+        """
+        paths = [path for n, field in enumerate(fields) for path in _blob_paths(field, (n,))]
+        config = allowing(self.config, [_PERMISSION])
+        stores: Bounded[str, ObjectStore] = Bounded(_MOST_STORES)
+        found = {path: _sources(_leaf(batch, path), config, stores) for path in paths}
+        sizes = np.zeros(batch.num_rows)
+        for sources in found.values():
+            for row, source in sources.items():
+                sizes[row] += source.size
+        if not any(found.values()):
+            yield batch
+            return
+        for start, stop in _pieces(sizes):
+            columns = batch.slice(start, stop - start).columns
+            for path, sources in found.items():
+                inside = {row - start: one for row, one in sources.items() if start <= row < stop}
+                if inside:
+                    columns[path[0]] = _replaced(columns[path[0]], path[1:], inside)
+            yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+Path = tuple[int, ...]
+"""The number of a column, then those of members of structs."""
+
+
+def _blob_paths(field: Field, path: Path) -> Iterator[Path]:
+    if is_blob_v2(field):
+        yield path
+    elif field.is_struct:
+        for number, child in enumerate(field.children):
+            yield from _blob_paths(child, (*path, number))
+    elif has_blobs_v2([field]):
+        raise UnsupportedFeatureError(f"ingesting blobs in lists (field {field.name!r})")
+
+
+def _leaf(batch: pa.RecordBatch, path: Path) -> pa.StructArray:
+    """The blobs at ``path``, null where a struct around them is."""
+    array = batch.column(path[0])
+    for number in path[1:]:
+        array = array.flatten()[number]
+    return array
+
+
+def _sources(
+    array: pa.StructArray, config: StoreConfig, stores: Bounded[str, ObjectStore]
+) -> dict[int, BlobSource]:
+    """For each row with a URI, where its bytes are."""
+    members = dict(zip([member.name for member in GIVEN_V2], array.flatten(), strict=True))
+    rows = np.flatnonzero(np.asarray(members["uri"].is_valid()))
+    sources = {}
+    for row in rows.tolist():
+        uri, start, size = (members[name][row].as_py() for name in ("uri", "position", "size"))
+        sources[row] = _source(config, stores, uri, start or 0, size)
+    return sources
+
+
+def _source(
+    config: StoreConfig, stores: Bounded[str, ObjectStore], uri: str, start: int, size: int | None
+) -> BlobSource:
+    try:
+        folder, name = object_place(url_text(parse_uri(uri)))
+    except CorruptFileError as error:
+        raise InvalidInputError(f"the blob's URI {uri[:200]!r} cannot be used: {error}") from error
+    store = stores.get(folder, lambda: open_base(config, None, folder))
+    if size is None:
+        size = store.head(name).size
+    return BlobSource(store, name, start, size)
+
+
+def _pieces(sizes: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    ends, first, before = np.cumsum(sizes), 0, 0.0
+    while first < len(ends):
+        stop = int(np.searchsorted(ends, before + MOST_BYTES, side="right"))
+        stop = max(stop, first + 1)
+        yield first, stop
+        first, before = stop, float(ends[stop - 1])
+
+
+def _replaced(array: pa.Array, path: Path, sources: dict[int, BlobSource]) -> pa.Array:
+    """``array`` with the bytes of the ``sources``, by row, in the blobs at ``path`` in it."""
+    mask = array.is_null() if array.null_count else None
+    children = [array.field(number) for number in range(array.type.num_fields)]
+    if path:
+        children[path[0]] = _replaced(children[path[0]], path[1:], sources)
+        return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)
+    nothing = [pa.nulls(len(array), member.type) for member in list(GIVEN_V2)[1:]]
+    members = [_with_bytes(children[0], sources), *nothing]
+    return pa.StructArray.from_arrays(members, fields=list(GIVEN_V2), mask=mask)
+
+
+def _with_bytes(data: pa.Array, sources: dict[int, BlobSource]) -> pa.Array:
+    """Only few rows are here at a time if their values are large; one alone is not copied."""
+    read = {row: _read(source) for row, source in sources.items()}
+    if len(data) == 1:
+        (buffer,) = read.values()
+        ends = pa.py_buffer(np.array([0, buffer.size], np.int64))
+        return pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, buffer])
+    mask = np.zeros(len(data), np.bool_)
+    mask[list(read)] = True
+    values = pa.array([read[row].to_pybytes() for row in sorted(read)], pa.large_binary())
+    return pc.replace_with_mask(data, pa.array(mask), values)
+
+
+def _read(source: BlobSource) -> pa.Buffer:
+    if not source.size:
+        return pa.py_buffer(b"")
+    return source.store.get_ranges(source.path, [source.range(0, source.size)])[0]
