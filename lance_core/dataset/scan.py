@@ -18,6 +18,7 @@ from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import count_live, live, offsets_of, within
+from lance_core.dataset.pace import Pace, fixed_bytes
 from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
@@ -30,6 +31,7 @@ from lance_core.table.fragment import Fragment
 DEFAULT_BATCH_SIZE = 8192
 TABLE_WINDOW_ROWS = 1 << 19
 SEARCH_WINDOW_ROWS = 1 << 16
+FILTER_WINDOW_ROWS = 1 << 18
 STREAM_WINDOW_BYTES = 32 << 20
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 2
@@ -79,13 +81,13 @@ def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
-    return concatenated(list(_tables(snapshot, plan, rows)), plan.projection.schema)
+    return concatenated(list(_tables(snapshot, plan, Pace(rows, rows))), plan.projection.schema)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
     schema = plan.projection.schema
-    tables = _tables(snapshot, plan, _stream_rows(plan))
+    tables = _tables(snapshot, plan, _stream_pace(plan, _read_fields(plan)))
     for table in _whole_batches(tables, plan) if plan.exact else tables:
         for start in range(0, table.num_rows, plan.batch_size):
             yield _batch(table, schema, start, min(start + plan.batch_size, table.num_rows))
@@ -110,9 +112,9 @@ def _whole_batches(tables: Iterator[pa.Table], plan: ScanPlan) -> Iterator[pa.Ta
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """How many rows the scan returns."""
     plan = _narrowed(snapshot, plan)
-    window = _Window(snapshot, plan)
-    spans = _windows(plan.spans, TABLE_WINDOW_ROWS)
-    total = sum(in_order(window.count, spans, READ_AHEAD)) - plan.offset
+    pace = _stream_pace(plan, _tested_fields(plan))
+    window = _Window(snapshot, plan, pace)
+    total = sum(in_order(window.count, pace.windows(plan.spans), READ_AHEAD)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -121,8 +123,9 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Only the filter's columns are read; projection, limit and offset do not count.
     """
-    window = _Window(snapshot, plan)
-    return in_order(window.matching, _windows(plan.spans, TABLE_WINDOW_ROWS), READ_AHEAD)
+    pace = _stream_pace(plan, _tested_fields(plan))
+    window = _Window(snapshot, plan, pace)
+    return in_order(window.matching, pace.windows(plan.spans), READ_AHEAD)
 
 
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
@@ -150,30 +153,44 @@ def _stored(plan: ScanPlan) -> tuple[int, int]:
 def _table_rows(plan: ScanPlan) -> int:
     """Rows of a window of a whole result: some for each thread, if there is enough to be done.
 
-    Under a filter that is to look at rows, else to decode all of their bytes.
+    Under a filter that is to look at rows, else to decode the bytes of the fields, about as many of
+    all bytes as they are of all fields.
     """
     rows, stored = _stored(plan)
-    enough = stored // WINDOW_BYTES if plan.filter is None else rows // SEARCH_WINDOW_ROWS
+    share = len(plan.projection.fields) / max(1, len(plan.schema.fields))
+    if plan.filter is None:
+        enough = int(stored * share) // WINDOW_BYTES
+    else:
+        enough = rows // FILTER_WINDOW_ROWS
     windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
-def _stream_rows(plan: ScanPlan) -> int:
-    """Rows of a window of a stream: about `STREAM_WINDOW_BYTES`, in whole batches."""
-    rows, stored = _stored(plan)
-    wanted = STREAM_WINDOW_BYTES * max(rows, 1) // max(stored, 1)
-    wanted = max(1, min(wanted, TABLE_WINDOW_ROWS) // plan.batch_size)
-    return wanted * plan.batch_size
+def _stream_pace(plan: ScanPlan, fields: tuple[Field, ...]) -> Pace:
+    """Windows of a stream, of whole batches: of these fields about `STREAM_WINDOW_BYTES` each."""
+    width = fixed_bytes(fields)
+    first = plan.batch_size if width is None else STREAM_WINDOW_BYTES // width
+    return Pace(first, TABLE_WINDOW_ROWS, plan.batch_size, STREAM_WINDOW_BYTES)
 
 
-def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa.Table]:
+def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
+    """What the filter looks at."""
+    return () if plan.filter is None else required(plan.schema, plan.filter.columns)[0]
+
+
+def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
+    """What is read, some of it perhaps twice."""
+    return plan.projection.fields + _tested_fields(plan)
+
+
+def _tables(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[pa.Table]:
     """The result window by window, cut to offset and limit."""
     plan = _narrowed(snapshot, plan)
-    window = _Window(snapshot, plan)
+    window = _Window(snapshot, plan, pace)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for found in in_order(window.read, _read_windows(snapshot, plan, window_rows), READ_AHEAD):
+    for found in in_order(window.read, _read_windows(snapshot, plan, pace), READ_AHEAD):
         table = sliced(found, skip, left)
         skip = max(0, skip - found.num_rows)
         if left is not None:
@@ -184,21 +201,13 @@ def _tables(snapshot: Snapshot, plan: ScanPlan, window_rows: int) -> Iterator[pa
             return
 
 
-def _read_windows(snapshot: Snapshot, plan: ScanPlan, rows: int) -> Iterator[Span]:
-    """Windows of ``rows``, or of fewer where the result has the bytes of blobs."""
-    fields = plan.projection.fields
-    if plan.filter is not None:
-        fields += required(plan.schema, plan.filter.columns)[0]
-    described = described_blobs(snapshot, fields)
+def _read_windows(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[Span]:
+    """The windows to read; of fewer rows where the result has the bytes of blobs."""
+    described = described_blobs(snapshot, _read_fields(plan))
     if not described:
-        return _windows(plan.spans, rows)
-    return cut_by_size(snapshot, _windows(plan.spans, SIZED_ROWS), described, STREAM_WINDOW_BYTES)
-
-
-def _windows(spans: tuple[Span, ...], rows: int) -> Iterator[Span]:
-    for span in spans:
-        for start in range(span.start, span.stop, rows):
-            yield Span(span.fragment, start, min(start + rows, span.stop))
+        return pace.windows(plan.spans)
+    sized = Pace(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
+    return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)
 
 
 def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
@@ -240,8 +249,9 @@ def _cut(snapshot: Snapshot, span: Span, first: int, stop: int) -> Span:
 class _Window:
     """How one window is read; shared by the threads of a scan."""
 
-    def __init__(self, snapshot: Snapshot, plan: ScanPlan) -> None:
+    def __init__(self, snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> None:
         self._snapshot = snapshot
+        self._pace = pace
         self._projection = projection = plan.projection
         self._filter = plan.filter
         self._use_statistics = plan.use_statistics
@@ -257,12 +267,14 @@ class _Window:
         projection = self._projection
         if self._filter is None:
             data = self._fetch(span, projection.fields, projection.meta, rows)
+            self._pace.saw(span.stop - span.start, data.nbytes)
         else:
-            tested = self._fetch(span, self._tested, self._tested_meta, rows)
+            tested = self._tested_of(span, rows)
             mask = self._filter.mask(tested)
             if not mask.any():
                 return projection.schema.empty_table()
             data = self._passing(span, rows, tested, mask)
+            self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
         return projection.apply(data)
 
     def count(self, span: Span) -> int:
@@ -270,18 +282,24 @@ class _Window:
         rows = self._rows(span)
         if self._filter is None or len(rows) == 0:
             return len(rows)
-        tested = self._fetch(span, self._tested, self._tested_meta, rows)
+        tested = self._tested_of(span, rows)
         return int(np.count_nonzero(self._filter.mask(tested)))
 
     def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
         """The fragment, and which live rows of the span the filter accepts."""
         rows = self._rows(span)
         if self._filter is not None and len(rows):
-            tested = self._fetch(span, self._tested, self._tested_meta, rows)
+            tested = self._tested_of(span, rows)
             rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
         if isinstance(rows, RowIndices):
             return span.fragment, rows.values.astype(np.uint32)
         return span.fragment, np.arange(rows.start, rows.stop, dtype=np.uint32)
+
+    def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
+        """What the filter looks at."""
+        tested = self._fetch(span, self._tested, self._tested_meta, rows)
+        self._pace.saw(span.stop - span.start, tested.nbytes)
+        return tested
 
     def _rows(self, span: Span) -> Rows:
         """The live rows of the span, without such that are known not to pass the filter."""
