@@ -215,3 +215,35 @@ def test_data_frames_have_files_bytes_or_descriptions(uri: str) -> None:
     with pytest.raises(InvalidInputError, match="blob_mode must be one of"):
         made.to_pandas(blob_mode="other")
     assert made.get_fragments()[0].to_pandas(columns=["b"])["b"].tolist()[1] is None
+
+
+def test_dropping_a_table_removes_its_side_files(uri: str) -> None:
+    lance.write_dataset(blobs.v2([b"a" * 70_000]), uri)
+    assert list(Path(uri, "data").glob("*/*.blob"))
+    lance.LanceDataset.drop(uri, {})
+    assert not Path(uri).exists()
+
+
+def test_side_files_of_a_live_data_file_outlive_a_cleanup(uri: str) -> None:
+    lance.write_dataset(blobs.v2([b"a" * 70_000]), uri)
+    dead = set(Path(uri, "data").glob("*/*.blob"))
+    lance.write_dataset(blobs.v2([b"b" * 70_000]), uri, mode="overwrite")
+    made = lance.write_dataset(blobs.v2([b"c" * 70_000]), uri, mode="append")
+    live = set(Path(uri, "data").glob("*/*.blob")) - dead
+    assert (len(dead), len(live)) == (1, 2)
+    made.cleanup_old_versions(retain_versions=1, delete_unverified=True)
+    assert set(Path(uri, "data").glob("*/*.blob")) == live
+    assert blobs.as_bytes(made) == [b"b" * 70_000, b"c" * 70_000]
+
+
+@pytest.mark.parametrize("kind", ["shallow_clone", "deep_clone"])
+def test_clones_have_the_blobs_of_their_source(uri: str, tmp_path: Path, kind: str) -> None:
+    values = blobs.payloads()
+    made = lance.write_dataset(blobs.v2(values), uri)
+    clone = getattr(made, kind)(str(tmp_path / "clone"), None)
+    assert blobs.as_bytes(clone) == values
+    copies = list((tmp_path / "clone" / "data").glob("*/*.blob"))
+    assert len(copies) == (2 if kind == "deep_clone" else 0)
+    longer = lance.write_dataset(blobs.v2([b"z" * 70_000]), clone, mode="append")
+    assert blobs.as_bytes(longer) == [*values, b"z" * 70_000]
+    assert blobs.as_bytes(lance.dataset(uri)) == values
