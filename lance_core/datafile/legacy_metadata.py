@@ -24,7 +24,7 @@ from lance_core.datafile.legacy_statistics import StoredStatistics, read_statist
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
-from lance_core.encodings.v0_1.page_table import PageTable
+from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -51,14 +51,14 @@ class LegacyMetadata:
         self,
         size: int,
         table: PageTable,
-        statistics: StoredStatistics | None,
+        statistics: Metadata.StatisticsMetadata | None,
         manifest: bytes,
     ) -> None:
         """``manifest``: a serialized ``Manifest``, of which the schema counts."""
         self.size = size
         self.version = FileVersion.V0_1
         self._table = table
-        self._statistics = statistics
+        self._statistics_message = statistics
         self._manifest = manifest
         self._known_statistics: dict[int, FieldStatistics | None] = {}
 
@@ -81,6 +81,13 @@ class LegacyMetadata:
     @cached_property
     def _dictionaries(self) -> Mapping[int, DictionaryValues]:
         return {field.id: field.dictionary for field in self.schema.walk() if field.dictionary}
+
+    @cached_property
+    def _statistics(self) -> StoredStatistics | None:
+        message = self._statistics_message
+        if message is None or len(self._table.edges) < 2:
+            return None
+        return StoredStatistics.of(message, self._table.edges, self.size)
 
     def _find_dictionary(self, field_id: int) -> DictionaryValues | None:
         return self._dictionaries.get(field_id)
@@ -105,7 +112,7 @@ class LegacyMetadata:
         """The statistics of batches; see `FileContent`. They are kept once they were read."""
         known = self._known_statistics
         missing = [field for field in fields if field.id not in known]
-        if missing and self._statistics is not None and len(self._table.edges) > 1:
+        if missing and self._statistics is not None:
             known.update((yield from read_statistics(self._statistics, missing, context)))
         found = {field.id: known.get(field.id) for field in fields}
         present = {id_: one for id_, one in found.items() if one is not None}
@@ -137,9 +144,7 @@ def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
             f"the page table at {metadata.page_table_position} is past the end",
             field="Metadata.page_table_position",
         )
-    statistics = None
-    if metadata.HasField("statistics"):
-        statistics = StoredStatistics.of(metadata.statistics, edges, end)
+    statistics = metadata.statistics if metadata.HasField("statistics") else None
     table = PageTable(metadata.page_table_position, edges)
     return LegacyMetadata(tail.size, table, statistics, manifest)
 
@@ -168,6 +173,10 @@ def _parsed(kind: type[M], raw: bytes, field: str) -> M:
 
 def _edges(metadata: Metadata, end: int) -> Int64Array:
     """The first row of each batch and the number of rows, from 0 on and never descending."""
+    if len(metadata.batch_offsets) > end // ENTRY + 1:  # each batch has entries in the page table
+        raise CorruptFileError(
+            f"{len(metadata.batch_offsets)} batches in {end} bytes", field="Metadata.batch_offsets"
+        )
     edges = np.array(metadata.batch_offsets or [0], np.int64)
     if edges[0] != 0 or (np.diff(edges) < 0).any():
         raise CorruptFileError("batches do not ascend from row 0", field="Metadata.batch_offsets")

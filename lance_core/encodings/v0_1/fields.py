@@ -18,7 +18,7 @@ from lance_core.encodings.decoding import together
 from lance_core.encodings.list_arrays import Lists, list_arrays
 from lance_core.encodings.struct_arrays import struct_arrays
 from lance_core.encodings.v0_1.page_table import Pages
-from lance_core.encodings.v0_1.selection import merged, select, whole_batch
+from lance_core.encodings.v0_1.selection import merged, whole_batch
 from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -56,7 +56,7 @@ def decode_field(
     if not len(rows):
         return []
     decoder = _Decoder(column_of, columns, context)
-    return (yield from decoder.decode(field, select(rows, columns.table.edges), field.name))
+    return (yield from decoder.decode(field, columns.table.select(rows), field.name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lance_core.encodings.v0_1.selection import select
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.v0_1.selection import Selection
 
 ENTRY = 16
 """Bytes of an entry."""
@@ -38,17 +40,21 @@ class PageTable:
     for, and kept. Thread-safe.
     """
 
-    __slots__ = ("_kept", "edges", "position")
+    __slots__ = ("_kept", "_selected", "edges", "num_rows", "position")
 
     def __init__(self, position: int, edges: Int64Array) -> None:
         self.position = position
         self.edges = edges
+        self.num_rows = int(edges[-1])
         self._kept: dict[int, Pages] = {}
+        self._selected: tuple[Rows, Selection] | None = None
 
-    @property
-    def num_rows(self) -> int:
-        """Rows of all batches."""
-        return int(self.edges[-1])
+    def select(self, rows: Rows) -> Selection:
+        """Where ``rows`` are. The columns of a read ask for the same: the last answer is kept."""
+        last = self._selected
+        if last is None or last[0] is not rows:
+            last = self._selected = (rows, select(rows, self.edges))
+        return last[1]
 
     def pages(self, column: int, context: DecodeContext) -> Decoding[Pages]:
         """The pages of a column; `CorruptFileError` for what no page can be."""

