@@ -54,12 +54,15 @@ class CommitOptions:
 
         ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``detached``, ``max_retries``,
         ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
-        ``transaction_properties``.
+        ``transaction_properties``; ``data_storage_version``, which pylance has not, says what a new
+        or overwritten table is if there is no file to tell it.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
+        version = given.pop("data_storage_version", None)
         options = cls(
             v2_manifest_paths=bool(given.pop("enable_v2_manifest_paths", True)),
             stable_row_ids=bool(given.pop("enable_stable_row_ids", False)),
+            storage_version=None if version is None else FileVersion.from_selector(version),
             properties=properties_of(
                 given.pop("commit_message", None), given.pop("transaction_properties", None)
             ),
