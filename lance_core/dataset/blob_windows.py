@@ -39,7 +39,15 @@ def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field,
     if not wanted:
         return ()
     schema = snapshot.schema_with_descriptions
-    return project_lineages([schema.lineage(schema.path_of(id_)) for id_ in wanted])
+    return project_lineages([_readable(schema.lineage(schema.path_of(id_))) for id_ in wanted])
+
+
+def _readable(lineage: tuple[Field, ...]) -> tuple[Field, ...]:
+    """``lineage`` as far as it can be read in parts: maps have their keys with their values."""
+    for depth, field in enumerate(lineage):
+        if field.is_map:
+            return lineage[: depth + 1]
+    return lineage
 
 
 def cut_by_size(
@@ -64,6 +72,8 @@ def cut_by_size(
 
 def _sizes(array: pa.Array, field: Field) -> Sizes:
     """For each row, the bytes of the blobs that are described in it."""
+    if field.is_leaf:
+        return np.zeros(len(array))
     if field.is_struct and field.children[0].id == UNASSIGNED:
         return _described_sizes(array)
     if field.is_struct:

@@ -99,6 +99,8 @@ def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -
         return _describer_v1(field, context, path, in_list)
     if not has_blobs(field):
         return lambda array: array
+    if pa.types.is_fixed_size_list(field.storage_type):
+        raise UnsupportedFeatureError(f"field {path!r}: blobs in lists of fixed size")
     in_list = in_list or not field.is_struct
     parts = [
         _describer(child, context, f"{path}.{child.name}", in_list) for child in field.children
@@ -155,15 +157,11 @@ def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
 
 
 def _lists(array: pa.Array, wanted: pa.DataType, part: _Describer) -> pa.Array:
-    """Lists of any kind; only items that are in them are looked at."""
+    """Lists or maps; only items that are in them are looked at."""
     count = len(array)
     bitmap = None
     if array.null_count:
         bitmap = pa.py_buffer(np.packbits(np.asarray(array.is_valid()), bitorder="little"))
-    if pa.types.is_fixed_size_list(wanted):
-        size = wanted.list_size
-        items = part(array.values.slice(array.offset * size, count * size))
-        return pa.Array.from_buffers(wanted, count, [bitmap], array.null_count, children=[items])
     offsets = _list_offsets(array)
     first, last = int(offsets[0]), int(offsets[-1])
     items = part(array.values.slice(first, last - first))

@@ -101,6 +101,16 @@ def test_blobs_in_structs_and_lists_come_back(uri: str) -> None:
         made.take_blobs("l", indices=[0])
 
 
+def test_blobs_in_maps_come_back(uri: str) -> None:
+    kind = pa.map_(pa.string(), lance.blob_field("value"))
+    items = lance.blob_array([b"a", b"b" * 70_000, None])
+    maps = pa.MapArray.from_arrays([0, 2, 2, 3], pa.array(["x", "y", "z"]), items, kind)
+    made = lance.write_dataset(pa.table({"m": maps}), uri)
+    expected = [[("x", b"a"), ("y", b"b" * 70_000)], [], [("z", None)]]
+    assert blobs.as_bytes(made, "m") == expected
+    assert len(list(Path(uri, "data").glob("*/*.blob"))) == 1
+
+
 def test_blobs_that_null_structs_hide_are_not_written(uri: str) -> None:
     struct = pa.StructArray.from_arrays(
         [pa.array([b"secret" * 20_000, b"shown"], pa.large_binary())],

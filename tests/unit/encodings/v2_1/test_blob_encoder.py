@@ -100,6 +100,12 @@ def test_blobs_of_version_1_in_lists_are_refused(kind: Any) -> None:
         encode(field, pa.array([], field.type), version)
 
 
+def test_blobs_in_lists_of_fixed_size_are_refused() -> None:
+    field = pa.field("l", pa.list_(pa.struct([V2]), 2))
+    with pytest.raises(UnsupportedFeatureError, match="lists of fixed size"):
+        encode(field, pa.array([], field.type), FileVersion.V2_2, Places())
+
+
 def test_blobs_of_version_2_are_placed_in_the_order_of_their_rows() -> None:
     field = V2.with_metadata(
         {
