@@ -15,7 +15,7 @@ from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
 
-_ROOM = 32  # what decoding needs beyond its result
+_ROOM = 128  # what decoding needs beyond its result
 _SYMBOLS = 255
 
 

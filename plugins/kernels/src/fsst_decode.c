@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+/* The length of a symbol that there is not: longer than four that there are. */
+#define MISSING 33
+
 typedef struct {
     uint64_t text[256];
-    uint8_t length[256]; /* 0: there is no such symbol */
+    uint8_t length[256]; /* or MISSING */
 } table_t;
 
 const char *check_symbols(symbols_t symbols) {
@@ -18,7 +21,8 @@ const char *check_symbols(symbols_t symbols) {
 }
 
 static void fill(table_t *table, symbols_t symbols) {
-    memset(table, 0, sizeof *table);
+    memset(table->text, 0, sizeof table->text);
+    memset(table->length, MISSING, sizeof table->length);
     for (int64_t i = 0; i < symbols.lengths.size; i++) {
         memcpy(&table->text[i], symbols.texts.at + 8 * i, 8);
         table->length[i] = symbols.lengths.at[i];
@@ -54,8 +58,8 @@ static uint32_t escapes(uint32_t four) {
     return (inverted - 0x01010101u) & ~inverted & 0x80808080u;
 }
 
-/* Decodes the first `count`, 1 to 4, of four codes, none of them an escape; 0 if one has no
- * symbol. What the others stand for is written, too, and overwritten by what comes next. */
+/* Decodes the first `count`, 1 to 4, of four codes, none of them an escape; at least MISSING if one
+ * has no symbol. What the others stand for is written, too, and overwritten by what comes next. */
 static inline size_t decode_four(const table_t *table, uint32_t four, int64_t count,
                                  uint8_t *out) {
     const uint32_t one = four & 0xFF, two = four >> 8 & 0xFF, three = four >> 16 & 0xFF;
@@ -65,11 +69,7 @@ static inline size_t decode_four(const table_t *table, uint32_t four, int64_t co
     memcpy(out + a, &table->text[two], 8);
     memcpy(out + a + b, &table->text[three], 8);
     memcpy(out + a + b + c, &table->text[four >> 24], 8);
-    if (count >= 4)
-        return a && b && c && d ? a + b + c + d : 0;
-    if (count == 3)
-        return a && b && c ? a + b + c : 0;
-    return count == 1 ? a : a && b ? a + b : 0;
+    return count >= 4 ? a + b + c + d : a + (count > 1 ? b : 0) + (count > 2 ? c : 0);
 }
 
 /* One code, which may be an escape; NULL if there is none, else what follows it. */
@@ -82,9 +82,11 @@ static const uint8_t *decode_one(const table_t *table, const uint8_t *codes, con
         *(*out)++ = *codes++;
         return codes;
     }
+    if (table->length[code] == MISSING)
+        return NULL;
     memcpy(*out, &table->text[code], 8);
     *out += table->length[code];
-    return table->length[code] ? codes : NULL;
+    return codes;
 }
 
 /* The codes of a string, up to `end`; there are others up to `last`. */
@@ -100,7 +102,7 @@ static const char *decode_string(const table_t *table, const uint8_t *codes, con
             memcpy(&four, codes, 4);
             if (!escapes(four)) {
                 const size_t length = decode_four(table, four, count, out);
-                if (length == 0)
+                if (length >= MISSING)
                     return "an FSST code has no symbol";
                 codes += count < 4 ? count : 4;
                 out += length;

@@ -16,7 +16,7 @@
 
 #define CHUNK 1024  /* values that are packed together */
 #define ESCAPE 255  /* the FSST code before a byte that is meant literally */
-#define ROOM 32     /* bytes that decoding FSST needs beyond what it returns */
+#define ROOM 128    /* bytes that decoding FSST needs beyond what it returns */
 
 typedef struct {
     const uint8_t *at;
