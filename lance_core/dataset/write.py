@@ -38,7 +38,6 @@ from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.operations import Append, Operation, Overwrite
-from lance_core.table.storage_version import may_mix
 from lance_core.table.transaction import Transaction as StoredTransaction
 
 DEFAULT_VERSION = FileVersion.V2_2
@@ -239,11 +238,10 @@ class _Job:
         same_fields = (
             append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
         )
-        version = self.file_options.version
         # Blobs may refer to base paths that the other table does not have.
         has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
-        mixes = may_mix(base.storage_version.value, version.value)
-        if not same_fields or has_own_bases or not mixes:
+        mixes = base.storage_version is not self.file_options.version
+        if not same_fields or has_own_bases or mixes:
             raise SchemaMismatchError(
                 f"another writer made the table {self.root.shown} with a different schema"
             )
@@ -311,22 +309,19 @@ def _initial_bases(
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
-    """The version of the new files; appending does not change which one the table says it has."""
+    """The version of the new files; appending never changes what a table is made of."""
     if selector is not None and not isinstance(selector, str):
         raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
     if base is None or mode == OVERWRITE:
         if selector is not None:
             return FileVersion.from_selector(selector)
         return DEFAULT_VERSION if base is None else base.storage_version
-    if selector is None:
-        return base.storage_version
-    version = FileVersion.from_selector(selector)
-    if not may_mix(version.value, base.storage_version.value):
+    if selector is not None and FileVersion.from_selector(selector) is not base.storage_version:
         raise InvalidInputError(
             f"the table holds files of version {base.storage_version.value}, "
             f"data of version {selector} cannot be appended"
         )
-    return version
+    return base.storage_version
 
 
 def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:

@@ -25,7 +25,6 @@ from lance_core.table.index_metadata import (
 from lance_core.table.manifest import NOTHING_CARRIED, CarriedFields, Manifest
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_lineage import with_row_ids
-from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
     from lance_core.table.manifest_file import ManifestFile
@@ -123,8 +122,6 @@ class Draft:
                 fragment = dataclasses.replace(fragment, id=next_id)
                 next_id += 1
             storage_version = checked_version(fragment, storage_version, self.base_paths)
-            if self.storage_version is None:
-                _check_one_version(fragment, storage_version)
             if self.stable_row_ids:
                 fragment, used = with_row_ids(fragment, next_row_id, self.version, fill_row_ids)
                 next_row_id += used
@@ -192,11 +189,7 @@ def check_new_fields(before: Schema, after: Draft) -> None:
 def checked_version(
     fragment: Fragment, expected: str | None, bases: Sequence[BasePath]
 ) -> str | None:
-    """The version of a table with ``fragment``, ``expected`` unless that is None.
-
-    Raises `InvalidInputError` if its files cannot be committed. Versions from 2.0 on may stand
-    beside each other.
-    """
+    """The file version that ``fragment`` confirms; raises if its files cannot be committed."""
     if fragment.overlays:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
     check_bases(fragment, bases)
@@ -209,23 +202,13 @@ def checked_version(
             file.columns()
         except CorruptFileError as error:
             raise InvalidInputError(error.message) from None
-        if expected is not None and not may_mix(expected, file.file_version):
+        if expected is not None and file.file_version != expected:
             raise InvalidInputError(
                 f"data file {file.path!r} has version {file.file_version}, "
                 f"the table's files have version {expected}"
             )
-        expected = expected or file.file_version
+        expected = file.file_version
     return expected
-
-
-def _check_one_version(fragment: Fragment, expected: str | None) -> None:
-    """Raise `InvalidInputError` unless the files of a new table are alike."""
-    for file in fragment.files:
-        if file.file_version != expected:
-            raise InvalidInputError(
-                f"the files of a new table must have the same version, not {expected} and "
-                f"{file.file_version}"
-            )
 
 
 def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:

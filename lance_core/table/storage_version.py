@@ -41,11 +41,6 @@ def common_version(names: Iterable[str]) -> str | None:
     return distinct[0] if distinct else None
 
 
-def may_mix(one: str, other: str) -> bool:
-    """Whether files of both versions can be in one table; 0.1 stands alone."""
-    return one == other or ({one, other} <= WRITABLE_PAIRS.keys() and LEGACY not in (one, other))
-
-
 def check_supported(name: str) -> str:
     """``name``, if it is the canonical name of a version that tables can have today.
 

@@ -70,7 +70,9 @@ def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
 
     None if values differ, and for types that constant pages are not made of.
     """
-    if not has_fixed_width(array.type) and not is_variable(array.type):
+    type_ = array.type
+    is_fixed = has_fixed_width(type_) or pa.types.is_fixed_size_binary(type_)
+    if not is_fixed and not is_variable(type_):
         return None
     if valid is not None:
         some = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
@@ -91,7 +93,7 @@ def _are_same(array: pa.Array) -> bool:
         if (lengths != lengths[0]).any():
             return False
         return _all_rows_same(values.octets(), values.count)
-    if isinstance(values, FixedWidth) and values.bits > 1:
+    if isinstance(values, FixedWidth) and values.bits != 1:
         return _all_rows_same(values.octets(), values.count)
     return array.true_count in (0, len(array))
 

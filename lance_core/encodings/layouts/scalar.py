@@ -20,7 +20,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
     """The value from its bytes; raises `CorruptFileError` if they are of another length."""
-    if not has_fixed_width(type_):
+    if not has_fixed_width(type_) and not pa.types.is_fixed_size_binary(type_):
         raise CorruptFileError(f"a constant of type {type_} in the message of its page")
     width = (type_.bit_width + 7) // 8
     if len(value) != width:
@@ -75,6 +75,8 @@ def repeated(scalar: pa.Array, count: int) -> pa.Array:
     if pa.types.is_boolean(type_):
         bits = np.full((count + 7) // 8, 255 if scalar[0].as_py() else 0, np.uint8)
         return pa.Array.from_buffers(type_, count, [None, _own(bits)], 0)
+    if not type_.bit_width:
+        return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(b"")], 0)
     unit = element_type(type_.bit_width // 8)
     values = np.full(count, np.frombuffer(scalar.buffers()[1], unit, 1)[0], unit)
     return pa.Array.from_buffers(type_, count, [None, _own(values)], 0)

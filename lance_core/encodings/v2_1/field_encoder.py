@@ -86,7 +86,7 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
         pages = PageEncoder(options, context)
         is_blob_v1 = leaf.is_blob and leaf.storage_type == DESCRIPTION
         encoder: PagesOfLeaf = BlobPageEncoder(context) if is_blob_v1 else pages
-        encoders.append(LeafEncoder(column, path, rows_per_slot(nodes), encoder, context))
+        encoders.append(LeafEncoder(column, path, _scale(nodes, path), encoder, context))
     return TopLevelEncoder(field, root, encoders)
 
 
@@ -108,6 +108,14 @@ def _leaf_fields(field: Field, path: str) -> Iterator[tuple[str, Field]]:
         return
     for child in field.children:
         yield from _leaf_fields(child, f"{path}.{child.name}")
+
+
+def _scale(nodes: Sequence[Node], path: str) -> int:
+    """How many rows of a leaf's column there are for one of the field."""
+    try:
+        return rows_per_slot(nodes)
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(f"field {path!r}: {error}") from error
 
 
 def _check_leaf(field: Field, path: str) -> None:

@@ -104,13 +104,13 @@ def test_files_have_at_most_so_many_rows(
     assert dataset.to_table().equals(some_rows(10))
 
 
-@pytest.mark.parametrize("chunk", [10, 1000, 40_000])
+@pytest.mark.parametrize("chunk", [10, 1000, 8000])
 def test_files_end_when_they_are_large_enough(uri: str, chunk: int) -> None:
-    table = pa.table({"n": np.random.default_rng(1).integers(0, 1 << 62, 40_000)})
+    table = pa.table({"n": np.random.default_rng(1).integers(0, 1 << 62, 8000)})
     dataset = lance.write_dataset(
         iter(table.to_batches(max_chunksize=chunk)),
         uri,
-        max_bytes_per_file=80_000,
+        max_bytes_per_file=16_000,
         data_cache_bytes=1,
     )
     sizes = [file.file_size_bytes for f in dataset.get_fragments() for file in f.data_files()]
@@ -375,20 +375,23 @@ def test_the_file_version_of_a_table_stays(uri: str, some_rows: Rows) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2", "stable"])
 @pytest.mark.parametrize("base", ["2.0", "2.1", "2.2"])
-def test_files_of_other_versions_may_be_appended(
+def test_files_of_other_versions_come_with_an_overwrite_only(
     uri: str, some_rows: Rows, base: str, version: str
 ) -> None:
     lance.write_dataset(some_rows(3), uri, data_storage_version=base)
-    lance.write_dataset(some_rows(4, 3), uri, mode="append", data_storage_version=version)
-    dataset = lance.dataset(uri)
-    assert dataset.data_storage_version == base
-    assert dataset.to_table() == some_rows(7)
-    minors = [fragment.data_files()[0].file_minor_version for fragment in dataset.get_fragments()]
-    assert minors == [int(base[-1]), int(version.replace("stable", "2.2")[-1])]
-    replaced = lance.write_dataset(
-        some_rows(2), uri, mode="overwrite", data_storage_version=version
-    )
-    assert replaced.data_storage_version == version.replace("stable", "2.2")
+    named = version.replace("stable", "2.2")
+    if named == base:
+        lance.write_dataset(some_rows(1, 3), uri, mode="append", data_storage_version=version)
+    else:
+        with pytest.raises(InvalidInputError, match=f"{base}.*{version}"):
+            lance.write_dataset(some_rows(1), uri, mode="append", data_storage_version=version)
+    lance.dataset(uri).insert(some_rows(1))
+    assert {f.data_files()[0].file_minor_version for f in lance.dataset(uri).get_fragments()} == {
+        int(base[-1])
+    }
+    again = lance.write_dataset(some_rows(2), uri, mode="overwrite", data_storage_version=version)
+    assert again.data_storage_version == named
+    assert again.to_table() == some_rows(2)
 
 
 def test_new_tables_are_of_version_2_2(uri: str, some_rows: Rows) -> None:
