@@ -10,6 +10,8 @@ from functools import cache
 from itertools import islice
 from typing import TypeVar
 
+from lance_core.datafile.processors import processors
+
 T = TypeVar("T")
 
 _MOST_THREADS = 4
@@ -24,9 +26,7 @@ Made = Callable[[], Iterable[T]]
 
 def num_threads() -> int:
     """How many threads make pages: as many as the process may use processors, 4 at most."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(_MOST_THREADS, len(os.sched_getaffinity(0)))
-    return min(_MOST_THREADS, os.cpu_count() or 1)
+    return min(_MOST_THREADS, processors())
 
 
 def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:

@@ -11,6 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+from lance_core.datafile.processors import VARIABLE, processors
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -31,10 +33,8 @@ def _mark_own() -> None:
 
 @cache
 def num_threads() -> int:
-    """How many threads the pool has: at least two."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(2, len(os.sched_getaffinity(0)))
-    return max(2, os.cpu_count() or 2)
+    """How many threads the pool has: at least two, unless `VARIABLE` says one."""
+    return processors() if os.environ.get(VARIABLE) else max(2, processors())
 
 
 if hasattr(os, "register_at_fork"):
