@@ -19,6 +19,7 @@
     ├── CorruptFileError (ValueError, OSError)  stored bytes contradict the format
     ├── CleanupError (OSError)                  versions to remove have tags; nothing was removed
     ├── UnsupportedFeatureError (NotImplementedError)
+    │   └── ResultTooLargeError (MemoryError)   more rows at once than memory or Arrow can hold
     ├── PluginError
     │   ├── PluginNotFoundError (ImportError)   no provider for a key, with the remedy
     │   ├── PluginConflictError                 two providers of one key
@@ -159,6 +160,10 @@ class CleanupError(LanceError, OSError):
 
 class UnsupportedFeatureError(LanceError, NotImplementedError):
     """The format or the API knows this, this version of the library does not."""
+
+
+class ResultTooLargeError(UnsupportedFeatureError, MemoryError):
+    """The rows that were asked for do not fit into memory, or an Arrow array; ask for fewer."""
 
 
 class PluginError(LanceError):

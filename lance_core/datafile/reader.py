@@ -14,7 +14,12 @@ from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import DecodeContext, Decoding, RowRange, Rows, together
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    ResultTooLargeError,
+    UnsupportedFeatureError,
+)
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
@@ -102,7 +107,8 @@ class FileReader:
         that Arrow wants is not copied.
 
         Raises `InvalidInputError` for rows that the file does not have, `CorruptFileError` if the
-        file contradicts itself, and `UnsupportedFeatureError`.
+        file contradicts itself, `ResultTooLargeError` for more rows than memory can hold, and
+        `UnsupportedFeatureError`.
         """
         try:
             self._check_rows(rows)
@@ -121,6 +127,10 @@ class FileReader:
             ]
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
+        except ResultTooLargeError:
+            raise
+        except MemoryError as error:
+            raise _too_large(len(rows), self.path) from error
 
     def column_bytes(self, index: int) -> int:
         """Bytes in the pages of a physical column; raises `CorruptFileError`."""
@@ -177,6 +187,13 @@ class FileReader:
             raise InvalidInputError(
                 f"rows {first} to {stop} were asked for, but {self.path!r} has {num_rows}"
             )
+
+
+def _too_large(num_rows: int, path: str) -> ResultTooLargeError:
+    """The error for rows that memory cannot hold: a small file may have very many, or long ones."""
+    return ResultTooLargeError(
+        f"{num_rows} rows of {path!r} do not fit into memory; ask for fewer at once"
+    )
 
 
 def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedArray:

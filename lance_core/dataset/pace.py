@@ -68,6 +68,7 @@ def _fixed_bits(type_: pa.DataType) -> int | None:
         widths = [_fixed_bits(field.type) for field in type_]
         known = [width for width in widths if width is not None]
         return sum(known) if len(known) == len(widths) else None
-    if pa.types.is_primitive(type_) or pa.types.is_fixed_size_binary(type_):
+    has_width = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    if any(check(type_) for check in has_width):
         return int(type_.bit_width)
     return 0 if pa.types.is_null(type_) else None

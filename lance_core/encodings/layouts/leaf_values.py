@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.values import Values, as_fixed
-from lance_core.errors import CorruptFileError
+from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.values import Values, Words, as_fixed
+from lance_core.encodings.variable import is_variable, offset_dtype
+from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Int64Array
@@ -44,11 +46,23 @@ def dictionary_values(
             raise CorruptFileError("indices of a dictionary without values")
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
+        _check_size(indices, items)
         return items.take(pa.array(indices))
     keys = indices.astype(type_.index_type.to_pandas_dtype())
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
         raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")
     return pa.DictionaryArray.from_arrays(pa.array(keys), items, ordered=type_.ordered, safe=False)
+
+
+def _check_size(indices: Words, items: pa.Array) -> None:
+    """Raise `ResultTooLargeError` for more bytes than offsets of the type of ``items`` reach."""
+    type_ = items.type
+    if not is_variable(type_) or offset_dtype(type_) is not np.int32 or not len(items):
+        return
+    edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
+    lengths = np.diff(edges).astype(np.int64)
+    if int(lengths.max()) * len(indices) > MAX_OFFSET and int(lengths[indices].sum()) > MAX_OFFSET:
+        raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more as {type_}")
 
 
 def _missing(levels: Levels) -> BoolArray | None:

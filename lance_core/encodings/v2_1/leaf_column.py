@@ -86,7 +86,7 @@ class LeafColumn:
         except CorruptFileError as error:
             raise placed(error, self.column.pages[page], self.path) from error
         except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+            raise type(error)(f"field {self.path!r}: {error}") from error
 
     def decode_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, counted from the start of page ``number``."""
@@ -95,7 +95,7 @@ class LeafColumn:
         except CorruptFileError as error:
             raise placed(error, self.column.pages[number], self.path) from error
         except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+            raise type(error)(f"field {self.path!r}: {error}") from error
 
     def _page(self, number: int, context: DecodeContext) -> LayoutPlan:
         plan = self._plans[number]
@@ -106,7 +106,7 @@ class LeafColumn:
             except CorruptFileError as error:
                 raise placed(error, page, self.path) from error
             except UnsupportedFeatureError as error:
-                raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+                raise type(error)(f"field {self.path!r}: {error}") from error
             except PluginNotFoundError as error:
                 raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
             self._plans[number] = plan

@@ -1,0 +1,61 @@
+"""How streams are cut into windows."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from lance_core.dataset.pace import Pace, fixed_bytes
+from lance_core.dataset.scan import Span
+from lance_core.schema import Schema
+
+FRAGMENT = cast(Any, None)
+
+
+def sizes(pace: Pace, rows: int, width: int) -> list[int]:
+    """Rows of the windows of a span, each row of which takes ``width`` bytes."""
+    found = []
+    for window in pace.windows([Span(FRAGMENT, 0, rows)]):
+        found.append(window.stop - window.start)
+        pace.saw(found[-1], found[-1] * width)
+    assert sum(found) == rows
+    return found
+
+
+def test_windows_grow_to_the_bytes_that_they_may_take() -> None:
+    pace = Pace(10, 10_000, unit=10, target=4000)
+    assert sizes(pace, 2000, 10) == [10, 40, 160, *[400] * 4, 190]
+
+
+def test_windows_shrink_to_single_rows() -> None:
+    pace = Pace(64, 10_000, unit=8, target=1000)
+    assert sizes(pace, 70, 5000) == [64, *[1] * 6]
+
+
+def test_windows_have_no_more_rows_than_they_may() -> None:
+    assert sizes(Pace(8, 100, unit=8, target=1 << 30), 300, 1) == [8, 32, *[96] * 2, 68]
+
+
+def test_windows_without_a_target_are_all_the_same() -> None:
+    assert sizes(Pace(30, 30), 100, 1 << 20) == [30, 30, 30, 10]
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (pa.int64(), 8),
+        (pa.list_(pa.float32(), 3), 12),
+        (pa.struct([("a", pa.int8()), ("b", pa.decimal128(9, 2))]), 17),
+        (pa.string(), None),
+        (pa.list_(pa.int8()), None),
+        (pa.struct([("a", pa.binary())]), None),
+    ],
+    ids=str,
+)
+def test_rows_of_fixed_width_are_known_by_their_types(
+    type_: pa.DataType, expected: int | None
+) -> None:
+    found = fixed_bytes(Schema.from_arrow(pa.schema([("x", type_)])).fields)
+    assert found == (None if expected is None else expected + 1)
