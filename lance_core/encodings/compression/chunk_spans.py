@@ -55,9 +55,24 @@ def interleave_chunks(
     """See `lance_core.encodings.kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
     out = np.full(int(totals.sum()), fill, np.uint8)
+    alike = _number_alike(sizes)
+    if alike:
+        stride = int(totals[0])
+        table = out[: alike * stride].reshape(alike, stride)
+        for buffer, (size, *_), (place, *_) in zip(buffers, sizes, places, strict=True):
+            table[:, place : place + size] = buffer[: alike * size].reshape(alike, size)
     for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
-        _place(buffer, lengths, begins, out)
+        _place(buffer[int(lengths[:alike].sum()) :], lengths[alike:], begins[alike:], out)
     return pa.py_buffer(out), totals
+
+
+def _number_alike(sizes: Int64Array) -> int:
+    """How many chunks from the first one on have pieces of the same sizes."""
+    count = sizes.shape[1]
+    if not sizes.size:
+        return 0
+    differs = (sizes != sizes[:, :1]).any(axis=0)
+    return int(np.argmax(differs)) if differs.any() else count
 
 
 def chunk_places(

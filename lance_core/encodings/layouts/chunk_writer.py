@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.layouts.chunk_parts import ChunkForm
 
@@ -46,7 +47,7 @@ def header_bytes(form: ChunkForm) -> int:
 
 def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
     """Whether chunks of these values alone, without levels, are not too large."""
-    sizes, _ = _places(form, Chunks(values[0].sizes, (), values))
+    sizes = _sizes(form, Chunks(values[0].sizes, (), values))
     return _within(sizes, form.large)
 
 
@@ -56,38 +57,18 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
         return False
     if any(int(part.sizes.max()) > _MOST_LEVEL_BYTES for part in chunks.levels):
         return False
-    sizes, _ = _places(form, chunks)
+    sizes = _sizes(form, chunks)
     return _within(sizes, form.large)
 
 
 def chunk_bytes(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
     """The chunks, which fit, and the bytes of each."""
-    sizes, places = _places(form, chunks)
-    parts = [*chunks.levels, *chunks.values]
     header = _header(form, chunks)
-    octets = [np.frombuffer(part.data, np.uint8) for part in parts]
-    whole = np.full(int(sizes.sum()), _FILL, np.uint8)
-    alike = _number_alike([part.sizes for part in parts])
-    stride = int(sizes[0])
-    table = whole[: alike * stride].reshape(alike, stride)
-    table[:, : header.shape[1]] = header[:alike]
-    for part, data, at in zip(parts, octets, places, strict=True):
-        size, first = int(part.sizes[0]), int(at[0])
-        table[:, first : first + size] = data[: alike * size].reshape(alike, size)
-    starts = (np.cumsum(sizes) - sizes)[alike:]
-    for start, one in zip(starts.tolist(), header[alike:], strict=True):
-        whole[start : start + len(one)] = one
-    for part, data, at in zip(parts, octets, places, strict=True):
-        begin = np.cumsum(part.sizes) - part.sizes
-        spans = zip(
-            (starts + at[alike:]).tolist(),
-            begin[alike:].tolist(),
-            part.sizes[alike:].tolist(),
-            strict=True,
-        )
-        for to, source, size in spans:
-            whole[to : to + size] = data[source : source + size]
-    return pa.py_buffer(whole), sizes
+    heads = np.full(len(header), header.shape[1], np.int64)
+    parts = [*chunks.levels, *chunks.values]
+    octets = [np.frombuffer(part.data, np.uint8)[: int(part.sizes.sum())] for part in parts]
+    sizes = np.stack([heads, *(part.sizes for part in parts)])
+    return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
 
 
 def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer:
@@ -98,14 +79,12 @@ def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer
     return pa.py_buffer(words.astype("<u4" if large else "<u2"))
 
 
-def _places(form: ChunkForm, chunks: Chunks) -> tuple[Int64Array, list[Int64Array]]:
-    """The bytes of each chunk, and for each part where it begins in each chunk."""
-    place = _aligned(np.full(len(chunks.num_levels), header_bytes(form)))
-    places = []
+def _sizes(form: ChunkForm, chunks: Chunks) -> Int64Array:
+    """The bytes of each chunk."""
+    sizes = _aligned(np.full(len(chunks.num_levels), header_bytes(form)))
     for part in (*chunks.levels, *chunks.values):
-        places.append(place)
-        place = _aligned(place + part.sizes)
-    return place, places
+        sizes += _aligned(part.sizes)
+    return sizes
 
 
 def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
@@ -114,14 +93,6 @@ def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
     unit = "<u4" if form.large else "<u2"
     pieces += [part.sizes.astype(unit)[:, None].view(np.uint8) for part in chunks.values]
     return np.concatenate(pieces, axis=1)
-
-
-def _number_alike(sizes: Sequence[Int64Array]) -> int:
-    """How many chunks from the first one on have parts of the same sizes."""
-    same = np.ones(len(sizes[0]), np.bool_)
-    for each in sizes:
-        same &= each == each[0]
-    return len(same) if same.all() else int(np.argmin(same))
 
 
 def _within(sizes: Int64Array, large: bool) -> bool:
