@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.datafile import FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.encodings.version import FileVersion
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 from lance_core.store.memory import MemoryStore, Objects
@@ -103,6 +105,7 @@ def written(table: pa.Table, **options: int) -> bytes:
         store.open_writer(PATH),
         Schema.from_arrow(table.schema),
         registry=get_manager().encodings,
+        version=FileVersion.V2_0,
         **options,
     )
     for batch in table.to_batches(max_chunksize=50):
@@ -144,9 +147,10 @@ def test_a_mutant_reads_as_valid_data_or_raises_an_error(name: str) -> None:
     data = FILES[name]()
     assert Parsed(data).build() == data
     schema = opened(data).schema
-    assert outcome(data, schema, column_of) == "read"
+    columns = partial(column_of, version=FileVersion.V2_0)
+    assert outcome(data, schema, columns) == "read"
     found = mutants(data, COUNT // len(FILES), seed=len(name), extra=AWARE, hot=4000)
-    verdict = judged(found, schema, column_of)
+    verdict = judged(found, schema, columns)
     assert verdict.failures == []
     # The damage is neither trivial nor hopeless.
     least = min(verdict.outcomes[kind] for kind in ("not opened", "errors", "read"))
