@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,10 +15,11 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_EMPTYABLE_LIST,
     REPDEF_NULL_AND_EMPTY_LIST,
     REPDEF_NULLABLE_ITEM,
+    REPDEF_NULLABLE_LIST,
 )
 from lance_core.encodings.layouts.layout import LeafPart
 from lance_core.encodings.repdef import Levels, check_levels, layer_kinds, ravel
-from lance_core.encodings.shred import shred
+from lance_core.encodings.shred import joined, shred
 from lance_core.encodings.unravel import unravel
 from lance_core.encodings.v2_1.assemble import Node, assemble, check_kinds
 from lance_core.errors import CorruptFileError
@@ -131,3 +134,32 @@ def test_levels_that_contradict_their_layers_are_damage(
 def test_kinds_of_layers_that_do_not_exist_are_damage(kinds: tuple[int, ...]) -> None:
     with pytest.raises(CorruptFileError):
         layer_kinds(kinds)
+
+
+@pytest.mark.parametrize("hidden", [[7, 8], [], None])
+def test_lists_that_a_null_struct_hides_are_of_a_layer_with_nulls(hidden: list[int] | None) -> None:
+    """pylance cannot read them otherwise. The level still says that it is the struct."""
+    lists = pa.array([[1, 2], hidden, [3]], pa.list_(pa.int32()))
+    struct = pa.StructArray.from_arrays([lists], ["l"], mask=pa.array([False, True, False]))
+    (leaf,) = shred(struct, tree(struct.type))
+    levels = ravel(leaf.layers)
+    nullable = (REPDEF_ALL_VALID_ITEM, REPDEF_NULLABLE_LIST, REPDEF_NULLABLE_ITEM)
+    assert levels.kinds.kinds == nullable
+    assert levels.definition is not None
+    assert levels.definition.tolist() == [0, 0, 2, 0]
+    assert leaf.values.to_pylist() == [1, 2, 3]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
+    array = data.draw(nullable_arrays(data.draw(nullable_types())))
+    cut = sorted(data.draw(st.integers(0, len(array))) for _ in range(2))
+    edges = [0, *cut, len(array)]
+    for leaf in shred(array, tree(array.type)):
+        whole = joined([leaf.rows(start, stop) for start, stop in pairwise(edges)])
+        assert whole.values.equals(leaf.values)
+        expected, found = ravel(leaf.layers), ravel(whole.layers)
+        assert expected.kinds == found.kinds
+        assert np.array_equal(expected.rep, found.rep)
+        assert np.array_equal(expected.definition, found.definition)
