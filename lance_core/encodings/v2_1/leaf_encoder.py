@@ -76,10 +76,18 @@ class LeafEncoder:
     def flush(self) -> Iterator[EncodedPage]:
         """Yield what is waiting."""
         waiting, self._waiting = self._waiting, _Waiting()
-        if waiting.leaves:
-            leaf = joined(waiting.leaves)
+        if not waiting.leaves:
+            return
+        try:
+            parts = [joined(waiting.leaves)]
+        except pa.ArrowInvalid:  # all items of their dictionaries are too many for one
+            parts = waiting.leaves
+        else:
             waiting.leaves.clear()
-            yield from self._split(leaf, waiting.num_bytes, waiting.row)
+        row = waiting.row
+        for leaf in parts:
+            yield from self._split(leaf, _num_bytes(leaf.values), row)
+            row += leaf.layers[0].count // self._scale
 
     def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
         """Rows as pages of at most `EncodeContext.max_page_bytes`, if they are alike."""

@@ -232,6 +232,22 @@ def test_small_arrays_wait_for_each_other_and_large_ones_are_cut() -> None:
     assert rows_of(stored) == [10, 1000, 10]
 
 
+def test_dictionaries_are_joined_where_that_can_be() -> None:
+    def keyed(*texts: str) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(pa.array(range(len(texts)), pa.int8()), list(texts))
+
+    few = [keyed("a", "b"), keyed("b", "c")]
+    stored = store(*few)
+    (page,) = layouts(stored)
+    assert page.num_dictionary_items == 3
+    assert pa.concat_arrays(stored.read(RowRange(0, 4))).to_pylist() == ["a", "b", "b", "c"]
+    many = [keyed(*(f"{turn} {i}" for i in range(100))) for turn in range(2)]
+    stored = store(*many)
+    assert [page.priority for page in stored.pages] == [0, 100]
+    found = [text for array in stored.read(RowRange(0, 200)) for text in array.to_pylist()]
+    assert found == [f"{turn} {i}" for turn in range(2) for i in range(100)]
+
+
 def test_leaves_of_a_struct_fill_pages_by_themselves() -> None:
     rows = pa.array([{"n": i, "t": "text" * 50} for i in range(100)])
     stored = store(*[rows.slice(i, 10) for i in range(0, 100, 10)], flush_bytes=5000)
