@@ -107,6 +107,8 @@ def _legacy(field: Field, version: str) -> str:
     if field.is_struct and not field.children:
         return "structs without members (version 2.0 can)"
     arrow = field.storage_type
+    if pa.types.is_fixed_size_list(arrow):
+        return "fixed size lists of nulls (version 2.0 can)" if "null" in str(arrow) else ""
     if not pa.types.is_dictionary(arrow) or pa.types.is_integer(arrow.value_type):
         return ""
     return "" if _is_variable(arrow.value_type) else f"dictionaries of {arrow.value_type}"

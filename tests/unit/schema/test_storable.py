@@ -11,7 +11,8 @@ from lance_core.schema import RESERVED_NAMES, Schema, check_storable
 STRUCT = pa.struct([("a", pa.int8())])
 BLOB = {"lance-encoding:blob": "true"}
 PACKED = {"packed": "true"}
-ALL = {"2.0", "2.1", "2.2"}
+SINCE_2_0 = {"2.0", "2.1", "2.2"}
+ALL = {"0.1", *SINCE_2_0}
 
 
 def field(arrow: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Field:
@@ -24,7 +25,7 @@ def field(arrow: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Fiel
     [
         (field(pa.int8()), ALL),
         (field(pa.list_(pa.list_(pa.string()))), ALL),
-        (field(pa.list_(pa.null(), 2)), ALL),
+        (field(pa.list_(pa.null(), 2)), SINCE_2_0),
         (field(pa.list_(pa.list_(pa.bool_(), 2), 2)), ALL),
         (field(pa.list_(pa.decimal128(4, 1), 2)), ALL),
         (field(pa.list_(pa.binary(3), 2)), ALL),
@@ -35,14 +36,18 @@ def field(arrow: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Fiel
         (field(pa.list_(pa.list_(pa.large_binary(), 2), 2)), set()),
         (field(pa.list_(pa.dictionary(pa.int8(), pa.string()), 2)), set()),
         (field(pa.binary(0)), {"2.2"}),
-        (field(pa.large_binary(), BLOB), ALL),
+        (field(pa.large_binary(), BLOB), SINCE_2_0),
         (field(pa.binary(), BLOB), {"2.2"}),
         (field(STRUCT, {"ARROW:extension:name": "lance.blob.v2"}), {"2.2"}),
         (field(pa.struct([("a", pa.int8()), ("b", pa.float64())]), PACKED), ALL),
-        (field(pa.struct([("a", pa.list_(pa.int8(), 2))]), PACKED), {"2.0", "2.2"}),
-        (field(pa.struct([("a", pa.string())]), PACKED), {"2.2"}),
-        (field(pa.struct([("a", pa.bool_())]), PACKED), set()),
-        (field(pa.struct([("a", STRUCT)]), PACKED), set()),
+        (field(pa.struct([("a", pa.list_(pa.int8(), 2))]), PACKED), {"0.1", "2.0", "2.2"}),
+        (field(pa.struct([("a", pa.string())]), PACKED), {"0.1", "2.2"}),
+        (field(pa.struct([("a", pa.bool_())]), PACKED), {"0.1"}),
+        (field(pa.struct([("a", STRUCT)]), PACKED), {"0.1"}),
+        (field(pa.struct([])), SINCE_2_0),
+        (field(pa.dictionary(pa.int8(), pa.large_binary())), ALL),
+        (field(pa.dictionary(pa.int8(), pa.float32())), SINCE_2_0),
+        (field(pa.dictionary(pa.int8(), pa.bool_())), SINCE_2_0),
     ],
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
@@ -69,5 +74,5 @@ def test_names_of_meta_columns_are_reserved_at_the_top(name: str) -> None:
 
 
 def test_other_versions_are_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"'0\.1'"):
-        check_storable(Schema(), "0.1")
+    with pytest.raises(UnsupportedFeatureError, match=r"'2\.3'"):
+        check_storable(Schema(), "2.3")
