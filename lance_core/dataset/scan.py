@@ -32,10 +32,10 @@ DEFAULT_BATCH_SIZE = 8192
 TABLE_WINDOW_ROWS = 1 << 19
 SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 18
-STREAM_WINDOW_BYTES = 32 << 20
+STREAM_WINDOW_BYTES = 12 << 20
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 2
-READ_AHEAD = 4
+READ_AHEAD = 3
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 

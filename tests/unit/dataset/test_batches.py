@@ -122,7 +122,7 @@ def test_batches_of_dictionaries_join_what_files_have_apart(uri: str) -> None:
 
 def test_a_wide_row_range_of_numbers_is_not_copied(uri: str) -> None:
     numbers = np.arange(100_000)
-    dataset = lance.write_dataset(pa.table({"n": numbers}), uri)
+    dataset = lance.write_dataset(pa.table({"n": numbers}), uri, data_storage_version="2.0")
     table = dataset.to_table()
     before = pa.total_allocated_bytes()
     batches = list(dataset.to_batches())
