@@ -61,9 +61,6 @@ class Kernels:
         [LevelArray | None, LevelArray, Slots, int, int], tuple[int, int, pa.Buffer | None]
     ]
     layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int], Int64Array]
-    level_items: Callable[
-        [LevelArray, LevelArray | None, Int64Array, int, int], tuple[Int64Array, Int64Array]
-    ]
     count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
     zipped_places: Callable[[Bytes, Int64Array, Int64Array, ZippedForm], Int64Array]
 
@@ -91,7 +88,6 @@ NUMPY = Kernels(
     check_levels=levels.check_levels,
     layer_slots=levels.layer_slots,
     layer_offsets=levels.layer_offsets,
-    level_items=levels.level_items,
     count_upto=levels.count_upto,
     zipped_places=zipped.zipped_places,
 )
@@ -309,22 +305,6 @@ def layer_offsets(
     for levels of different numbers.
     """
     return _in_use.layer_offsets(repetition, definition, slots, base)
-
-
-def level_items(
-    repetition: LevelArray,
-    definition: LevelArray | None,
-    starts: Int64Array,
-    depth: int,
-    base: int,
-) -> tuple[Int64Array, Int64Array]:
-    """Which levels start an item of lists that start at the levels ``starts``; and their offsets.
-
-    A level does if its repetition is at least ``depth`` and its definition at most ``base``.
-    Offsets are one more than lists and count items. Raises `CorruptFileError` for levels of
-    different numbers and for starts that do not ascend or are outside of the levels.
-    """
-    return _in_use.level_items(repetition, definition, starts, depth, base)
 
 
 def gather_variable(

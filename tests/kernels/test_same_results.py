@@ -27,7 +27,6 @@ texts = st.lists(
 )
 symbols = st.lists(st.binary(min_size=1, max_size=8), max_size=40)
 offsets = st.lists(st.integers(-2, 80), max_size=12)
-levels = st.lists(st.integers(0, 4), max_size=60)
 
 
 def joined(strings: list[bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -127,26 +126,6 @@ def test_damaged_symbols_have_the_same_outcome(padded: bytes, lengths: bytes) ->
     data, edges = joined([b"abc", b"", b"\0\0"])
     check("fsst_decode", data, edges, padded, lengths)
     check("fsst_encode", data, edges[:-1], edges[1:], padded, lengths)
-
-
-@relaxed
-@given(levels, st.none() | levels, offsets, st.integers(0, 4), st.integers(0, 4))
-def test_any_levels_have_the_same_items(
-    repetition: list[int], definition: list[int] | None, starts: list[int], depth: int, base: int
-) -> None:
-    other = None if definition is None else array(definition, np.uint16)
-    check("level_items", array(repetition, np.uint16), other, array(starts), depth, base)
-
-
-@relaxed
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=60))
-def test_lists_have_the_same_items(pairs: list[tuple[int, int]]) -> None:
-    repetition = array([rep for rep, _ in pairs], np.uint16)
-    definition = array([level for _, level in pairs], np.uint16)
-    for depth in range(3):
-        starts = np.flatnonzero(repetition >= depth + 1)
-        assert check("level_items", repetition, definition, starts, depth, 1) is not None
-        assert check("level_items", repetition, None, starts, depth, 1) is not None
 
 
 @relaxed

@@ -68,7 +68,7 @@ class Integers:
     @property
     def run_count(self) -> int:
         """Runs of equal values, however long."""
-        return 1 + int(np.count_nonzero(self.words[1:] != self.words[:-1]))
+        return max(1, int(kernels.count_runs(self.words, max(1, len(self.words))).sum()))
 
     def runs_beat(self, most: int, in_chunks: bool) -> bool:
         """Whether runs take less than `size` and at most ``most`` bytes.

@@ -134,16 +134,6 @@ def layer_offsets(
     offsets: Buffer,
     /,
 ) -> int: ...
-def level_items(
-    repetition: Buffer,
-    definition: Buffer,
-    starts: Buffer,
-    depth: int,
-    base: int,
-    items: Buffer,
-    offsets: Buffer,
-    /,
-) -> int: ...
 def count_upto(levels: Buffer, top: int, edges: Buffer, counts: Buffer, /) -> int: ...
 def zipped_places(
     data: Buffer,

@@ -28,7 +28,6 @@ from lance_core_kernels.levels import (
     count_upto,
     layer_offsets,
     layer_slots,
-    level_items,
     zipped_places,
 )
 from lance_core_kernels.strings import fsst_decode, fsst_decode_chunks, fsst_encode, fsst_train
@@ -50,7 +49,6 @@ __all__ = [
     "join_variable",
     "layer_offsets",
     "layer_slots",
-    "level_items",
     "pack_fastlanes",
     "pack_inline",
     "split_streams",

@@ -61,30 +61,6 @@ def layer_offsets(
     return offsets[: found + 1]
 
 
-def level_items(
-    repetition: LevelArray,
-    definition: LevelArray | None,
-    starts: Int64Array,
-    depth: int,
-    base: int,
-) -> tuple[Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.level_items`."""
-    check_lengths(repetition, definition)
-    items = np.empty(len(repetition), np.int64)
-    offsets = np.empty(len(starts) + 1, np.int64)
-    with CORRUPT:
-        count = _native.level_items(
-            levels_of(repetition),
-            levels_of(definition),
-            aligned(starts),
-            depth,
-            base,
-            items,
-            offsets,
-        )
-    return items[:count], offsets
-
-
 def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     """See `lance_core.encodings.kernels.count_upto`."""
     if not len(edges):

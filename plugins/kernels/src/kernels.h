@@ -156,9 +156,6 @@ typedef struct {
     int64_t limit;
 } slots_t;
 
-/* items has room for one number per level, offsets for one more than starts. */
-const char *level_items(levels_t levels, slots_t are_items, const int64_t *starts, int64_t lists,
-                        int64_t *items, int64_t *offsets, int64_t *found);
 /* least has the lowest repetition of each definition. */
 const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
                          int64_t definitions);

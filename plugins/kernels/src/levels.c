@@ -9,26 +9,6 @@
 
 #define BLOCK 64 /* levels that are looked at together */
 
-const char *level_items(levels_t levels, slots_t are_items, const int64_t *starts, int64_t lists,
-                        int64_t *items, int64_t *offsets, int64_t *found) {
-    int64_t list = 0, item = 0;
-    for (int64_t i = 0; i < levels.count; i++) {
-        if (list < lists && starts[list] <= i) {
-            if (starts[list] < i)
-                break; /* it descends, or is negative */
-            offsets[list++] = item;
-        }
-        items[item] = i;
-        item += levels.repetition[i] >= are_items.rank &&
-                (!levels.definition || levels.definition[i] <= are_items.limit);
-    }
-    if (list < lists)
-        return "lists do not start at ascending levels";
-    offsets[lists] = item;
-    *found = item;
-    return NULL;
-}
-
 /* What goes with the definitions of levels: `from[k]` is the first that needs a repetition of at
  * least k + 1. The least repetitions of more than STEPS, or that do not ascend, have none. */
 #define STEPS 8

@@ -1,24 +1,6 @@
 /* Functions of the Python module: repetition and definition levels. */
 #include "module.h"
 
-static PyObject *py_level_items(PyObject *module, PyObject *args) {
-    Py_buffer b[5] = {0};
-    Py_ssize_t depth, base;
-    levels_t levels;
-    int64_t found = 0;
-    const char *error;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*nnw*w*", &b[0], &b[1], &b[2], &depth, &base, &b[3], &b[4]))
-        return release(b, 5), NULL;
-    const int64_t count = b[0].len / 2, lists = b[2].len / 8;
-    if (!levels_of(b, count, &levels) || !holds(&b[2], lists, 8) || !holds(&b[3], count, 8) ||
-        !holds(&b[4], lists + 1, 8))
-        return done(b, 5, MISMATCH, 0);
-    const slots_t items = {depth, base};
-    WITHOUT_GIL(level_items(levels, items, b[2].buf, lists, b[3].buf, b[4].buf, &found))
-    return done(b, 5, error, found);
-}
-
 static PyObject *py_check_levels(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
     Py_ssize_t count, most;
@@ -104,8 +86,6 @@ static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef level_methods[] = {
-    {"level_items", py_level_items, METH_VARARGS,
-     "repetition, definition, starts, depth, base, items, offsets; number of items"},
     {"check_levels", py_check_levels, METH_VARARGS, "repetition, definition, count, most, least"},
     {"layer_slots", py_layer_slots, METH_VARARGS,
      "repetition, definition, count, rank, limit, top, also, bitmap; numbers of slots and valid ones"},

@@ -1,42 +1,76 @@
-"""Items of lists by their levels."""
+"""Lists and nulls by their levels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from lance_core.encodings.levels import level_items
+from lance_core.encodings.levels import Slots, check_levels, count_upto, layer_offsets, layer_slots
 from lance_core.errors import CorruptFileError
 
+# Lists of nullable items: [0, None, 0], [], [0, 0].
 REPETITION = np.array([1, 0, 0, 1, 1, 0], np.uint16)
 DEFINITION = np.array([0, 1, 0, 2, 0, 0], np.uint16)
-STARTS = np.array([0, 3, 4])
+LEAST = np.array([0, 0, 1], np.uint16)
+LISTS, ITEMS = Slots(1, 2), Slots(0, 1)
 
 
 def test_an_empty_list_has_no_items() -> None:
-    items, offsets = level_items(REPETITION, DEFINITION, STARTS, 0, 1)
-    assert items.tolist() == [0, 1, 2, 4, 5]
-    assert offsets.tolist() == [0, 3, 3, 5]
+    assert layer_offsets(REPETITION, DEFINITION, LISTS, 1).tolist() == [0, 3, 3, 5]
 
 
-def test_items_that_are_lists_start_where_the_repetition_says() -> None:
-    items, offsets = level_items(REPETITION, None, np.array([0, 4]), 1, 0)
-    assert items.tolist() == [0, 3, 4]
-    assert offsets.tolist() == [0, 2, 3]
+def test_without_definitions_every_level_is_an_item() -> None:
+    assert layer_offsets(REPETITION, None, LISTS, 1).tolist() == [0, 3, 4, 6]
 
 
 def test_no_levels_are_no_lists() -> None:
-    items, offsets = level_items(REPETITION[:0], None, STARTS[:0], 0, 0)
-    assert items.tolist() == []
-    assert offsets.tolist() == [0]
+    assert layer_offsets(REPETITION[:0], DEFINITION[:0], LISTS, 1).tolist() == [0]
 
 
-@pytest.mark.parametrize("starts", [[-1], [6], [0, 0], [3, 2]])
-def test_starts_that_cannot_be_are_corruption(starts: list[int]) -> None:
+def test_nulls_of_items_are_those_of_lists_that_have_items() -> None:
+    count, nulls, bitmap = layer_slots(REPETITION, DEFINITION, ITEMS, 0, 0)
+    assert bitmap is not None
+    assert (count, nulls, bitmap.to_pybytes()) == (5, 1, bytes([0b11101]))
+
+
+def test_an_empty_list_is_no_null() -> None:
+    assert layer_slots(REPETITION, DEFINITION, LISTS, 1, 2) == (3, 0, None)
+
+
+def test_levels_of_rows_are_accepted() -> None:
+    check_levels(REPETITION, DEFINITION, 1, LEAST)
+    check_levels(None, DEFINITION, 0, LEAST)
+
+
+@pytest.mark.parametrize(
+    ("repetition", "definition"),
+    [
+        ([0, 0], [0, 0]),
+        ([1, 2], [0, 0]),
+        ([1, 0], [0, 2]),
+        ([1, 0], [0, 3]),
+        ([1, 0], [0]),
+    ],
+    ids=["no first row", "repetition too high", "item of an empty list", "too high", "too few"],
+)
+def test_other_levels_are_corruption(repetition: list[int], definition: list[int]) -> None:
+    levels = np.array(repetition, np.uint16), np.array(definition, np.uint16)
     with pytest.raises(CorruptFileError):
-        level_items(REPETITION, None, np.array(starts), 0, 0)
+        check_levels(*levels, 1, LEAST)
+
+
+def test_levels_are_counted_between_edges() -> None:
+    assert count_upto(DEFINITION, 1, np.array([0, 3, 3, 6])).tolist() == [3, 0, 2]
+
+
+@pytest.mark.parametrize("edges", [[], [-1, 2], [0, 7], [3, 2]])
+def test_edges_that_cannot_be_are_corruption(edges: list[int]) -> None:
+    with pytest.raises(CorruptFileError):
+        count_upto(DEFINITION, 1, np.array(edges, np.int64))
 
 
 def test_levels_of_different_numbers_are_corruption() -> None:
     with pytest.raises(CorruptFileError):
-        level_items(REPETITION, DEFINITION[1:], STARTS, 0, 0)
+        layer_offsets(REPETITION, DEFINITION[:2], LISTS, 1)
+    with pytest.raises(CorruptFileError):
+        layer_slots(REPETITION, DEFINITION[:2], LISTS, 1, 1)
