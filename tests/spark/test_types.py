@@ -54,6 +54,18 @@ def test_maps_are_converted() -> None:
         assert converted.to_pylist() == part.to_pylist()
 
 
+@pytest.mark.parametrize("item", [pa.float32(), pa.struct([("x", pa.string())])], ids=str)
+def test_vectors_are_made_of_lists(item: pa.DataType) -> None:
+    value = {"x": "a"} if pa.types.is_struct(item) else 1.5
+    rows = [None, 2 * [value], None, 2 * [None], None]
+    lists = pa.array(rows, pa.list_(item))
+    for start, stop in ((0, 5), (1, 2), (0, 1), (2, 3), (4, 5), (0, 0), (1, 5)):
+        made = convert(lists.slice(start, stop - start), pa.list_(item, 2), ("v",))
+        made.validate(full=True)
+        assert made.to_pylist() == rows[start:stop]
+        assert made.type == pa.list_(item, 2)
+
+
 def test_nanoseconds_are_cut_towards_the_past() -> None:
     array = pa.array([-1, 0, 1, 999, 1000, -1000, -1001, None], pa.timestamp("ns"))
     cut = convert(array, pa.timestamp("us"), ("t",)).cast(pa.int64())

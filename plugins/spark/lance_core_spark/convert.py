@@ -67,7 +67,8 @@ def _convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
     if pa.types.is_struct(target):
-        return _struct(array, target, path)
+        whole = _struct if pa.types.is_struct(array.type) else _blobs
+        return whole(array, target, path)
     if is_any_list(target):
         return _list(array, target, path)
     if pa.types.is_map(target):
@@ -94,6 +95,17 @@ def _struct(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.A
     return pa.StructArray.from_arrays(children, fields=members(target), mask=_mask(array))
 
 
+def _blobs(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+    """Bytes as blobs of version 2: structs of them and nulls."""
+    children = [
+        convert(array, field.type, path)
+        if field.name == "data"
+        else pa.nulls(len(array), field.type)
+        for field in members(target)
+    ]
+    return pa.StructArray.from_arrays(children, fields=members(target), mask=_mask(array))
+
+
 def _list(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
     offsets, values = _entries(array)
     field = target.value_field
@@ -104,15 +116,36 @@ def _list(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Arr
     small = offsets.cast(pa.int32())
     if pa.types.is_list(target):
         return pa.ListArray.from_arrays(small, values, type=target, mask=_mask(array))
-    lists = pa.ListArray.from_arrays(small, values, type=pa.list_(field), mask=_mask(array))
-    lengths = lists.value_lengths()
-    wrong = pc.sum(pc.not_equal(lengths, target.list_size)).as_py()
+    return _vectors(array, small, values, target, path)
+
+
+def _vectors(
+    array: pa.Array,
+    offsets: pa.Array,
+    values: pa.Array,
+    target: pa.DataType,
+    path: tuple[str, ...],
+) -> pa.Array:
+    """The lists of ``array`` as such of the size that ``target`` has.
+
+    Not by a cast of Arrow's: that of nothing but nulls ends the process (pyarrow 26).
+    """
+    starts, size = offsets.to_numpy(), target.list_size
+    is_there = array.is_valid().to_numpy(zero_copy_only=False)
+    wrong = np.count_nonzero((np.diff(starts) != size) & is_there)
     if wrong:
         raise InvalidInputError(
-            f"column {format_path(path)} holds lists of {target.list_size} values; {wrong} lists "
+            f"column {format_path(path)} holds lists of {size} values; {wrong} lists "
             "in the data have another length"
         )
-    return lists.cast(target)
+    if array.null_count == len(array):
+        return pa.nulls(len(array), target)
+    if array.null_count == 0:
+        return pa.FixedSizeListArray.from_arrays(values, type=target)
+    # What a null has for values does not matter: the first ones are as good as any.
+    first = np.where(is_there, starts[:-1], 0).astype(np.int64)
+    taken = values.take(pa.array((first[:, None] + np.arange(size)).ravel()))
+    return pa.FixedSizeListArray.from_arrays(taken, type=target, mask=_mask(array))
 
 
 def _entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:

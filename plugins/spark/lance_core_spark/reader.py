@@ -19,9 +19,11 @@ import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core_spark import partitions as planning
 from lance_core_spark.address import TableAddress, TableVersion, open_version
+from lance_core_spark.blobs import marked
 from lance_core_spark.convert import convert_batch, in_pieces
 from lance_core_spark.filters import expression
 from lance_core_spark.options import META_COLUMNS, ReadOptions
+from lance_core_spark.task import keep_to_share
 from lance_core_spark.types import arrow_type, fits, spark_field
 
 FRAGMENT_ID = META_COLUMNS["with_fragment_id"]
@@ -35,7 +37,8 @@ def table_schema(dataset: lance_core.LanceDataset, options: ReadOptions) -> Stru
         None if options.columns is None else _stored(options.columns, dataset),
         blob_handling=options.blob_handling,
     )
-    stored = {field.name: field for field in scanner.projected_schema}
+    projected = scanner.projected_schema
+    stored = {field.name: marked(field, field.name, dataset.schema) for field in projected}
     names = list(stored) if options.columns is None else list(options.columns)
     names += [name for name in options.meta if name not in names]
     return StructType([_column(name, stored) for name in names])
@@ -128,6 +131,7 @@ class LanceReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, planning.LancePartition)
+        keep_to_share()
         names = self._schema.names
         needed = [ROW_ADDRESS if name == self._computed else name for name in names]
         scanner = self._dataset().scanner(

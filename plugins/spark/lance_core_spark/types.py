@@ -7,6 +7,7 @@ written again stays what it was.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 
@@ -14,15 +15,23 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
-from lance_core.schema import format_path, json_to_schema, schema_to_json
+from lance_core.schema import BLOB_KEY, format_path, json_to_schema, schema_to_json
 
 REMEMBERED = "lance.field"
-"""Key of the metadata of a Spark column: its Arrow field, as JSON of pylance's form."""
+"""Key of the metadata of a Spark column: its Arrow field, as JSON of pylance's form.
+
+Where that has no word for a type, as an Arrow schema in base64, after `_ARROW`.
+"""
+
+_ARROW = "arrow:"
 
 LIST_SIZE = "arrow.fixed-size-list.size"
 FLOAT16 = "arrow.float16"
 LARGE_TEXT = "arrow.large_var_char"
 """Keys by which the connector for the JVM asks for a type; understood here too."""
+
+_KEPT = ("lance-encoding:", "lance-schema:")
+"""Keys of a Spark column's metadata that begin so become metadata of the stored field."""
 
 _SAME: tuple[tuple[pa.DataType, st.DataType], ...] = (
     (pa.null(), st.NullType()),
@@ -158,12 +167,26 @@ def stored_field(field: st.StructField) -> pa.Field:
     remembered = _remembered(field)
     if remembered is not None:
         fitting = _with_nullability(remembered.type, plain.type)
-        return plain.with_type(fitting).with_metadata(remembered.metadata)
+        metadata = {**(remembered.metadata or {}), **_kept(field)}
+        return plain.with_type(fitting).with_metadata(metadata or None)
     asked = _asked_for(plain.type, field.metadata or {}, path)
     if isinstance(field.dataType, st.StructType):
         inner = [stored_field(member) for member in field.dataType]
-        return plain.with_type(pa.struct(inner))
-    return plain.with_type(asked)
+        return plain.with_type(pa.struct(inner)).with_metadata(_kept(field) or None)
+    kept = _kept(field)
+    if BLOB_KEY in kept and asked == pa.binary():
+        asked = pa.large_binary()
+    return plain.with_type(asked).with_metadata(kept or None)
+
+
+def _kept(field: st.StructField) -> dict[str, str]:
+    """What the column's metadata says to the writer of files."""
+    given = {key: value for key, value in (field.metadata or {}).items() if key.startswith(_KEPT)}
+    return {
+        # Spark's metadata knows booleans.
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in given.items()
+    }
 
 
 def fits(asked: st.DataType, found: st.DataType, widening: bool = True) -> bool:
@@ -195,10 +218,12 @@ def _remembering(field: pa.Field, spark: st.DataType) -> dict[str, str]:
     plain = pa.field(field.name, arrow_type(spark, (field.name,)), field.nullable)
     if plain.equals(field, check_metadata=True):
         return {}
+    schema = pa.schema([field])
     try:
-        return {REMEMBERED: json.dumps(schema_to_json(pa.schema([field])))}
+        return {REMEMBERED: json.dumps(schema_to_json(schema))}
     except UnsupportedFeatureError:
-        return {}  # a type without a JSON form, a map; its Spark type is stored as a map again
+        # A map, perhaps below other types, has no JSON form.
+        return {REMEMBERED: _ARROW + base64.b64encode(schema.serialize()).decode()}
 
 
 def _remembered(field: st.StructField) -> pa.Field | None:
@@ -206,12 +231,18 @@ def _remembered(field: st.StructField) -> pa.Field | None:
     if text is None:
         return None
     try:
-        found = json_to_schema(json.loads(text)).field(0)
+        found = _parsed(text).field(0)
         spark = spark_type(found.type, (field.name,))
-    except (LanceError, ValueError, TypeError, IndexError):
+    except (LanceError, ValueError, TypeError, IndexError, OSError):
         return None  # not written by us
     same = fits(spark, field.dataType, widening=False)
     return found if same and fits(field.dataType, spark, widening=False) else None
+
+
+def _parsed(text: str) -> pa.Schema:
+    if text.startswith(_ARROW):
+        return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text.removeprefix(_ARROW))))
+    return json_to_schema(json.loads(text))
 
 
 def _with_nullability(arrow: pa.DataType, model: pa.DataType) -> pa.DataType:
@@ -226,6 +257,9 @@ def _with_nullability(arrow: pa.DataType, model: pa.DataType) -> pa.DataType:
         if pa.types.is_fixed_size_list(arrow):
             return pa.list_(item, arrow.list_size)
         return pa.large_list(item) if pa.types.is_large_list(arrow) else pa.list_(item)
+    if pa.types.is_map(arrow):
+        item = _as_in(arrow.item_field, model.item_field)
+        return pa.map_(arrow.key_field, item, arrow.keys_sorted)
     return arrow
 
 

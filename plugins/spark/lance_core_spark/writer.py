@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructField, StructType
 
 import lance_core
+from lance_core import LanceOperation
 from lance_core.dataset.transaction import properties_of
 from lance_core.errors import (
     CommitUnknownError,
@@ -28,8 +29,11 @@ from lance_core.errors import (
 )
 from lance_core.fragment import FragmentMetadata, discard_fragments, write_fragments
 from lance_core_spark.address import TableAddress
+from lance_core_spark.blobs import as_bytes, refuse_descriptions
 from lance_core_spark.convert import convert_batch
+from lance_core_spark.dictionaries import ONE_FOR_ALL, as_values, dictionaries_of, encode
 from lance_core_spark.options import Options
+from lance_core_spark.task import keep_to_share
 from lance_core_spark.types import fits, spark_field, stored_field
 
 
@@ -45,8 +49,10 @@ class WritePlan:
     """All that is known of a write before its first task.
 
     ``read_version``: the version that the write builds on, 0 if there is no table. ``mode`` as of
-    `lance_core.write_dataset`. ``schema``: of the rows, as they are stored. ``is_skipped``: the
-    rows are thrown away, for there is a table and the user wanted it left alone.
+    `lance_core.write_dataset`. ``schema``: of the rows that are handed to the writer of files.
+    ``dictionaries``: the values that columns of these names must have.
+    ``operation``: what the commit does, without its fragments; None if ``is_skipped``: the rows are
+    thrown away, for there is a table and the user wanted it left alone.
     """
 
     address: TableAddress
@@ -56,8 +62,13 @@ class WritePlan:
     files: Mapping[str, int | str] = field(default_factory=dict)
     commit: Mapping[str, Any] = field(default_factory=dict)
     message: str | None = None
-    is_skipped: bool = False
+    dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)
+    operation: LanceOperation.BaseOperation | None = None
     transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @property
+    def is_skipped(self) -> bool:
+        return self.operation is None
 
 
 def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePlan:
@@ -71,7 +82,12 @@ def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePl
     if base is not None and asked.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {address} already")
     mode = "create" if base is None else "overwrite" if overwrite else "append"
-    stored = _new_schema(schema) if mode != "append" or base is None else _matched(schema, base)
+    if base is None or mode == "overwrite":
+        version = asked.files.get("data_storage_version", base and base.data_storage_version)
+        stored, dictionaries = _new_schema(schema, version in ONE_FOR_ALL), {}
+    else:
+        stored = _matched(schema, base)
+        dictionaries = dictionaries_of(base, stored)
     plan = WritePlan(
         address,
         stored,
@@ -80,15 +96,20 @@ def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePl
         asked.files,
         asked.commit,
         asked.message,
-        is_skipped=base is not None and asked.if_exists == "ignore",
+        dictionaries,
     )
-    if not plan.is_skipped:
-        _write(plan, [])
-    return plan
+    if base is not None and asked.if_exists == "ignore":
+        return plan
+    # Without rows, only the checks are made.
+    checked = _write(plan, [], return_transaction=True)
+    assert isinstance(checked, lance_core.Transaction)
+    return replace(plan, operation=checked.operation)
 
 
-def _new_schema(schema: StructType) -> pa.Schema:
-    return pa.schema([stored_field(column) for column in schema])
+def _new_schema(schema: StructType, without_dictionaries: bool) -> pa.Schema:
+    made = pa.schema([stored_field(column) for column in schema])
+    refuse_descriptions(made)
+    return pa.schema([as_values(field) for field in made]) if without_dictionaries else made
 
 
 def _matched(schema: StructType, base: lance_core.LanceDataset) -> pa.Schema:
@@ -103,9 +124,11 @@ def _match(column: StructField, fields: Mapping[str, pa.Field]) -> pa.Field:
         alike = [name for name in fields if name.lower() == column.name.lower()]
         hint = f"; it has {alike[0]!r}, and case matters" if alike else ""
         raise SchemaMismatchError(f"the table has no column {column.name!r}{hint}")
-    wanted = spark_field(found).dataType
-    same = fits(column.dataType, wanted, widening=False)
-    if not same:
+    plain = as_bytes(found)
+    wanted = spark_field(plain).dataType
+    forms = (wanted, spark_field(found).dataType)
+    if not any(fits(column.dataType, form, widening=False) for form in forms):
+        refuse_descriptions(pa.schema([stored_field(column)]))
         raise SchemaMismatchError(
             f"column {column.name!r} is {column.dataType.simpleString()}, the table has it as "
             f"{wanted.simpleString()}: cast it before writing"
@@ -114,18 +137,19 @@ def _match(column: StructField, fields: Mapping[str, pa.Field]) -> pa.Field:
 
 
 def _write(
-    plan: WritePlan, batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch]
-) -> list[FragmentMetadata]:
-    """Write batches of the plan's schema; without any, only the checks are made."""
-    written = write_fragments(
+    plan: WritePlan,
+    batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch],
+    return_transaction: bool = False,
+) -> list[FragmentMetadata] | lance_core.Transaction:
+    """Write batches of the plan's schema."""
+    return write_fragments(
         pa.RecordBatchReader.from_batches(plan.schema, batches),
         plan.address.uri,
+        return_transaction=return_transaction,
         mode=plan.mode,
         storage_options=plan.address.options,
         **plan.files,  # type: ignore[arg-type] # `Options` knows which type each has
     )
-    assert isinstance(written, list)
-    return written
 
 
 class LanceWriter(DataSourceArrowWriter):
@@ -137,13 +161,16 @@ class LanceWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
         if self._plan.is_skipped:
             return WrittenFragments()
-        schema = self._plan.schema
+        keep_to_share()
+        schema, known = self._plan.schema, self._plan.dictionaries
         batches = (
-            convert_batch(batch.columns, schema, batch.num_rows)
+            convert_batch(encode(batch, schema, known), schema, batch.num_rows)
             for batch in iterator
             if batch.num_rows
         )
-        return WrittenFragments(tuple(_write(self._plan, batches)))
+        written = _write(self._plan, batches)
+        assert isinstance(written, list)
+        return WrittenFragments(tuple(written))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the fragments of all tasks one version.
@@ -162,6 +189,7 @@ class LanceWriter(DataSourceArrowWriter):
                 plan.address.uri,
                 _transaction(plan, fragments),
                 storage_options=plan.address.options,
+                data_storage_version=plan.files.get("data_storage_version"),
                 **plan.commit,
             )
         except (CommitUnknownError, OutcomeUnknownError):
@@ -194,11 +222,12 @@ def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentM
 
 
 def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_core.Transaction:
-    operation: lance_core.LanceOperation.BaseOperation
-    if plan.mode == "append":
-        operation = lance_core.LanceOperation.Append(fragments)
+    operation: LanceOperation.BaseOperation
+    if isinstance(plan.operation, LanceOperation.Overwrite):
+        # The fields as files have them: blobs have other ones than the rows.
+        operation = LanceOperation.Overwrite(plan.operation.new_schema, fragments)
     else:
-        operation = lance_core.LanceOperation.Overwrite(plan.schema, fragments)
+        operation = LanceOperation.Append(fragments)
     properties = properties_of(plan.message, None)
     return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid, properties)
 
