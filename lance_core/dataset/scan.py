@@ -23,6 +23,7 @@ from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
+from lance_core.encodings.choose_rows import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.schema import Field, Schema
 from lance_core.table.deletion import RowOffsets
@@ -320,7 +321,7 @@ class _Window:
     ) -> pa.Table:
         """The projection's fields of the rows where ``mask`` is set."""
         chosen = np.flatnonzero(mask)
-        kept = tested if len(chosen) == len(rows) else tested.filter(pa.array(mask))
+        kept = tested if len(chosen) == len(rows) else filter_rows(tested, pa.array(mask))
         if self._rest or self._rest_meta:
             rest = self._fetch(span, self._rest, self._rest_meta, _subset(rows, chosen))
             for name in rest.column_names:
@@ -340,7 +341,7 @@ class _Window:
                 whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
                 keep = np.zeros(stop - first, bool)
                 keep[rows.values - first] = True
-                return whole.filter(pa.array(keep))
+                return filter_rows(whole, pa.array(keep))
         return read_rows(snapshot, fragment, fields, meta, rows)
 
 

@@ -15,6 +15,7 @@ from lance_core.dataset.expression import as_filter
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.take import Indices, as_indices
+from lance_core.encodings.choose_rows import take_rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ class LanceScanner:
             raise InvalidInputError(
                 f"row {rows.max()} is out of range: the result has {table.num_rows} rows"
             )
-        return table.take(pa.array(rows)) if table.num_columns else columnless(len(rows))
+        return take_rows(table, pa.array(rows)) if table.num_columns else columnless(len(rows))
 
     def explain_plan(self, verbose: bool = False) -> str:
         """How the scan will be done, for people.

@@ -16,6 +16,7 @@ from lance_core.dataset.live_rows import offsets_of
 from lance_core.dataset.projection import Columns, Projection, select_pruned
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order
+from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
 from lance_core.table.fragment import Fragment
@@ -126,4 +127,4 @@ def _gather(
         return projection.schema.empty_table()
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     result = projection.apply(table)
-    return result if order is None else result.take(pa.array(order))
+    return result if order is None else take_rows(result, pa.array(order))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from lance_core._pb.foreign_pb2 import ForeignValues
+from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.gather import span_ranges
 from lance_core.encodings.value_encoding import MAX_BLOCK_VALUES
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
@@ -58,7 +59,7 @@ def without_nulls(array: pa.Array) -> pa.Array:
     if not valid.any():
         raise UnsupportedFeatureError("values that are all null are stored without an encoding")
     positions = np.where(valid, np.arange(len(array)), int(valid.argmax()))
-    return array.take(pa.array(np.maximum.accumulate(positions)))
+    return take_rows(array, pa.array(np.maximum.accumulate(positions)))
 
 
 def parse_foreign(raw: bytes) -> ForeignValues:
@@ -156,7 +157,7 @@ def _picked(block: pa.Array, where: Where, first: int) -> pa.Array:
         start = max(0, where.start - first)
         return block.slice(start, min(len(block), where.stop - first) - start)
     a, b = np.searchsorted(where, [first, first + len(block)])
-    return block.take(pa.array(where[a:b] - first))
+    return take_rows(block, pa.array(where[a:b] - first))
 
 
 def _joined(parts: Sequence[pa.Array]) -> pa.Array:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.repdef import BoolArray, ItemLayer, Layer, ListLayer
 from lance_core.encodings.v2_1.assemble import Node
@@ -128,4 +129,4 @@ def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Arr
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     starts = np.repeat(stored[:-1] - offsets[:-1], lengths)
-    return offsets, items.take(pa.array(starts + np.arange(offsets[-1])))
+    return offsets, take_rows(items, pa.array(starts + np.arange(offsets[-1])))

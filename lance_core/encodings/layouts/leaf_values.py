@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.values import Values, Words, as_fixed
 from lance_core.encodings.variable import is_variable, offset_dtype
@@ -25,7 +26,7 @@ def leaf_values(
     array = values.to_arrow(type_, None, context.validate_utf8)
     if isinstance(where, slice):
         return array.slice(where.start, where.stop - where.start)
-    return array.take(pa.array(where))
+    return take_rows(array, pa.array(where))
 
 
 def dictionary_values(
@@ -90,4 +91,4 @@ def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
     if present.all():
         return array
     positions: Int64Array = np.cumsum(present) - 1
-    return array.take(pa.array(positions, mask=~present))
+    return take_rows(array, pa.array(positions, mask=~present))

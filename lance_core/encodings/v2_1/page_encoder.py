@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow_values import values_of
+from lance_core.encodings.choose_rows import filter_rows
 from lance_core.encodings.layouts.constant_writer import (
     constant_of,
     constant_page,
@@ -149,7 +150,8 @@ class PageEncoder:
                 f"a row of more than {_MOST_LEVELS} lists in a column of {array.type}"
             )
         if valid is not None and (is_variable(array.type) or pa.types.is_struct(array.type)):
-            array = array.filter(pa.array(valid))  # of others nothing is stored, not even a length
+            # of others nothing is stored, not even a length
+            array = filter_rows(array, pa.array(valid))
         values = values_of(array)
         encoded = per_value(values, array.type, self.options, self.context)
         return full_zip_page(levels, encoded)
