@@ -1,0 +1,50 @@
+"""A task keeps as many threads busy as Spark gave it processors."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from lance_core.datafile import processors
+from lance_core_spark.task import VARIABLE, keep_to_share
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "to be put back")
+    monkeypatch.delenv(VARIABLE)
+
+
+def test_the_name_is_that_of_the_core() -> None:
+    assert processors.VARIABLE == VARIABLE
+
+
+def test_outside_of_tasks_nothing_changes() -> None:
+    keep_to_share()
+    assert VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "3"), ("7", "7")])
+def test_the_environment_counts_more(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, used: str
+) -> None:
+    class Three:
+        def cpus(self) -> int:
+            return 3
+
+    monkeypatch.setattr(TaskContext, "get", Three)
+    if given is not None:
+        monkeypatch.setenv(VARIABLE, given)
+    keep_to_share()
+    assert os.environ[VARIABLE] == used
+
+
+def test_a_real_task_has_one(spark: SparkSession) -> None:
+    def threads(_: object) -> list[str | None]:
+        keep_to_share()
+        return [os.environ.get(VARIABLE)]
+
+    assert spark.sparkContext.parallelize([0], 1).mapPartitions(threads).collect() == ["1"]
