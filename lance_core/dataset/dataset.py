@@ -72,7 +72,7 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
 
     @property
     def data_storage_version(self) -> str:
-        """File version of the table's data files, for example ``"2.0"``."""
+        """File version of the table, for example ``"2.0"``; what is appended may have another."""
         return self._snapshot.storage_version.value
 
     @property

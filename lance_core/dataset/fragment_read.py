@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.blob_bytes import with_payloads
+from lance_core.dataset.blob_versions import as_in_file, as_version_2
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
@@ -142,11 +143,13 @@ def _read_file(
     snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
 ) -> list[pa.ChunkedArray]:
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
-    stored = [
+    wanted = [
         field if blob is None else described_in_file(blob)
         for field, blob in zip(fields, blobs, strict=True)
     ]
-    columns = snapshot.reader(file).read(stored, file.columns(), rows)
+    stored = as_in_file(file, wanted)
+    read = snapshot.reader(file).read(stored, file.columns(), rows)
+    columns = list(map(as_version_2, read, wanted, stored))
     for number, blob in enumerate(blobs):
         if blob is not None:
             columns[number] = with_payloads(snapshot, file, columns[number], blob)

@@ -38,6 +38,7 @@ from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.operations import Append, Operation, Overwrite
+from lance_core.table.storage_version import may_mix
 from lance_core.table.transaction import Transaction as StoredTransaction
 
 DEFAULT_VERSION = FileVersion.V2_2
@@ -54,6 +55,7 @@ class WriteArguments(TypedDict, total=False):
     cuts files of version 0.1 into batches.
     ``storage_options``: for the store; which, is said on the store's page.
     ``data_storage_version``: of the files, ``"2.2"`` in a new table, else that of the table.
+    Appending may name another one, from 2.0 on.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
     ``commit_message`` and ``transaction_properties`` are kept with the transaction.
     ``progress`` is told when a fragment begins and is complete.
@@ -309,19 +311,22 @@ def _initial_bases(
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
-    """The version of the new files; appending never changes what a table is made of."""
+    """The version of the new files; appending others does not change the table's own."""
     if selector is not None and not isinstance(selector, str):
         raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
     if base is None or mode == OVERWRITE:
         if selector is not None:
             return FileVersion.from_selector(selector)
         return DEFAULT_VERSION if base is None else base.storage_version
-    if selector is not None and FileVersion.from_selector(selector) is not base.storage_version:
+    if selector is None:
+        return base.storage_version
+    version = FileVersion.from_selector(selector)
+    if not may_mix(version.value, base.storage_version.value):
         raise InvalidInputError(
             f"the table holds files of version {base.storage_version.value}, "
             f"data of version {selector} cannot be appended"
         )
-    return base.storage_version
+    return version
 
 
 def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:

@@ -139,6 +139,10 @@ def _real_version(manifest: Manifest) -> str:
 
 def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
     version = check_supported(draft.storage_version or DEFAULT_STORAGE_VERSION)
+    if draft.mixed_file_versions and version == LEGACY:
+        raise InvalidInputError(
+            "a table that may hold files of several versions cannot be one of version 0.1"
+        )
     for file in (draft.source, base):
         known = None if file is None else file.manifest.data_format
         if known is not None and known.version == version:
@@ -162,5 +166,6 @@ def _flags(base: ManifestFile | None, draft: Draft) -> FeatureFlags:
             config=bool(draft.config),
             base_paths=bool(draft.base_paths),
             indices=draft.index_section is not None,
+            mixed_file_versions=draft.mixed_file_versions,
         ),
     )

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
 from lance_core.schema.tree import Schema
-from lance_core.table.feature_flags import DELETION_FILES, NO_FLAGS, FeatureFlags
+from lance_core.table.feature_flags import (
+    DELETION_FILES,
+    MIXED_FILE_VERSIONS,
+    NO_FLAGS,
+    FeatureFlags,
+)
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList
 from lance_core.table.index_coverage import retained
@@ -25,6 +30,7 @@ from lance_core.table.index_metadata import (
 from lance_core.table.manifest import NOTHING_CARRIED, CarriedFields, Manifest
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_lineage import with_row_ids
+from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
     from lance_core.table.manifest_file import ManifestFile
@@ -37,7 +43,8 @@ class Draft:
     """A version before it is committed.
 
     ``version`` is the number it will have. ``storage_version`` names the version of its data files,
-    None while no file has decided it. ``has_deletion_files`` is None if it has to be looked up: who
+    None while no file has decided it; ``mixed_file_versions`` says that files of others may be
+    there, too. ``has_deletion_files`` is None if it has to be looked up: who
     replaces or drops fragments sets it so.
     ``index_section`` is a serialized ``IndexSection``. ``read_version`` is what the transaction was
     computed from. ``source`` is the version that a Restore brings back or a Clone copies, None for
@@ -50,6 +57,7 @@ class Draft:
     fragments: FragmentList = dataclasses.field(default_factory=FragmentList)
     max_fragment_id: int | None = None
     storage_version: str | None = None
+    mixed_file_versions: bool = False
     stable_row_ids: bool = False
     next_row_id: int = 0
     config: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
@@ -73,6 +81,7 @@ class Draft:
             fragments=base.fragments,
             max_fragment_id=_max_fragment_id(base),
             storage_version=base.storage_version,
+            mixed_file_versions=base.flags.has(MIXED_FILE_VERSIONS),
             stable_row_ids=base.uses_stable_row_ids,
             next_row_id=base.next_row_id,
             config=base.config,
@@ -112,7 +121,7 @@ class Draft:
         it may have ids of its first rows only. Raises `InvalidInputError` for fragments that cannot
         be part of this table.
         """
-        storage_version = self.storage_version
+        draft = self
         next_id = self._next_fragment_id()
         next_row_id = self.next_row_id
         placed: list[Fragment] = []
@@ -121,7 +130,7 @@ class Draft:
             if fragment.id == 0 and fragment.deletion_file is None:
                 fragment = dataclasses.replace(fragment, id=next_id)
                 next_id += 1
-            storage_version = checked_version(fragment, storage_version, self.base_paths)
+            draft = draft.with_files_of(fragment)
             if self.stable_row_ids:
                 fragment, used = with_row_ids(fragment, next_row_id, self.version, fill_row_ids)
                 next_row_id += used
@@ -136,12 +145,34 @@ class Draft:
             raise InvalidInputError(f"fragment id {highest} is above {_MAX_FRAGMENT_ID}")
         before = self._next_fragment_id() - 1
         return dataclasses.replace(
-            self,
+            draft,
             fragments=kept + FragmentList.of(placed),
             max_fragment_id=max(highest, before) if max(highest, before) >= 0 else None,
-            storage_version=storage_version,
             next_row_id=next_row_id,
         )
+
+    def with_files_of(self, fragment: Fragment) -> Draft:
+        """A draft that knows the versions of the files of ``fragment``, which it will hold.
+
+        The first file decides the version of a new table, whose files are all alike. Raises
+        `InvalidInputError` if the files cannot be committed.
+        """
+        check_files(fragment, self.base_paths)
+        expected, mixed = self.storage_version, self.mixed_file_versions
+        for file in fragment.files:
+            version = file.file_version
+            if expected is None or version == expected:
+                expected = version
+            elif self.is_new_table or not may_mix(expected, version):
+                raise InvalidInputError(
+                    f"data file {file.path!r} has version {version}, "
+                    f"the table's files have version {expected}"
+                )
+            else:
+                mixed = True
+        if (expected, mixed) == (self.storage_version, self.mixed_file_versions):
+            return self
+        return dataclasses.replace(self, storage_version=expected, mixed_file_versions=mixed)
 
     def max_fragment_id_after(self, count: int) -> int | None:
         """The highest fragment id in use once ``count`` more are taken, None if there is none.
@@ -186,10 +217,8 @@ def check_new_fields(before: Schema, after: Draft) -> None:
             )
 
 
-def checked_version(
-    fragment: Fragment, expected: str | None, bases: Sequence[BasePath]
-) -> str | None:
-    """The file version that ``fragment`` confirms; raises if its files cannot be committed."""
+def check_files(fragment: Fragment, bases: Sequence[BasePath]) -> None:
+    """Raise `InvalidInputError` unless the files of ``fragment`` are described as they must be."""
     if fragment.overlays:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
     check_bases(fragment, bases)
@@ -202,13 +231,6 @@ def checked_version(
             file.columns()
         except CorruptFileError as error:
             raise InvalidInputError(error.message) from None
-        if expected is not None and file.file_version != expected:
-            raise InvalidInputError(
-                f"data file {file.path!r} has version {file.file_version}, "
-                f"the table's files have version {expected}"
-            )
-        expected = file.file_version
-    return expected
 
 
 def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:

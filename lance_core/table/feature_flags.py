@@ -1,7 +1,7 @@
 """Feature flags of a manifest: which bits this library implements, and which a version must set.
 
 A reader must know every bit of ``reader_feature_flags``, a writer every bit of
-``writer_feature_flags``. Bits 8 and up have been given different meanings by different drafts and
+``writer_feature_flags``. Bits 9 and up have been given different meanings by different drafts and
 releases, so none of them is accepted.
 """
 
@@ -20,6 +20,8 @@ TRANSACTION_FILE_DISABLED = 1 << 5
 """Commits to the table write the transaction into the manifest only."""
 DATA_OVERLAY_FILES = 1 << 6
 COVERED_INDEX_METADATA = 1 << 7
+MIXED_FILE_VERSIONS = 1 << 8
+"""Files of several versions, from 2.0 on, may be in the table; once set, this stays."""
 
 _KNOWN = (
     DELETION_FILES
@@ -29,6 +31,7 @@ _KNOWN = (
     | BASE_PATHS
     | TRANSACTION_FILE_DISABLED
     | COVERED_INDEX_METADATA
+    | MIXED_FILE_VERSIONS
 )
 
 _NAMES = {
@@ -74,6 +77,7 @@ class FlagFacts:
     config: bool
     base_paths: bool
     indices: bool
+    mixed_file_versions: bool = False
 
 
 def describe(flags: int) -> str:
@@ -122,6 +126,8 @@ def recompute(previous: FeatureFlags, facts: FlagFacts) -> FeatureFlags:
         both |= STABLE_ROW_IDS
     if facts.base_paths:
         both |= BASE_PATHS
+    if facts.mixed_file_versions:
+        both |= MIXED_FILE_VERSIONS
     reader, writer = both, both
     if facts.config:
         writer |= TABLE_CONFIG

@@ -41,6 +41,11 @@ def common_version(names: Iterable[str]) -> str | None:
     return distinct[0] if distinct else None
 
 
+def may_mix(one: str, other: str) -> bool:
+    """Whether a table may hold files of both versions; 0.1 goes with no other."""
+    return one == other or (LEGACY not in (one, other) and {one, other} <= WRITABLE_PAIRS.keys())
+
+
 def check_supported(name: str) -> str:
     """``name``, if it is the canonical name of a version that tables can have today.
 

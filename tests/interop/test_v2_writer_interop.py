@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.errors import UnsupportedFeatureError
 from tests.interop.columns import VALUES, items, same
 from tests.interop.nested_columns import table, vectors_of_structs
 
@@ -218,11 +217,3 @@ def test_both_libraries_append_what_the_table_is_made_of(base: str, tmp_path: Pa
         same(dataset.to_table(), pa.concat_tables([data] * 4))
     lance_core.dataset(uri).delete("key = 7")
     assert lance.dataset(uri).count_rows() == 196
-
-
-def test_tables_of_files_of_several_versions_are_refused(tmp_path: Path) -> None:
-    data, uri = pa.table({"a": [1, 2, 3]}), str(tmp_path / "t")
-    lance.write_dataset(data, uri, data_storage_version="2.0")
-    lance.write_dataset(data, uri, mode="append", data_storage_version="2.2")
-    with pytest.raises(UnsupportedFeatureError, match="mixed data file versions"):
-        lance_core.dataset(uri).to_table()

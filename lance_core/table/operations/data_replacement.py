@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table.data_file import TOMBSTONE, DataFile
-from lance_core.table.draft import Draft, checked_version
+from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.index_coverage import without_fragments
 from lance_core.table.operations.base import Operation, OperationKind
@@ -94,7 +94,7 @@ class DataReplacement(Operation):
             updated[current.id] = group.applied(current)
             if draft.stable_row_ids:
                 updated[current.id] = updated_everywhere(updated[current.id], draft.version)
-            checked_version(updated[current.id], draft.storage_version, draft.base_paths)
+            draft = draft.with_files_of(updated[current.id])
         changed = dataclasses.replace(draft, fragments=draft.fragments.changed(updated, ()))
         if draft.index_section is None:
             return changed

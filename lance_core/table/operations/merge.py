@@ -10,7 +10,7 @@ from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
 from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
-from lance_core.table.draft import Draft, check_new_fields, checked_version
+from lance_core.table.draft import Draft, check_new_fields
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
 from lance_core.table.operations.base import Operation, OperationKind
@@ -60,7 +60,7 @@ class Merge(Operation):
             if changed == current:
                 continue
             _ = changed.num_rows
-            checked_version(changed, draft.storage_version, draft.base_paths)
+            draft = draft.with_files_of(changed)
             if draft.stable_row_ids and changed.files != current.files:
                 changed = updated_everywhere(changed, draft.version)
             updated[given.id] = changed

@@ -35,6 +35,7 @@ class Restore(Operation):
             max_fragment_id=max(used, default=None),
             next_row_id=max(old.next_row_id, draft.next_row_id),
             branch=draft.branch,
+            mixed_file_versions=old.mixed_file_versions or draft.mixed_file_versions,
             carried=old.carried.after(draft.carried),
         )
 

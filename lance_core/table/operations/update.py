@@ -13,7 +13,7 @@ import numpy as np
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema.unknown_fields import without_known
-from lance_core.table.draft import Draft, checked_version
+from lance_core.table.draft import Draft
 from lance_core.table.fragment import Fragment
 from lance_core.table.fragment_list import FragmentList, fragment_ids
 from lance_core.table.index_coverage import without_fragments
@@ -80,6 +80,8 @@ class Update(Operation):
         updated = {
             id_: self._updated(draft, touched[id_], fragment) for id_, fragment in given.items()
         }
+        for fragment in updated.values():
+            draft = draft.with_files_of(fragment)
         kept = draft.fragments.changed(updated, removed)
         after = draft.with_new_fragments(kept, self.new_fragments, fill_row_ids=True)
         if draft.stable_row_ids:
@@ -127,7 +129,6 @@ class Update(Operation):
             deletion_file=given.deletion_file or current.deletion_file,
         )
         _ = changed.num_rows
-        checked_version(changed, draft.storage_version, draft.base_paths)
         offsets = self.updated_fragment_offsets.get(given.id)
         if not draft.stable_row_ids or not offsets:
             return changed

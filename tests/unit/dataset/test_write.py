@@ -375,20 +375,17 @@ def test_the_file_version_of_a_table_stays(uri: str, some_rows: Rows) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2", "stable"])
 @pytest.mark.parametrize("base", ["2.0", "2.1", "2.2"])
-def test_files_of_other_versions_come_with_an_overwrite_only(
+def test_an_append_may_name_another_version_and_an_overwrite_changes_that_of_the_table(
     uri: str, some_rows: Rows, base: str, version: str
 ) -> None:
     lance.write_dataset(some_rows(3), uri, data_storage_version=base)
     named = version.replace("stable", "2.2")
-    if named == base:
-        lance.write_dataset(some_rows(1, 3), uri, mode="append", data_storage_version=version)
-    else:
-        with pytest.raises(InvalidInputError, match=f"{base}.*{version}"):
-            lance.write_dataset(some_rows(1), uri, mode="append", data_storage_version=version)
+    lance.write_dataset(some_rows(1, 3), uri, mode="append", data_storage_version=version)
     lance.dataset(uri).insert(some_rows(1))
-    assert {f.data_files()[0].file_minor_version for f in lance.dataset(uri).get_fragments()} == {
-        int(base[-1])
-    }
+    mixed = lance.dataset(uri)
+    assert mixed.data_storage_version == base
+    minors = [f.data_files()[0].file_minor_version for f in mixed.get_fragments()]
+    assert minors == [int(name[-1]) for name in (base, named, base)]
     again = lance.write_dataset(some_rows(2), uri, mode="overwrite", data_storage_version=version)
     assert again.data_storage_version == named
     assert again.to_table() == some_rows(2)

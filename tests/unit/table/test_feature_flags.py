@@ -6,7 +6,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table import feature_flags
 from lance_core.table.feature_flags import FeatureFlags, FlagFacts
 
-KNOWN = [0, 1, 2, 3, 4, 5, 7]
+KNOWN = [0, 1, 2, 3, 4, 5, 7, 8]
 NOTHING = FlagFacts(
     deletion_files=False, stable_row_ids=False, config=False, base_paths=False, indices=False
 )
@@ -56,6 +56,7 @@ def test_stable_row_ids_for_one_side_only_are_corrupt() -> None:
         (FeatureFlags(0, 32), {}, FeatureFlags(0, 32)),
         (FeatureFlags(128, 128), {"indices": True}, FeatureFlags(128, 128)),
         (FeatureFlags(128, 128), {}, FeatureFlags()),
+        (FeatureFlags(), {"mixed_file_versions": True}, FeatureFlags(256, 256)),
     ],
 )
 def test_flags_of_a_new_version_follow_from_its_content(
