@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.variable import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -169,12 +170,9 @@ class FixedSizeListValues:
         if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
             raise CorruptFileError(f"lists of {self.dimensions[0]} items in a column of {type_}")
         inner: Values = self.values
-        if len(self.dimensions) == 1 and pa.types.is_null(type_.value_type):
-            return _list_array(type_, self.count, validity, pa.nulls(self.values.count))
         if len(self.dimensions) == 1 and not self.values.bits:
-            width = _bit_width(type_.value_type)
-            zeros = pa.py_buffer(np.zeros((self.values.count * width + 7) // 8, np.uint8))
-            inner = FixedWidth(zeros, width, self.values.count)
+            items = all_null(type_.value_type, self.values.count)
+            return _list_array(type_, self.count, validity, items)
         if len(self.dimensions) > 1:
             count = self.count * self.dimensions[0]
             inner = FixedSizeListValues(self.validity[1:], self.values, self.dimensions[1:], count)

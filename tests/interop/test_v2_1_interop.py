@@ -167,3 +167,13 @@ def test_damaged_files_give_the_same_rows_or_a_typed_error(version: str, tmp_pat
             continue
         read.validate(full=True)
         assert read.num_rows == 50
+
+
+@pytest.mark.parametrize("rows", [[[None], [None]], [[None], None], [[[None, None]], [None]]])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_vectors_in_vectors_may_all_be_null(
+    rows: list[object], version: str, tmp_path: Path
+) -> None:
+    type_ = pa.list_(pa.list_(pa.int32(), 2), 1)
+    data = pa.table({"key": [0, 1], "vectors": pa.array(rows, type_)})
+    check_reads(written(data, tmp_path / "t", version))
