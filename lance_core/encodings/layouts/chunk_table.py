@@ -7,7 +7,9 @@ how many levels after that belong to a row that goes on in the next chunk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -35,9 +37,14 @@ class RowTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkTable:
-    """The chunks of a page. ``bytes`` and ``values``: where each starts, then the total."""
+    """The chunks of a page, or of several that follow each other.
 
-    bytes: Int64Array
+    ``starts`` and ``stops``: the bytes of each chunk, counted from the same place. ``values``: the
+    first value of each, then the total.
+    """
+
+    starts: Int64Array
+    stops: Int64Array
     values: Int64Array
     rows: RowTable | None
 
@@ -107,7 +114,7 @@ def chunk_table(
     values[-1] = num_values
     if rows is not None and len(rows.ended) != len(values):
         raise CorruptFileError(f"a repetition index of {len(rows.first)} for {len(word)} chunks")
-    return ChunkTable(starts, values, rows)
+    return ChunkTable(starts[:-1], starts[1:], values, rows)
 
 
 def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
@@ -128,3 +135,29 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
     if ((table[:, 0] == 0) & ~open_after).any():
         raise CorruptFileError("a chunk without rows")
     return RowTable(ended, continues, ended[:-1] + continues)
+
+
+def joined_tables(tables: Sequence[ChunkTable], bases: Sequence[int]) -> ChunkTable:
+    """The chunks of pages that follow each other; table i counts bytes from ``bases[i]``."""
+    pairs = list(zip(tables, bases, strict=True))
+    starts = np.concatenate([table.starts + base for table, base in pairs])
+    stops = np.concatenate([table.stops + base for table, base in pairs])
+    values = _joined_counts([table.values for table in tables])
+    found = [table.rows for table in tables if table.rows is not None]
+    rows = None
+    if found:
+        firsts = accumulate((int(one.ended[-1]) for one in found), initial=0)
+        rows = RowTable(
+            _joined_counts([one.ended for one in found]),
+            np.concatenate([one.continues for one in found]),
+            np.concatenate([one.first + base for one, base in zip(found, firsts, strict=False)]),
+        )
+    return ChunkTable(starts, stops, values, rows)
+
+
+def _joined_counts(counts: Sequence[Int64Array]) -> Int64Array:
+    """Running totals that each begin with 0 and end with a total, as one such array."""
+    bases = accumulate((int(one[-1]) for one in counts), initial=0)
+    parts = [one[:-1] + base for one, base in zip(counts, bases, strict=False)]
+    total = sum(int(one[-1]) for one in counts)
+    return np.concatenate([*parts, np.array([total])])

@@ -30,7 +30,8 @@ def lists() -> ChunkTable:
 @pytest.mark.parametrize("large", [False, True])
 def test_the_last_chunk_has_the_values_that_remain(large: bool) -> None:
     table = chunk_table(words((16, 10), (24, 3), (8, 0), large=large), large, 1037, 48, None)
-    assert table.bytes.tolist() == [0, 16, 40, 48]
+    assert table.starts.tolist() == [0, 16, 40]
+    assert table.stops.tolist() == [16, 40, 48]
     assert table.values.tolist() == [0, 1024, 1032, 1037]
     assert table.chunks_of(RowRange(1023, 1033)).tolist() == [0, 1, 2]
     assert table.chunks_of(RowIndices(np.array([0, 1036]))).tolist() == [0, 2]
