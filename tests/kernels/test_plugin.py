@@ -91,6 +91,21 @@ def test_without_the_library_numpy_is_used() -> None:
     assert told(hidden + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "0"]
 
 
+STALE = """
+import sys, types
+from lance_core_kernels import _native
+
+stale = types.ModuleType("_native")
+stale.__dict__.update({name: one for name, one in vars(_native).items() if name != "INTERFACE"})
+sys.modules["lance_core_kernels._native"] = stale
+sys.modules["lance_core_kernels"]._native = stale
+"""
+
+
+def test_a_library_of_other_sources_is_reported_and_numpy_is_used() -> None:
+    assert told(STALE + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "1"]
+
+
 WRITING = """
 import hashlib, pathlib, sys
 import numpy as np, pyarrow as pa

@@ -5,6 +5,8 @@ import pyarrow as pa
 
 Buffer: TypeAlias = bytes | bytearray | np.ndarray[Any, Any] | pa.Buffer
 
+INTERFACE: int
+
 def unpack_fastlanes(
     packed: Buffer, width: int, bits: int, chunks: int, values: Buffer, /
 ) -> int: ...

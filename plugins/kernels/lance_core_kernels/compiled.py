@@ -1,9 +1,11 @@
 """The functions of `lance_core.encodings.kernels`, in C.
 
 What is done in Python is what needs it: making room for results and naming errors. The C code
-checks everything again that it relies on.
+checks everything again that it relies on. A library that was compiled from other sources, as it can stay behind in a
+checkout, is refused.
 """
 
+from lance_core_kernels import _native
 from lance_core_kernels.chunks import (
     gather_variable,
     interleave_chunks,
@@ -58,3 +60,11 @@ __all__ = [
     "unpack_levels",
     "zipped_places",
 ]
+
+INTERFACE = 2
+"""That of ``module.c``."""
+
+if getattr(_native, "INTERFACE", None) != INTERFACE:
+    raise ImportError(
+        "the compiled kernels are not those of this lance-core-kernels; install it again"
+    )

@@ -1,12 +1,15 @@
 /* The Python module `_native`: buffers in, buffers filled. */
 #include "module.h"
 
+/* One more whenever a function appears, goes or takes other arguments; see `compiled.py`. */
+#define INTERFACE 2
+
 static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {integer_methods, string_methods, chunk_methods, level_methods};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)
             return -1;
-    return 0;
+    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_all}, {0, NULL}};
