@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.batches import BatchSizes, Found, in_batches
 from lance_core.dataset.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
@@ -82,32 +83,15 @@ def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
-    return concatenated(list(_tables(snapshot, plan, Pace(rows, rows))), plan.projection.schema)
+    tables = [table for table, _ in _found(snapshot, plan, Pace(rows, rows)) if table.num_rows]
+    return concatenated(tables, plan.projection.schema)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
-    schema = plan.projection.schema
-    tables = _tables(snapshot, plan, _stream_pace(plan, _read_fields(plan)))
-    for table in _whole_batches(tables, plan) if plan.exact else tables:
-        for start in range(0, table.num_rows, plan.batch_size):
-            yield _batch(table, schema, start, min(start + plan.batch_size, table.num_rows))
-
-
-def _whole_batches(tables: Iterator[pa.Table], plan: ScanPlan) -> Iterator[pa.Table]:
-    """The same rows, cut so that all tables but the last consist of whole batches."""
-    schema = plan.projection.schema
-    waiting: list[pa.Table] = []
-    for table in tables:
-        waiting.append(table)
-        rows = sum(part.num_rows for part in waiting)
-        if rows < plan.batch_size:
-            continue
-        joined = concatenated(waiting, schema)
-        whole = rows - rows % plan.batch_size
-        yield sliced(joined, 0, whole)
-        waiting = [sliced(joined, whole)]
-    yield concatenated(waiting, schema)
+    found = _found(snapshot, plan, _stream_pace(plan, _read_fields(plan)))
+    sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
+    return in_batches(found, plan.projection.schema, sizes)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
@@ -127,17 +111,6 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     pace = _stream_pace(plan, _tested_fields(plan))
     window = _Window(snapshot, plan, pace)
     return in_order(window.matching, pace.windows(plan.spans), READ_AHEAD)
-
-
-def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
-    """Rows of a table as one batch; copies only where a column's chunks meet."""
-    if not schema.names:
-        return sliced(table, start, stop - start).to_batches()[0]
-    arrays = []
-    for column in table.columns:
-        piece = column.slice(start, stop - start)
-        arrays.append(piece.chunk(0) if piece.num_chunks == 1 else piece.combine_chunks())
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _stored(plan: ScanPlan) -> tuple[int, int]:
@@ -184,20 +157,25 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
     return plan.projection.fields + _tested_fields(plan)
 
 
-def _tables(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[pa.Table]:
+def _found(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[Found]:
     """The result window by window, cut to offset and limit."""
     plan = _narrowed(snapshot, plan)
     window = _Window(snapshot, plan, pace)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    for found in in_order(window.read, _read_windows(snapshot, plan, pace), READ_AHEAD):
-        table = sliced(found, skip, left)
-        skip = max(0, skip - found.num_rows)
+    ends = {(span.fragment.id, span.stop) for span in plan.spans}
+
+    def read(span: Span) -> Found:
+        return Found(window.read(span), (span.fragment.id, span.stop) in ends)
+
+    for table, is_last in in_order(read, _read_windows(snapshot, plan, pace), READ_AHEAD):
+        part = sliced(table, skip, left)
+        skip = max(0, skip - table.num_rows)
         if left is not None:
-            left -= table.num_rows
-        if table.num_rows:
-            yield table
+            left -= part.num_rows
+        if part.num_rows or is_last:
+            yield Found(part, is_last)
         if left == 0:
             return
 

@@ -52,6 +52,18 @@ def test_a_batch_is_of_one_fragment_unless_batches_are_strict(sample: Sample) ->
     assert sizes(sample.dataset, batch_size=20) == [20, 7, 20, 10, 20, 3, 9]
 
 
+def test_batches_are_filled_whatever_windows_and_deletes_are(
+    uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = lance.write_dataset(some_rows(1000), uri, max_rows_per_file=500)
+    dataset.delete("i >= 100 AND i < 120 OR i = 777")
+    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 500)
+    assert sizes(dataset, columns=["i"], batch_size=7) == [7] * 68 + [4] + [7] * 71 + [2]
+    assert sizes(dataset, columns=["i"], batch_size=7, filter="i % 3 = 0") == [7] * 46 + [5]
+    # Rows so large that a window has fewer than a batch do not wait for each other.
+    assert max(sizes(dataset, columns=["i"])) < 500
+
+
 def test_batches_stop_at_the_limit(sample: Sample) -> None:
     assert sizes(sample.dataset, batch_size=20, limit=30, offset=10) == [17, 13]
     assert sizes(sample.dataset, limit=0) == []
@@ -60,7 +72,7 @@ def test_batches_stop_at_the_limit(sample: Sample) -> None:
 def test_a_stream_reads_only_some_windows_ahead(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 1)
+    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 100)
     dataset = lance.write_dataset(some_rows(1000), uri)
     read: list[int] = []
     real = scan.read_rows
