@@ -1,8 +1,8 @@
 """The functions of `lance_core.encodings.kernels`, in C.
 
 What is done in Python is what needs it: making room for results and naming errors. The C code
-checks everything again that it relies on. A library that was compiled from other sources, as it can stay behind in a
-checkout, is refused.
+checks everything again that it relies on. A library that was compiled from other sources, as one
+can stay behind in a checkout, is refused.
 """
 
 from lance_core_kernels import _native
