@@ -22,7 +22,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, plain
-from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, uri_above
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri, uri_above
 from lance_core.table.refs import branch_folder, recorded_branch
 
 ALLOW_VARIABLE = "LANCE_CORE_ALLOW_BASE_PATHS"
@@ -69,7 +69,9 @@ def object_place(uri: str) -> tuple[str, str]:
         raise CorruptFileError(f"the URI of a blob: {error.reason}", field="blob_uri") from error
     folder, _, name = url.path.rpartition("/")
     if not name:
-        raise CorruptFileError(f"the URI {uri[:200]!r} of a blob names no object", field="blob_uri")
+        raise CorruptFileError(
+            f"the URI {shown_uri(uri)!r} of a blob names no object", field="blob_uri"
+        )
     if url.scheme == "file":
         return folder or "/", name
     return f"{url.scheme}://{url.netloc}/{quote(folder)}", name
@@ -102,7 +104,7 @@ def parse_base(path: str) -> StoreUrl:
             return parse_uri(path)
         except InvalidInputError as error:
             reason = f"cannot be used: {error}"
-    raise CorruptFileError(f"base path {path[:200]!r} {reason}", field="Manifest.base_paths")
+    raise CorruptFileError(f"base path {shown_uri(path)!r} {reason}", field="Manifest.base_paths")
 
 
 def _objection(path: str) -> str | None:

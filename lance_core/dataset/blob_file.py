@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
@@ -71,7 +72,7 @@ class BlobFile(io.BufferedIOBase):
         starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}
         if whence not in starts:
             raise ValueError(f"Invalid whence: {whence}")
-        place = starts[whence] + offset
+        place = starts[whence] + operator.index(offset)
         if place < 0:
             raise ValueError(f"negative seek value {place}")
         self._position = place
@@ -130,6 +131,10 @@ class BlobFile(io.BufferedIOBase):
         full = [source.range(offset, length) for offset, length in ranges if length]
         buffers = iter(read_ranges(source.store, source.path, full) if full else ())
         return [next(buffers).to_pybytes() if length else b"" for _, length in ranges]
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """A blob is not pickled: it holds an open store, perhaps with credentials."""
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def __repr__(self) -> str:
         return f"<BlobFile size={self.size()}>"

@@ -19,7 +19,7 @@ from lance_core.schema.blob import GIVEN_V2
 from lance_core.store.base import ObjectStore
 from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
-from lance_core.store.uri import parse_uri
+from lance_core.store.uri import parse_uri, shown_uri
 
 MOST_BYTES = 32 << 20
 """So many bytes of objects are read at a time, unless it is a single one."""
@@ -104,7 +104,9 @@ def _source(
     try:
         folder, name = object_place(url_text(parse_uri(uri)))
     except CorruptFileError as error:
-        raise InvalidInputError(f"the blob's URI {uri[:200]!r} cannot be used: {error}") from error
+        raise InvalidInputError(
+            f"the blob's URI {shown_uri(uri)!r} cannot be used: {error}"
+        ) from error
     store = stores.get(folder, lambda: open_base(config, None, folder))
     if size is None:
         size = store.head(name).size

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.bases import parse_base
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.store.uri import StoreUrl, is_local_text, parse_uri
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
 from lance_core.table.manifest_parts import BasePath
 
 _NORMAL = r"^[a-z][a-z0-9.-]*://[A-Za-z0-9.-]*(/[A-Za-z0-9_~=-][A-Za-z0-9._~=-]*)+$"
@@ -79,10 +79,10 @@ class ExternalBlobs:
             url = parse_base(text)
         except (CorruptFileError, InvalidInputError) as error:
             raise InvalidInputError(
-                f"the blob's URI {uri[:200]!r} cannot be used: {error}"
+                f"the blob's URI {shown_uri(uri)!r} cannot be used: {error}"
             ) from error
         if not url.path.rpartition("/")[2]:
-            raise InvalidInputError(f"the blob's URI {uri[:200]!r} names no object")
+            raise InvalidInputError(f"the blob's URI {shown_uri(uri)!r} names no object")
         for base_id, place in reversed(self.bases):
             folder = place.path.rstrip("/")
             same = (url.scheme, url.netloc) == (place.scheme, place.netloc)
@@ -98,7 +98,7 @@ class ExternalBlobs:
         else:
             return 0, text
         raise InvalidInputError(
-            f"the blob's URI {uri[:200]!r} is in none of the table's base paths {reason}"
+            f"the blob's URI {shown_uri(uri)!r} is in none of the table's base paths {reason}"
         )
 
 

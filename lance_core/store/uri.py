@@ -66,7 +66,7 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
     scheme, plus, commit_scheme = start.lower().partition("+")
     if not rest.startswith("//") and not (scheme == "file" and rest.startswith("/")):
         raise InvalidInputError(
-            f"{_start(uri)!r} starts like a URI but is none: write {start}://…, "
+            f"{shown_uri(uri)!r} starts like a URI but is none: write {start}://…, "
             f"or ./{start}:… for a local path"
         )
     return _url(uri, scheme, commit_scheme if plus else None, rest)
@@ -113,6 +113,22 @@ def without_secrets(uri: str) -> str:
     path, mark, query = rest[len(authority) :].partition("?")
     kept = "&".join(one for one in query.split("&") if not _is_secret_parameter(one))
     return f"{before}://{user.partition(':')[0]}{at}{host}{path}{mark if kept else ''}{kept}"
+
+
+def shown_uri(uri: str) -> str:
+    """As much of any text that may be a URI as can be shown.
+
+    That is without what may be a password, a query or a fragment; 200 characters at most.
+    """
+    before, separator, rest = uri.partition("://")
+    if not separator:
+        before, separator, rest = uri.partition(":")
+    user, at, behind = rest.rpartition("@")
+    # Who forgets to quote a password may have a "/" or "?" in it.
+    if at and (separator == ":" or ":" in user or "/" not in user):
+        uri = f"{before}{separator}***@{behind}"
+    shown = uri.partition("?")[0].partition("#")[0]
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"
 
 
 def _is_secret_parameter(parameter: str) -> bool:
@@ -165,7 +181,7 @@ def _local(path: str) -> StoreUrl:
 def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUrl:
     rest, has_fragment, _ = rest.partition("#")
     if has_fragment:
-        raise InvalidInputError(f"{_start(uri)!r}: a URI has no fragment here; write # as %23")
+        raise InvalidInputError(f"{shown_uri(uri)!r}: a URI has no fragment here; write # as %23")
     rest, _, query = rest.partition("?")
     if not rest.startswith("//"):  # file:/path
         rest = f"//{rest}"
@@ -177,10 +193,10 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
     if scheme == "file":
         if netloc not in {"", "localhost"}:
             raise InvalidInputError(
-                f"{_start(uri)!r}: a file URI names no host; an absolute path follows file://"
+                f"{shown_uri(uri)!r}: a file URI names no host; an absolute path follows file://"
             )
         if not slash:
-            raise InvalidInputError(f"{_start(uri)!r}: a file URI needs an absolute path")
+            raise InvalidInputError(f"{shown_uri(uri)!r}: a file URI needs an absolute path")
         return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri), uri)
     return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri), uri)
 
@@ -191,7 +207,7 @@ def _decoded_path(raw: str, uri: str) -> str:
     for part in parts:
         if part == "..":
             if not segments:
-                raise InvalidInputError(f"{_start(uri)!r}: the path leaves its root")
+                raise InvalidInputError(f"{shown_uri(uri)!r}: the path leaves its root")
             segments.pop()
         elif part != ".":
             segments.append(_decoded_segment(part, uri))
@@ -204,10 +220,10 @@ def _decoded_segment(part: str, uri: str) -> str:
     try:
         segment = unquote(part, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidInputError(f"{_start(uri)!r}: the path is not UTF-8") from None
+        raise InvalidInputError(f"{shown_uri(uri)!r}: the path is not UTF-8") from None
     _refuse_control(segment)
     if segment in {"", ".", ".."} or "/" in segment:
-        raise InvalidInputError(f"{_start(uri)!r}: {part!r} cannot be a segment of a path")
+        raise InvalidInputError(f"{shown_uri(uri)!r}: {part!r} cannot be a segment of a path")
     return segment
 
 
@@ -219,19 +235,8 @@ def _query(query: str, uri: str) -> dict[str, str]:
             query, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
         )
     except ValueError:
-        raise InvalidInputError(f"{_start(uri)!r}: malformed query") from None
+        raise InvalidInputError(f"{shown_uri(uri)!r}: malformed query") from None
     parameters = dict(pairs)
     if len(parameters) < len(pairs):
-        raise InvalidInputError(f"{_start(uri)!r}: a query parameter is given twice")
+        raise InvalidInputError(f"{shown_uri(uri)!r}: a query parameter is given twice")
     return parameters
-
-
-def _start(uri: str) -> str:
-    """As much of ``uri`` as can be shown: nothing that may be a password or a query's value."""
-    before, separator, rest = uri.partition("://")
-    if separator:
-        authority = _authority(rest)
-        hidden = "***@" if "@" in authority else ""
-        uri = f"{before}://{hidden}{authority.rpartition('@')[2]}{rest[len(authority) :]}"
-    shown = uri.partition("?")[0]
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"

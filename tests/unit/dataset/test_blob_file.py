@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,8 @@ def test_impossible_places_and_buffers_are_refused() -> None:
     for offset, whence in [(-1, 0), (-len(PAYLOAD) - 1, 2), (0, 7)]:
         with pytest.raises(ValueError, match=r"negative seek|whence"):
             file.seek(offset, whence)
+    with pytest.raises(TypeError, match="integer"):
+        file.seek(1.5)  # type: ignore[arg-type]  # that is what is tested
     with pytest.raises(TypeError, match="read-write"):
         file.readinto(b"fixed")
     with pytest.raises(io.UnsupportedOperation):
@@ -124,6 +127,12 @@ def test_impossible_places_and_buffers_are_refused() -> None:
     for size, error in [(-1, ValueError), ("1", TypeError), (True, TypeError)]:
         with pytest.raises(error):
             blob(size)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_a_blob_is_not_pickled_and_with_it_no_credentials() -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            pickle.dumps(blob()[0], protocol)
 
 
 @pytest.fixture

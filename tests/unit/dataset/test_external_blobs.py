@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import blob_ingest
+from lance_core.dataset.bases import object_place
 from lance_core.dataset.external_blobs import ExternalBlobs
 from lance_core.errors import (
     BasePathRefusedError,
     CorruptFileError,
     InvalidInputError,
     InvalidPathError,
+    LanceError,
     ObjectNotFoundError,
 )
 from lance_core.table.manifest_parts import BasePath
@@ -158,6 +161,35 @@ def test_uris_are_kept_in_one_form(given: str, expected: tuple[int, str]) -> Non
 def test_texts_that_name_no_object_are_refused(given: str) -> None:
     with pytest.raises(InvalidInputError, match="field 'b'"):
         PLACES.refer(pa.array([given]), "b")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "https://ann:hush@host/a",
+        "s3://key:hush@bucket/a?X-Amz-Signature=hush",
+        "https://host/a?sig=hush",
+        "https://host/a#hush",
+        "https://ann:hush@host/..",
+        "https:ann:hush@host/a",
+        "://ann:hush@host/a",
+        "https://ann:hush@ho\nst/a",
+    ],
+)
+@pytest.mark.parametrize("mode", ["reference", "ingest"])
+def test_errors_do_not_tell_what_may_be_secret_in_a_uri(uri: str, given: str, mode: str) -> None:
+    with pytest.raises(LanceError) as caught:
+        lance.write_dataset(blobs.v2([given]), uri, external_blob_mode=mode)
+    with pytest.raises(CorruptFileError) as stored:
+        object_place(given)
+    assert "hush" not in "".join(texts_of(caught.value)) + "".join(texts_of(stored.value))
+
+
+def texts_of(error: BaseException | None) -> Iterator[str]:
+    """What an error says, and what those that it comes from say."""
+    while error is not None:
+        yield str(error)
+        error = error.__cause__
 
 
 def test_missing_and_short_objects_are_errors_of_their_own(uri: str, folder: Path) -> None:

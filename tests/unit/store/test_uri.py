@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -13,6 +14,7 @@ from lance_core.store.uri import (
     StoreUrl,
     is_local_text,
     parse_uri,
+    shown_uri,
     uri_above,
     uri_below,
     without_secrets,
@@ -172,6 +174,22 @@ def test_a_shown_url_hides_what_may_be_secret(text: str) -> None:
     url = parse_uri(text)
     assert "S3CRET" not in f"{url} {url!r} {url!s:>5}"
     assert str(url).startswith(text.partition("://")[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *SECRET_URIS,
+        "s3://user:S3/CRET@host/x",
+        "s3://user:S3?CRET@host/x",
+        "s3:user:S3CRET@host",
+        "s3://host/x#S3CRET",
+        "://user:S3CRET@host",
+    ],
+)
+def test_text_that_may_be_a_url_is_shown_without_what_may_be_secret(text: str) -> None:
+    assert not set(re.findall("S3|CRET", text)) & set(re.findall("S3|CRET", shown_uri(text)))
+    assert shown_uri("s3://host/a@b/" + "c" * 300) == "s3://host/a@b/" + "c" * 186 + "…"
 
 
 @pytest.mark.parametrize("text", [*SECRET_URIS, "s3://user:S3CRET@host/x?a=b"])
