@@ -67,6 +67,10 @@ class ChunkedPages:
     base: int
     items: pa.Array | None = None
 
+    @property
+    def num_chunks(self) -> int:
+        return len(self.table.starts)
+
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `lance_core.encodings.layouts.layout.LayoutPlan`."""
         if isinstance(rows, RowIndices) and not self.kinds.max_rep:

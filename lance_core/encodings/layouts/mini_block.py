@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import RowRange
@@ -19,13 +20,12 @@ from lance_core.encodings.layouts.codecs import decode_block
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import dictionary_items
 from lance_core.encodings.layouts.single_value import SingleValues
+from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
@@ -35,7 +35,7 @@ _MOST_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
 
-    __slots__ = ("_single", "form", "kinds", "known", "message", "scope")
+    __slots__ = ("_likeness", "_single", "form", "kinds", "known", "message", "scope")
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -49,6 +49,7 @@ class MiniBlockPlan(LayoutPlan):
         )
         self.known: ChunkedPages | None = None
         self._single: SingleValues | None = None
+        self._likeness: bytes | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
@@ -61,7 +62,7 @@ class MiniBlockPlan(LayoutPlan):
                 buffers = yield [*asked, self.scope.buffers[1]]
                 known = self.describe(buffers[:-1], context)
                 data = np.frombuffer(buffers[-1], np.uint8)
-                chunks = np.arange(len(known.table.starts))
+                chunks = np.arange(known.num_chunks)
                 return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
         return (yield from known.decode(rows, context))
 
@@ -110,12 +111,34 @@ class MiniBlockPlan(LayoutPlan):
         return self.known
 
     @property
+    def likeness(self) -> bytes:
+        """Pages with the same are encoded alike; empty for those that are not read together.
+
+        These are pages with a dictionary, and those whose values may become long: an array cannot
+        hold the bytes of many such pages.
+        """
+        if self._likeness is None:
+            self._likeness = _likeness(self.message, self.scope.type)
+        return self._likeness
+
+    @property
     def _has_dictionary(self) -> bool:
         return self.message.HasField("dictionary")
 
     @property
     def _has_lists(self) -> bool:
         return self.kinds.max_rep > 0
+
+
+def _likeness(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
+    encoding = message.value_compression.WhichOneof("compression")
+    is_long = is_variable(type_) and encoding != "variable"
+    if message.HasField("dictionary") or is_long or pa.types.is_struct(type_):
+        return b""
+    same = MiniBlockLayout()
+    same.CopyFrom(message)
+    same.ClearField("num_items")
+    return same.SerializeToString(deterministic=True)
 
 
 def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:

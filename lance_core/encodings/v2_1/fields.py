@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -87,21 +87,20 @@ class _Leaf:
     scale: int = 1
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
-        """The parts of ``rows``, one for each page, and where they begin and end."""
+        """The parts of ``rows``, one for each stretch of pages, and where they begin and end."""
         wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
         split = split_rows(self.column.column, wanted, self.column.path)
+        if any(len(inner) % self.scale for _, inner in split):
+            raise CorruptFileError(
+                "a page ends within a list of fixed size", field=self.column.path
+            )
+        stretches = self.column.stretches(split, context)
         parts = yield from together(
-            [self.column.decode_page(number, inner, context) for number, inner in split]
+            [self.column.decode_pages(pages, context) for pages in stretches]
         )
-        edges = [0]
-        for _, inner in split:
-            count, rest = divmod(len(inner), self.scale)
-            if rest:
-                raise CorruptFileError(
-                    "a page ends within a list of fixed size", field=self.column.path
-                )
-            edges.append(edges[-1] + count)
-        return _Decoded(parts, edges, self.scale)
+        counts = (sum(len(inner) for _, inner in pages) for pages in stretches)
+        edges = accumulate((count // self.scale for count in counts), initial=0)
+        return _Decoded(parts, list(edges), self.scale)
 
 
 class _Decoded(NamedTuple):

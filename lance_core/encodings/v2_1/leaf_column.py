@@ -17,7 +17,9 @@ from lance_core.encodings.layouts.constant import (
 )
 from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
 from lance_core.encodings.layouts.grammar import check_page
+from lance_core.encodings.layouts.joined_pages import alike, decode_joined
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
+from lance_core.encodings.layouts.mini_block import MiniBlockPlan
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.v2_0.column import placed, split_rows
 from lance_core.encodings.v2_0.nullable import all_null
@@ -85,6 +87,32 @@ class LeafColumn:
             return (yield from self._page(page, context).row(number - starts[page], context))
         except CorruptFileError as error:
             raise placed(error, self.column.pages[page], self.path) from error
+        except UnsupportedFeatureError as error:
+            raise type(error)(f"field {self.path!r}: {error}") from error
+
+    def stretches(
+        self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
+    ) -> list[Sequence[tuple[int, Rows]]]:
+        """Successive pages with their wanted rows, cut into those that are decoded together."""
+        if len(pages) == 1:
+            return [pages]
+        plans = [self._page(number, context) for number, _ in pages]
+        return [pages[a:b] for a, b in alike(plans, [rows for _, rows in pages])]
+
+    def decode_pages(
+        self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
+    ) -> Decoding[LeafPart]:
+        """Decode a stretch of pages, of each those rows that are with it."""
+        if len(pages) == 1:
+            return (yield from self.decode_page(*pages[0], context))
+        plans = [self._page(number, context) for number, _ in pages]
+        joined = [plan for plan in plans if isinstance(plan, MiniBlockPlan)]
+        try:
+            return (yield from decode_joined(joined, [rows for _, rows in pages], context))
+        except CorruptFileError as error:
+            for number, rows in pages:  # one of them says where, and why
+                yield from self.decode_page(number, rows, context)
+            raise placed(error, self.column.pages[pages[0][0]], self.path) from error
         except UnsupportedFeatureError as error:
             raise type(error)(f"field {self.path!r}: {error}") from error
 
