@@ -70,7 +70,7 @@ class _DictionaryPlan(ArrayPlan, Generic[Items]):
 
 
 class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
-    """Arrays of Arrow dictionary type. Nulls among the items become null indices."""
+    """Arrays of Arrow dictionary type. Nulls among items are left out and become null indices."""
 
     __slots__ = ()
 
@@ -81,9 +81,11 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
         indices = pa.array(values, self.type.index_type)
         if items.null_count:
             is_null = np.asarray(items.is_null())
-            if is_null.sum() == 1 and is_null[-1]:
-                items = items.slice(0, len(items) - 1)
-            indices = pa.array(values, self.type.index_type, mask=is_null[values])
+            missing = is_null[values]
+            before = np.cumsum(is_null).astype(values.dtype)
+            moved = np.where(missing, 0, values - before[values])
+            indices = pa.array(moved, self.type.index_type, mask=missing)
+            items = items.drop_null()  # Arrow cannot join dictionaries that have nulls
         ordered = self.type.ordered
         return [pa.DictionaryArray.from_arrays(indices, items, ordered=ordered, safe=False)]
 

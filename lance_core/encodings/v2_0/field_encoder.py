@@ -93,11 +93,17 @@ class LeafEncoder(ColumnsEncoder):
         if not self._waiting:
             return
         waiting, self._waiting, self._bytes = self._waiting, [], 0
-        array = pa.concat_arrays(waiting)
-        if len(array) and array.nbytes > self._context.max_page_bytes:
-            yield from self._split(array, array.nbytes, self._row)
-        else:
-            yield self._page(array, self._row)
+        try:
+            arrays = [pa.concat_arrays(waiting)]
+        except pa.ArrowInvalid:  # dictionaries that cannot be one, with nulls or too many items
+            arrays = waiting
+        row = self._row
+        for array in arrays:
+            if len(array) and array.nbytes > self._context.max_page_bytes:
+                yield from self._split(array, array.nbytes, row)
+            else:
+                yield self._page(array, row)
+            row += len(array)
 
     def _split(self, array: pa.Array, size: int, row: int) -> Iterator[EncodedPage]:
         """An array as pages of at most `EncodeContext.max_page_bytes`, if its rows are alike."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import lance_core
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.array import EncodeScope
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -116,3 +118,34 @@ def test_chunks_with_dictionaries_of_their_own_become_one(store: Store) -> None:
     field = store(first, second)
     (array,) = field.read(RowRange(0, 6))
     assert array.to_pylist() == ["a", "b", None, "c", "b", "d"]
+
+
+@pytest.mark.parametrize("key", [pa.int8(), pa.uint8(), pa.int64(), pa.uint64()], ids=str)
+def test_chunks_whose_dictionaries_cannot_become_one_are_read_as_one_array(
+    key: pa.DataType, tmp_path: Path
+) -> None:
+    chunks = [
+        pa.DictionaryArray.from_arrays(
+            pa.array([2, 0, None, 1, 3] * 3, key), pa.array(["a", None, f"{number}", "z"])
+        )
+        for number in range(3)
+    ]
+    values = [value for chunk in chunks for value in chunk.to_pylist()]
+    data = pa.table({"x": pa.chunked_array(chunks)})
+    table = lance_core.write_dataset(data, str(tmp_path / "t"), data_storage_version="2.0")
+    assert table.to_table()["x"].to_pylist() == values
+    assert table.take([44, 0, 20])["x"].to_pylist() == [values[44], values[0], values[20]]
+    batches = table.to_batches(batch_size=4)
+    assert [value for batch in batches for value in batch["x"].to_pylist()] == values
+
+
+def test_chunks_with_more_items_than_keys_are_pages_of_their_own(tmp_path: Path) -> None:
+    chunks = [
+        pa.DictionaryArray.from_arrays(
+            pa.array(range(100), pa.int8()), pa.array([f"{number}-{item}" for item in range(100)])
+        )
+        for number in range(2)
+    ]
+    data = pa.table({"x": pa.chunked_array(chunks)})
+    table = lance_core.write_dataset(data, str(tmp_path / "t"), data_storage_version="2.0")
+    assert table.to_table()["x"].to_pylist() == data["x"].to_pylist()
