@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lance_core.dataset.columnless import concatenated, sliced
+from lance_core.errors import ResultTooLargeError
 
 
 class Found(NamedTuple):
@@ -64,5 +65,8 @@ def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.Reco
     arrays = []
     for column in table.columns:
         piece = column.slice(start, stop - start)
-        arrays.append(piece.chunk(0) if piece.num_chunks == 1 else piece.combine_chunks())
+        try:
+            arrays.append(piece.chunk(0) if piece.num_chunks == 1 else piece.combine_chunks())
+        except pa.ArrowInvalid as error:  # dictionaries that are too large together, for example
+            raise ResultTooLargeError(f"{stop - start} rows as one array: {error}") from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -11,12 +11,20 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from lance_core.errors import ResultTooLargeError
+
 Data = TypeVar("Data", pa.Array, pa.Table)
 
 
 def take_rows(data: Data, rows: pa.Array) -> Data:
-    """The rows at the places ``rows``, in that order; null where that is null."""
-    return _each(data, lambda some: some.take(rows))
+    """The rows at the places ``rows``, in that order; null where that is null.
+
+    Raises `ResultTooLargeError` if no array of their type holds them.
+    """
+    try:
+        return _each(data, lambda some: some.take(rows))
+    except pa.ArrowInvalid as error:
+        raise ResultTooLargeError(f"{len(rows)} rows as one array: {error}") from error
 
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:

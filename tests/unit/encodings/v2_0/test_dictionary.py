@@ -16,7 +16,7 @@ from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.choose import few_distinct
 from lance_core.encodings.v2_0.dictionary import encode_dictionary
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.testing.stored_array import StoredArray
 from lance_core.testing.stored_field import StoredField
 
@@ -149,3 +149,7 @@ def test_chunks_with_more_items_than_keys_are_pages_of_their_own(tmp_path: Path)
     data = pa.table({"x": pa.chunked_array(chunks)})
     table = lance_core.write_dataset(data, str(tmp_path / "t"), data_storage_version="2.0")
     assert table.to_table()["x"].to_pylist() == data["x"].to_pylist()
+    with pytest.raises(ResultTooLargeError, match="larger index type"):
+        table.take([199, 0])
+    with pytest.raises(ResultTooLargeError, match="larger index type"):
+        list(table.to_batches())
