@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import operator
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,8 +27,8 @@ class BlobFile(io.BufferedIOBase):
     """A blob as a binary file for reading; made by `LanceDataset.take_blobs`.
 
     Small reads one after the other are served from ``buffer_size`` bytes that were read ahead, 0
-    for none. Whatever the size of the blob, only what a read returns is in memory. Not for use by
-    several threads at once, except for `read_range` and `read_ranges`.
+    for none. Whatever the size of the blob, only what a read returns is in memory. Thread-safe:
+    each call is done alone, but `read_range` and `read_ranges` at any time.
     """
 
     def __init__(self, inner: BlobSource, buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE) -> None:
@@ -38,6 +39,7 @@ class BlobFile(io.BufferedIOBase):
         self._ahead = _NOTHING
         self._ahead_start = 0
         self._is_closed = False
+        self._lock = threading.RLock()
 
     def size(self) -> int:
         """Bytes of the blob; also of one that is closed."""
@@ -45,8 +47,9 @@ class BlobFile(io.BufferedIOBase):
 
     def close(self) -> None:
         """Forget what was read ahead; no more reads."""
-        self._is_closed = True
-        self._ahead = _NOTHING
+        with self._lock:
+            self._is_closed = True
+            self._ahead = _NOTHING
 
     @property
     def closed(self) -> bool:
@@ -68,28 +71,30 @@ class BlobFile(io.BufferedIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a place, which may be past the end; returns it."""
-        self._check_open("seek")
-        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}
-        if whence not in starts:
-            raise ValueError(f"Invalid whence: {whence}")
-        place = starts[whence] + operator.index(offset)
-        if place < 0:
-            raise ValueError(f"negative seek value {place}")
-        self._position = place
-        return place
+        with self._lock:
+            self._check_open("seek")
+            starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}
+            if whence not in starts:
+                raise ValueError(f"Invalid whence: {whence}")
+            place = starts[whence] + operator.index(offset)
+            if place < 0:
+                raise ValueError(f"negative seek value {place}")
+            self._position = place
+            return place
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Up to ``size`` bytes, fewer only at the end of the blob; all that is left if negative."""
-        self._check_open("read")
-        left = max(0, self._source.size - self._position)
-        wanted = left if size is None or size < 0 else min(size, left)
-        if wanted > self._left_ahead() and wanted >= self._buffer_size:
-            data: bytes = self._fetch(self._position, wanted).to_pybytes()
-            self._position += wanted
-            return data
-        result = bytearray(wanted)
-        self._fill(memoryview(result))
-        return bytes(result)
+        with self._lock:
+            self._check_open("read")
+            left = max(0, self._source.size - self._position)
+            wanted = left if size is None or size < 0 else min(size, left)
+            if wanted > self._left_ahead() and wanted >= self._buffer_size:
+                data: bytes = self._fetch(self._position, wanted).to_pybytes()
+                self._position += wanted
+                return data
+            result = bytearray(wanted)
+            self._fill(memoryview(result))
+            return bytes(result)
 
     def readall(self) -> bytes:
         """All that is left."""
@@ -107,9 +112,10 @@ class BlobFile(io.BufferedIOBase):
                 "readinto() argument must be read-write bytes-like object, "
                 f"not {type(buffer).__name__}"
             )
-        self._check_open("readinto")
-        left = max(0, self._source.size - self._position)
-        return self._fill(view[: min(len(view), left)])
+        with self._lock:
+            self._check_open("readinto")
+            left = max(0, self._source.size - self._position)
+            return self._fill(view[: min(len(view), left)])
 
     def readinto1(self, buffer: WriteableBuffer, /) -> int:
         """As `readinto`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,14 @@ def test_impossible_places_and_buffers_are_refused() -> None:
     for size, error in [(-1, ValueError), ("1", TypeError), (True, TypeError)]:
         with pytest.raises(error):
             blob(size)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_threads_that_share_a_blob_get_each_byte_once() -> None:
+    file, _ = blob(100)
+    with ThreadPoolExecutor(8) as threads:
+        parts = list(threads.map(lambda _: list(iter(lambda: file.read(7), b"")), range(8)))
+    pieces = [piece for part in parts for piece in part]
+    assert sorted(pieces) == sorted(PAYLOAD[n : n + 7] for n in range(0, len(PAYLOAD), 7))
 
 
 def test_a_blob_is_not_pickled_and_with_it_no_credentials() -> None:
