@@ -225,17 +225,17 @@ def _expand(
 
 
 def _kinds(layers: Sequence[Layer]) -> list[int]:
-    """What kind each layer is, outermost first: only what is seen from outside counts.
+    """What kind each layer is, outermost first: of values, only what is seen from outside counts.
 
-    But lists that are null because a struct around them is make their layer one with nulls: pylance
-    cannot read it otherwise.
+    But lists and structs that are null because a struct around them is make their layer one with
+    nulls: pylance cannot read lists, or members that are never null, otherwise.
     """
     kinds = []
     visible: BoolArray | None = None  # slots that no layer outside makes null
     for layer in layers:
         valid = layer.valid
         nulls = None if valid is None else ~valid
-        if nulls is not None and visible is not None and isinstance(layer, ItemLayer):
+        if nulls is not None and visible is not None and layer is layers[-1]:
             nulls = nulls & visible
         has_nulls = nulls is not None and bool(nulls.any())
         visible = valid if visible is None else visible if valid is None else visible & valid

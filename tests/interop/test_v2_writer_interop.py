@@ -217,3 +217,14 @@ def test_both_libraries_append_what_the_table_is_made_of(base: str, tmp_path: Pa
         same(dataset.to_table(), pa.concat_tables([data] * 4))
     lance_core.dataset(uri).delete("key = 7")
     assert lance.dataset(uri).count_rows() == 196
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_null_structs_may_hide_structs_whose_members_are_never_null(
+    version: str, rows: int, tmp_path: Path
+) -> None:
+    member = pa.field("z", pa.int32(), False)
+    inner = pa.StructArray.from_arrays([pa.array(range(rows), pa.int32())], fields=[member])
+    outer = pa.StructArray.from_arrays([inner], ["y"], mask=pa.array(np.arange(rows) % 3 == 0))
+    check(pa.table({"x": outer}), tmp_path / "t", version)
