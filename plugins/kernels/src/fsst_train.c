@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 5
+#define ROUNDS 8
 #define MOST_SYMBOLS 255
 #define MOST_SAMPLE (1 << 24)
 #define PREFIX_SLOTS 1024
@@ -44,6 +44,7 @@ static void gain(gains_t *gains, uint64_t text, uint8_t length) {
 typedef struct {
     candidate_t longer[PREFIX_SLOTS]; /* by open addressing; length 0: a free slot */
     uint8_t pairs[1 << 16];           /* whether there is one of these two bytes */
+    uint8_t singles[1 << 8];          /* whether there is one of this byte */
 } symbols_of_round_t;
 
 static size_t prefix_slot(uint32_t prefix) {
@@ -51,6 +52,8 @@ static size_t prefix_slot(uint32_t prefix) {
 }
 
 static void know(symbols_of_round_t *symbols, const candidate_t *symbol) {
+    if (symbol->length == 1)
+        symbols->singles[symbol->text >> 56] = 1;
     if (symbol->length == 2)
         symbols->pairs[symbol->text >> 48] = 1;
     if (symbol->length < 3)
@@ -86,22 +89,28 @@ static uint64_t load(const uint8_t *text, int64_t known) {
     return __builtin_bswap64(word);
 }
 
-/* Cut a text into symbols and add to each, and to each pair, the bytes that it covers. */
-static void count_text(bytes_t sample, int64_t at, int64_t stop,
-                       const symbols_of_round_t *symbols, gains_t *gains) {
+/* Cut a text into symbols and add to each, to each pair and to each with the first byte of the next
+ * one the bytes that it covers. Returns the bytes of codes that the symbols take. */
+static int64_t count_text(bytes_t sample, int64_t at, int64_t stop,
+                          const symbols_of_round_t *symbols, gains_t *gains) {
+    int64_t codes = 0;
     uint64_t before = 0;
     uint8_t before_length = 0;
     while (at < stop) {
         const uint64_t word = load(sample.at + at, sample.size - at);
         const uint8_t length = longest(symbols, word, stop - at);
         const uint64_t found = cut(word, length);
+        codes += length == 1 && !symbols->singles[found >> 56] ? 2 : 1;
         gain(gains, found, length);
         if (before_length && before_length + length <= 8)
             gain(gains, before | found >> 8 * before_length, (uint8_t)(before_length + length));
+        if (before_length && before_length < 8 && length > 1)
+            gain(gains, before | cut(found, 1) >> 8 * before_length, (uint8_t)(before_length + 1));
         before = found;
         before_length = length;
         at += length;
     }
+    return codes;
 }
 
 /* The heaviest come first; what weighs the same, in the order of the texts. */
@@ -177,19 +186,26 @@ static const char *check_sample(bytes_t sample, const int64_t *offsets, int64_t 
     return NULL;
 }
 
-/* The symbols of the last of some rounds, each of which begins with those of the one before. */
+/* The symbols of the round that made the fewest codes; each begins with those of the one before. */
 static int64_t train(bytes_t sample, const int64_t *offsets, int64_t count, gains_t *gains,
                      symbols_of_round_t *symbols, candidate_t *best) {
-    int64_t chosen = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    candidate_t current[MOST_SYMBOLS];
+    int64_t chosen = 0, found = 0, fewest = 2 * sample.size;
+    for (int round = 0; round <= ROUNDS; round++) {
         memset(symbols, 0, sizeof *symbols);
         for (int64_t i = 0; i < chosen; i++)
-            know(symbols, &best[i]);
+            know(symbols, &current[i]);
+        int64_t codes = 0;
         for (int64_t i = 0; i < count; i++)
-            count_text(sample, offsets[i], offsets[i + 1], symbols, gains);
-        chosen = choose(gains, best);
+            codes += count_text(sample, offsets[i], offsets[i + 1], symbols, gains);
+        if (round && codes < fewest) {
+            fewest = codes;
+            found = chosen;
+            memcpy(best, current, (size_t)chosen * sizeof *best);
+        }
+        chosen = choose(gains, current);
     }
-    return chosen;
+    return found;
 }
 
 const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,

@@ -141,6 +141,20 @@ def test_symbols_that_are_found_shorten_the_text() -> None:
     assert decoded(symbols, codes, ends) == texts
 
 
+@pytest.mark.parametrize("period", [4, 16, 25, 100])
+def test_texts_that_repeat_themselves_in_turn_are_all_in_the_sample(period: int) -> None:
+    chance = np.random.default_rng(period)
+    texts = [b"word %d " % (n % period) * int(chance.integers(33, 100)) for n in range(8000)]
+    edges = np.cumsum([0, *(len(text) for text in texts)])
+    data = pa.py_buffer(b"".join(texts))
+    sample = fsst_sample(data, edges[:-1], edges[1:])
+    assert 8 << 10 < sum(map(len, sample)) < 32 << 10
+    kinds = {bytes(piece.split(b" ")[1]) for piece in sample}
+    assert len(kinds) > period / 2
+    codes, _ = encoded(NUMPY.fsst_train(sample), texts)
+    assert len(codes) * 4 < data.size
+
+
 def test_nothing_has_no_symbols() -> None:
     nowhere = np.zeros(3, np.int64)
     assert fsst_sample(pa.py_buffer(b""), nowhere, nowhere) == []
