@@ -19,6 +19,7 @@ from lance_core.encodings.layouts.chunked_pages import ChunkBytes, ChunkedPages
 from lance_core.encodings.layouts.codecs import decode_block
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import dictionary_items
+from lance_core.encodings.layouts.single_list import SingleLists
 from lance_core.encodings.layouts.single_value import SingleValues
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -35,7 +36,7 @@ _MOST_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
 
-    __slots__ = ("_likeness", "_single", "form", "kinds", "known", "message", "scope")
+    __slots__ = ("_likeness", "_list", "_single", "form", "kinds", "known", "message", "scope")
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -49,6 +50,7 @@ class MiniBlockPlan(LayoutPlan):
         )
         self.known: ChunkedPages | None = None
         self._single: SingleValues | None = None
+        self._list: SingleLists | None = None
         self._likeness: bytes | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
@@ -83,6 +85,24 @@ class MiniBlockPlan(LayoutPlan):
         return single.decode(
             memoryview(buffer), number - first, stop - first, context.validate_utf8
         )
+
+    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`."""
+        if not self._has_lists:
+            return None
+        known = self.known
+        if known is None:
+            known = self.describe((yield self.descriptions()), context)
+        single, table = self._list, known.table
+        if single is None:
+            assert table.rows is not None
+            single = self._list = SingleLists(known, table.rows, context)
+        chunk = single.chunk_of(number)
+        if chunk is None:
+            return None
+        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
+        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
+        return single.decode(memoryview(buffer).cast("B"), chunk, number, context)
 
     def descriptions(self) -> list[ByteRange]:
         """Chunk words, and the dictionary and the repetition index if there are any."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.codecs.points import Chunk, Point, level_point_of, point_of
+from lance_core.encodings.layouts.chunk_header import ChunkHeader
 from lance_core.encodings.layouts.chunk_parts import ChunkForm
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.values import FixedWidth
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SingleValues:
     """How single values of a page are decoded; ``items`` are those of its dictionary, if any."""
 
-    __slots__ = ("_definition", "_form", "_header", "_items", "_max_def", "_type", "_value")
+    __slots__ = ("_definition", "_header", "_items", "_max_def", "_type", "_value")
 
     def __init__(
         self,
@@ -32,12 +32,7 @@ class SingleValues:
         type_: pa.DataType,
         items: pa.Array | None,
     ) -> None:
-        self._form = form
-        self._header = struct.Struct(
-            "<H"
-            + "H" * (form.has_rep + form.has_def)
-            + ("I" if form.large else "H") * form.num_buffers
-        )
+        self._header = ChunkHeader(form)
         self._value, self._definition = points
         self._max_def = max_def
         self._type = type_
@@ -80,26 +75,16 @@ class SingleValues:
 
     def _parts(self, data: memoryview, position: int, count: int) -> tuple[int, Chunk]:
         """The definition level of the value, and the value buffers of the chunk."""
-        form, header = self._form, self._header
-        if len(data) < header.size:
-            raise CorruptFileError(f"a chunk is shorter than its header of {header.size} bytes")
-        sizes = header.unpack_from(data)
-        starts, place = [], header.size
-        for size in sizes[1:]:
-            place = (place + 7) // 8 * 8
-            starts.append(place)
-            place += size
-        if place > len(data):
-            raise CorruptFileError("the parts of a chunk do not fit into it")
-        first = form.has_rep + form.has_def
-        chunk = Chunk(data, starts[first:], sizes[1 + first :], count)
+        total, starts, sizes = self._header.parts(data)
+        first = self._header.num_levels
+        chunk = Chunk(data, starts[first:], sizes[first:], count)
         if not first:
             return 0, chunk
-        if sizes[0] != count:
+        if total != count:
             raise CorruptFileError("the levels of a chunk are not those of its values")
         if self._definition is None:
             return 0, chunk
-        levels = Chunk(data, starts[first - 1 : first], sizes[first : first + 1], count)
+        levels = Chunk(data, starts[first - 1 : first], sizes[first - 1 : first], count)
         level = int.from_bytes(self._definition(levels, position), "little")
         if level > self._max_def:
             raise CorruptFileError(f"definition level {level} where {self._max_def} is the highest")

@@ -54,6 +54,10 @@ def decode_field(
             return whole
     if len(plan) > 1:
         context = replace(context, memo={})
+    if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
+        array = yield from _single_row(root, plan, rows.start, context)
+        if array is not None:
+            return [array]
     decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
     try:
         return [assemble(root, parts) for parts in _aligned(decoded)]
@@ -77,6 +81,22 @@ def _single(
     if not leaf.is_field:
         leaf.expect((Node(type_, is_leaf=True),))
     return (yield from leaf.row(row, context))
+
+
+def _single_row(
+    root: Node, plan: Sequence[_Leaf], row: int, context: DecodeContext
+) -> Decoding[pa.Array | None]:
+    """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
+    if any(leaf.scale != 1 for leaf in plan):
+        return None
+    found = yield from together([leaf.column.level_row(row, context) for leaf in plan])
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(plan):
+        return None
+    try:
+        return assemble(root, parts)
+    except CorruptFileError as error:
+        raise error.at(field=root_name(plan)) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -90,6 +90,19 @@ class LeafColumn:
         except UnsupportedFeatureError as error:
             raise type(error)(f"field {self.path!r}: {error}") from error
 
+    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """One row of a column that is part of a field; None as with `row`."""
+        starts = self.column.starts
+        if number >= starts[-1]:
+            return None
+        page = bisect_right(starts, number) - 1
+        try:
+            return (yield from self._page(page, context).level_row(number - starts[page], context))
+        except CorruptFileError as error:
+            raise placed(error, self.column.pages[page], self.path) from error
+        except UnsupportedFeatureError as error:
+            raise type(error)(f"field {self.path!r}: {error}") from error
+
     def stretches(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
     ) -> list[Sequence[tuple[int, Rows]]]:
