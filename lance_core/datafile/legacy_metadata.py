@@ -67,11 +67,6 @@ class LegacyMetadata:
         """Rows of all batches."""
         return self._table.num_rows
 
-    @property
-    def batch_edges(self) -> Int64Array:
-        """The first row of each batch, then the number of rows."""
-        return self._table.edges
-
     @cached_property
     def schema(self) -> Schema:
         """The fields of the file with their ids."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,6 @@ from lance_core.schema.project import project_lineages
 from lance_core.store.base import ByteRange, ObjectStore
 
 READ_AHEAD = 8
-
-SelectorName = Literal["ids", "addresses", "indices"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
