@@ -34,7 +34,7 @@ from tests.fuzz.container import (
 from tests.fuzz.judge import judged, outcome
 from tests.golden.reading import opened
 
-COUNT = 1600
+COUNT = 2000
 """Mutants of all files together."""
 
 PATH = "x.lance"
