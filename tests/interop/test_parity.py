@@ -414,7 +414,6 @@ write(iter(TABLE.to_batches()))
     "not here yet, and refused": """
 ds.to_table(order_by=["i"])
 ds.to_table(include_deleted_rows=True, with_row_id=True)
-again(TABLE, "append", data_storage_version="2.1").data_storage_version
 """,
     "pylance says not null in a take and nullable in a scan": """
 ds.take([3, 1], columns=["_rowoffset", "i"])

@@ -164,7 +164,6 @@ def test_fragments_with_deleted_rows_cannot_be_new(uri: str, file: DeletionFile)
         DataFile("x.lance", [0, 1], [0], 2, 0),
         DataFile("x.lance", [0, 1], [0, 0], 2, 0),
         DataFile("x.lance", [0], [0], 0, 2),
-        DataFile("x.lance", [0], [0], 2, 1),
         DataFile("x.lance", [0], [0], 2, 3),
         DataFile("x.lance", [0], [0], 7, 7),
     ],
