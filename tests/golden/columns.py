@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lance_core.schema import DESCRIPTION_V2
+
 BOTH = ("2.1", "2.2")
 NEW = ("2.2",)
 
@@ -27,6 +29,8 @@ class Case:
     metadata: dict[str, str] = field(default_factory=dict)
     versions: tuple[str, ...] = BOTH
     pages: int = 1
+    payloads: Callable[[], list[bytes | None]] | None = None
+    """Of blobs of version 2, whose descriptions are the values."""
 
     def table(self) -> pa.Table:
         array = self.values()
@@ -138,6 +142,25 @@ def maps(rows: int) -> pa.Array:
 
 def blobs(values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.large_binary())
+
+
+def payloads(count: int) -> list[bytes | None]:
+    return [None if i % 4 == 1 else b"blob" * (i % 5 * i + min(i, 1)) for i in range(count)]
+
+
+def descriptions(given: Sequence[bytes | None]) -> pa.Array:
+    """Of inline blobs, which begin at multiples of 64 from 0 on."""
+    rows, position = [], 0
+    for payload in given:
+        size = len(payload or b"")
+        rows.append((0, position, size, 0, ""))
+        position += -(-size // 64) * 64
+    missing = pa.array([payload is None for payload in given])
+    members = [
+        pa.array(part, member.type)
+        for part, member in zip(zip(*rows, strict=True), DESCRIPTION_V2, strict=True)
+    ]
+    return pa.StructArray.from_arrays(members, fields=list(DESCRIPTION_V2), mask=missing)
 
 
 ZIPPED = {"structural-encoding": "fullzip"}
@@ -270,6 +293,9 @@ CONSTANT: dict[str, Case] = {
         lambda: blobs([None if i % 4 == 1 else b"blob" * (i % 5 * i) for i in range(24)]),
         {"blob": "true"},
         ("2.1",),
+    ),
+    "blobs of version 2": Case(
+        lambda: descriptions(payloads(24)), versions=NEW, payloads=lambda: payloads(24)
     ),
 }
 CASES: dict[str, Case] = {**FLAT, **PACKED, **VARIABLE, **NESTED, **ZIPPED_PAGES, **CONSTANT}
