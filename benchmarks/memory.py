@@ -1,7 +1,9 @@
 """Memory that a process takes beyond mapped files: of each subject's operations, and of a stream.
 
 Counted are anonymous pages (what the process itself allocated), sampled while the operation runs in
-a process of its own, above what the process had before.
+a process of its own, above what the process had before. What is loaded at first use is loaded
+before that: pandas, which pyarrow loads for its first array and pylance when it is imported, and
+what reads the text of a filter.
 """
 
 from __future__ import annotations
@@ -56,13 +58,15 @@ print(rows, peak.megabytes)
 _OPERATION = """
 from pathlib import Path
 import numpy as np
+import pandas
 from benchmarks import subjects
 from benchmarks.touch import touch
-kind, folder, operation, where = sys.argv[1:]
+kind, folder, operation, where, rows = sys.argv[1:]
 subject = getattr(subjects, kind)(Path(folder))
 opened = subject.open("read")
 if kind != "Parquet":  # whose take reads the whole file
-    subject.take(opened, np.array([0]))  # what is loaded at first use is not the operation's
+    subject.take(opened, np.array([0]))
+    opened.scanner(filter=where)
 with Peak() as peak:
     if operation == "scan":
         touch(subject.scan(opened))
@@ -71,7 +75,7 @@ with Peak() as peak:
     elif operation == "filter":
         touch(subject.scan(opened, None, where))
     else:
-        touch(subject.take(opened, np.random.default_rng(3).integers(0, 1000, 1000)))
+        touch(subject.take(opened, np.random.default_rng(3).integers(0, int(rows), 1000)))
 print(peak.megabytes)
 """
 
@@ -89,7 +93,7 @@ def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
             peaks = {}
             for kind in (Ours, Pylance, Parquet):
                 if operation != "batches" or kind is not Parquet:
-                    arguments = kind.__name__, folder, operation, workload.selective
+                    arguments = kind.__name__, folder, operation, workload.selective, min(rows, 1000)
                     output = _run(_SAMPLER + _OPERATION, *map(str, arguments))
                     peaks[kind.name] = int(output)
             text = "  ".join(f"{name} {peak:5} MB" for name, peak in peaks.items())
