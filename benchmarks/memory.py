@@ -84,6 +84,7 @@ def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
     """Peak memory of reads, side by side; this library and pylance read the same file."""
     for workload in WORKLOADS:
         rows = workload.rows // (10 if quick else 2)
+        among = min(rows, 1000)
         data = workload.make(rows)
         shutil.rmtree(folder, ignore_errors=True)
         Pylance(folder, version).write("read", data)
@@ -93,7 +94,7 @@ def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
             peaks = {}
             for kind in (Ours, Pylance, Parquet):
                 if operation != "batches" or kind is not Parquet:
-                    arguments = kind.__name__, folder, operation, workload.selective, min(rows, 1000)
+                    arguments = kind.__name__, folder, operation, workload.selective, among
                     output = _run(_SAMPLER + _OPERATION, *map(str, arguments))
                     peaks[kind.name] = int(output)
             text = "  ".join(f"{name} {peak:5} MB" for name, peak in peaks.items())
