@@ -75,6 +75,34 @@ def decode_levels(
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
+class ChunkLevelDecoder:
+    """Decodes the levels of one chunk of a page at a time, with few calls."""
+
+    __slots__ = ("_encoding", "_width")
+
+    def __init__(self, encoding: CompressiveEncoding) -> None:
+        self._encoding = encoding
+        is_packed = encoding.WhichOneof("compression") == "out_of_line_bitpacking"
+        self._width = packed_width(encoding.out_of_line_bitpacking) if is_packed else -1
+
+    def decode(
+        self,
+        data: npt.NDArray[np.uint8],
+        place: tuple[int, int],
+        count: int,
+        context: DecodeContext,
+    ) -> LevelArray:
+        """The ``count`` levels at a start and of a size, which are within ``data``."""
+        start, size = place
+        units, unit = -(-count // _UNIT), packed_bytes(self._width)
+        if self._width >= 0 and size == units * unit:
+            octets = data[start : start + size]
+            words = kernels.unpack_fastlanes(octets, self._width, 16, units)[:count]
+            return words.astype(np.uint16, copy=False)
+        where = np.array([start]), np.array([size])
+        return decode_levels(self._encoding, data, where, np.array([count]), context)
+
+
 def _levels(values: Values, count: int) -> LevelArray:
     fixed = as_fixed(values)
     if fixed.bits != 16 or fixed.count != count:

@@ -12,14 +12,13 @@ from lance_core.encodings.compressive import MiniBlockChunks, decode
 from lance_core.encodings.layouts.chunk_header import ChunkHeader, Parts
 from lance_core.encodings.layouts.layout import LeafPart
 from lance_core.encodings.layouts.leaf_values import dictionary_values, leaf_values
-from lance_core.encodings.layouts.level_codecs import decode_levels
+from lance_core.encodings.layouts.level_codecs import ChunkLevelDecoder
 from lance_core.encodings.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.values import FixedWidth, VariableWidth
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.layouts.chunk_table import RowTable
     from lance_core.encodings.layouts.chunked_pages import ChunkedPages
@@ -32,14 +31,17 @@ _MOST_POINTS = 8
 class SingleLists:
     """How single rows of a page are decoded, where one chunk holds all of a row."""
 
-    __slots__ = ("_header", "_key", "_pages", "_point", "_rows")
+    __slots__ = ("_definition", "_header", "_key", "_pages", "_point", "_rep", "_rows")
 
     def __init__(self, pages: ChunkedPages, rows: RowTable, context: DecodeContext) -> None:
         message = pages.message
         self._pages, self._rows = pages, rows
         self._header = ChunkHeader(pages.form)
         levels = message.rep_compression, message.def_compression
-        self._key = pages.kinds, *(one.SerializeToString() for one in levels)
+        self._key = pages.kinds.kinds, *(one.SerializeToString() for one in levels)
+        form = pages.form
+        self._rep = ChunkLevelDecoder(levels[0]) if form.has_rep else None
+        self._definition = ChunkLevelDecoder(levels[1]) if form.has_def else None
         self._point = _values_point(pages, context)
 
     def chunk_of(self, row: int) -> int | None:
@@ -109,17 +111,14 @@ class SingleLists:
         self, data: memoryview, parts: Parts, context: DecodeContext
     ) -> tuple[LevelArray | None, LevelArray | None]:
         octets = np.frombuffer(data, np.uint8)
-        counts = np.array([parts.num_levels])
-
-        def levels(number: int, encoding: CompressiveEncoding) -> LevelArray:
-            place = np.array([parts.starts[number]]), np.array([parts.sizes[number]])
-            return decode_levels(encoding, octets, place, counts, context)
-
-        form, message = self._pages.form, self._pages.message
-        rep = levels(0, message.rep_compression) if form.has_rep else None
-        if not form.has_def:
-            return rep, None
-        return rep, levels(int(form.has_rep), message.def_compression)
+        places = zip(parts.starts, parts.sizes, strict=True)
+        rep, definition = (
+            None
+            if decoder is None
+            else decoder.decode(octets, next(places), parts.num_levels, context)
+            for decoder in (self._rep, self._definition)
+        )
+        return rep, definition
 
     def _values(
         self,

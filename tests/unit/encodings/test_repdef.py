@@ -20,7 +20,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 from lance_core.encodings.layouts.layout import LeafPart
 from lance_core.encodings.repdef import Levels, check_levels, layer_kinds, ravel
 from lance_core.encodings.shred import joined, shred
-from lance_core.encodings.unravel import unravel
+from lance_core.encodings.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.assemble import Node, assemble, check_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.testing.strategies import nullable_arrays, nullable_types
@@ -163,3 +163,24 @@ def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
         assert expected.kinds == found.kinds
         assert np.array_equal(expected.rep, found.rep)
         assert np.array_equal(expected.definition, found.definition)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_few_levels_are_unravelled_as_many_are(data: st.DataObject) -> None:
+    array = data.draw(nullable_arrays(data.draw(nullable_types())))
+    for part in stored(array):
+        found = unravel(part.levels)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("lance_core.encodings.unravel._FEW", -1)
+            expected = unravel(part.levels)
+        assert [described(layer) for layer in found] == [described(layer) for layer in expected]
+
+
+def described(layer: ArrowLayer) -> tuple[object, ...]:
+    bits = None
+    if layer.validity is not None:
+        octets = np.frombuffer(layer.validity, np.uint8)
+        bits = np.unpackbits(octets, count=layer.count, bitorder="little").tolist()
+    offsets = None if layer.offsets is None else layer.offsets.tolist()
+    return layer.count, layer.nulls, bits, offsets
