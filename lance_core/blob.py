@@ -1,8 +1,8 @@
 """Blobs: columns of large values that are read as files. Same names as pylance's ``lance.blob``."""
 
-from lance_core.dataset.blob_column import BlobColumn
-from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.blob_type import Blob, BlobArray, BlobType, blob_array, blob_field
+from lance_core.dataset.blobs.column import BlobColumn
+from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blobs.type import Blob, BlobArray, BlobType, blob_array, blob_field
 
 __all__ = [
     "DEFAULT_BLOB_BUFFER_SIZE",

@@ -2,9 +2,9 @@
 
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig
 from lance_core.dataset.base_path import DatasetBasePath
-from lance_core.dataset.blob_column import BlobColumn
-from lance_core.dataset.blob_file import BlobFile
-from lance_core.dataset.blob_type import Blob, BlobArray, blob_array, blob_field
+from lance_core.dataset.blobs.column import BlobColumn
+from lance_core.dataset.blobs.file import BlobFile
+from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
 from lance_core.dataset.cleanup import (
     CleanupCandidateFile,
     CleanupExplanation,

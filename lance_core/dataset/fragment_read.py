@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blob_bytes import with_payloads
-from lance_core.dataset.blob_versions import as_in_file, as_version_2
+from lance_core.dataset.blobs.payloads import with_payloads
+from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
 from lance_core.datafile.writer import FileWriter, FileWriteResult
-from lance_core.dataset.blob_ingest import Ingest
-from lance_core.dataset.external_blobs import ExternalBlobs
+from lance_core.dataset.blobs.external import ExternalBlobs
+from lance_core.dataset.blobs.ingest import Ingest
+from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
-from lance_core.dataset.side_files import SideFiles
 from lance_core.dataset.snapshot import TableRoot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError

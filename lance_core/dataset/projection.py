@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core.dataset.blob_description import shown
+from lance_core.dataset.blobs.description import shown
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import Value, as_value
 from lance_core.dataset.narrow import narrowed

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from lance_core.dataset import blob_take
 from lance_core.dataset import take as taking
-from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blobs import take as blob_take
+from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.projection import Columns

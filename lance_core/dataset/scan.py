@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.batches import BatchSizes, Found, in_batches
-from lance_core.dataset.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
+from lance_core.dataset.blobs.windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import read_rows

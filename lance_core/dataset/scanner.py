@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from lance_core.dataset import blob_pandas, scan
+from lance_core.dataset import scan
+from lance_core.dataset.blobs import frames
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import as_filter
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
@@ -239,20 +240,20 @@ class LanceScanner:
         """The same as `to_batches`."""
         return self.to_batches()
 
-    def to_pandas(self, *, blob_mode: str = blob_pandas.LAZY, **kwargs: Any) -> pd.DataFrame:
+    def to_pandas(self, *, blob_mode: str = frames.LAZY, **kwargs: Any) -> pd.DataFrame:
         """The whole result as a data frame; ``kwargs`` as of `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: blobs are ``"lazy"``, as `BlobFile` objects, ``"bytes"`` or, as in a table,
         ``"descriptions"``; None for null.
         """
-        blob_pandas.check_mode(blob_mode)
-        has_blobs = blob_pandas.has_described_blobs(self.projected_schema)
-        if not has_blobs or blob_mode == blob_pandas.DESCRIPTIONS:
+        frames.check_mode(blob_mode)
+        has_blobs = frames.has_described_blobs(self.projected_schema)
+        if not has_blobs or blob_mode == frames.DESCRIPTIONS:
             return self.to_table().to_pandas(**kwargs)
-        if blob_mode == blob_pandas.BYTES:
+        if blob_mode == frames.BYTES:
             options = replace(self._options, blob_handling=BLOBS_AS_BYTES)
             return LanceScanner(self._snapshot, options).to_table().to_pandas(**kwargs)
-        return blob_pandas.with_files(self._snapshot, self._plan, kwargs)
+        return frames.with_files(self._snapshot, self._plan, kwargs)
 
     def count_rows(self) -> int:
         """Number of rows of the result; reads only what the filter needs."""

@@ -15,7 +15,7 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.lock import CommitLock
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.bases import object_place, open_base
-from lance_core.dataset.blob_description import with_bytes, with_descriptions
+from lance_core.dataset.blobs.description import with_bytes, with_descriptions
 from lance_core.dataset.projection import Projection, select
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion

@@ -13,7 +13,7 @@ from lance_core.commits.lock import CommitLock
 from lance_core.dataset import fragment_writer, opening
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.base_path import DatasetBasePath
-from lance_core.dataset.blob_write import blob_options, stored_schema
+from lance_core.dataset.blobs.write import blob_options, stored_schema
 from lance_core.dataset.commit import CommitOptions, commit, with_lock
 from lance_core.dataset.fragment_metadata import FragmentMetadata
 from lance_core.dataset.input import ReaderLike, to_reader

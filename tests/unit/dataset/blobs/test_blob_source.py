@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.blob_bytes import with_payloads
-from lance_core.dataset.blob_source import (
+from lance_core.dataset.blobs.payloads import with_payloads
+from lance_core.dataset.blobs.source import (
     BlobSource,
     Described,
     read_ranges,
@@ -29,7 +29,7 @@ from lance_core.errors import (
 from lance_core.schema import DESCRIPTION_V2
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
-from tests.unit.dataset import blob_tables as blobs
+from tests.unit.dataset.blobs import blob_tables as blobs
 
 BIG = (1 << 64) - 1
 NAMES = [member.name for member in DESCRIPTION_V2]

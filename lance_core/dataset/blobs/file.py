@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
-from lance_core.dataset.blob_source import BlobSource, read_ranges
+from lance_core.dataset.blobs.source import BlobSource, read_ranges
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

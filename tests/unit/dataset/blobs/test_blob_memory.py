@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from tests.unit.dataset import blob_tables as blobs
+from tests.unit.dataset.blobs import blob_tables as blobs
 
 HUGE = 200 << 20
 MOST_BYTES = 48 << 20

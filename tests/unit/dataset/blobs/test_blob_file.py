@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.blob_source import BlobSource
+from lance_core.dataset.blobs.source import BlobSource
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
-from tests.unit.dataset import blob_tables as blobs
+from tests.unit.dataset.blobs import blob_tables as blobs
 
 PAYLOAD = bytes(range(256)) * 40
 

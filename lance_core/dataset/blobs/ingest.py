@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.bases import allowing, object_place, open_base
-from lance_core.dataset.blob_source import BlobSource
-from lance_core.dataset.external_blobs import url_text
+from lance_core.dataset.blobs.external import url_text
+from lance_core.dataset.blobs.source import BlobSource
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Field, has_blobs_v2, is_blob_v2
 from lance_core.schema.blob import GIVEN_V2

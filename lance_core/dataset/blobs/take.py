@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.blob_file import BlobFile, check_range, checked_buffer_size
-from lance_core.dataset.blob_source import BlobSource, read_ranges, sources_v1, sources_v2
+from lance_core.dataset.blobs.file import BlobFile, check_range, checked_buffer_size
+from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1, sources_v2
 from lance_core.dataset.fragment_read import read_fields
 from lance_core.dataset.row_selection import Selector, picks_of
 from lance_core.dataset.snapshot import Snapshot

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import blob_ingest
 from lance_core.dataset.bases import object_place
-from lance_core.dataset.external_blobs import ExternalBlobs
+from lance_core.dataset.blobs import ingest as blob_ingest
+from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.errors import (
     BasePathRefusedError,
     CorruptFileError,
@@ -22,7 +22,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
 )
 from lance_core.table.manifest_parts import BasePath
-from tests.unit.dataset import blob_tables as blobs
+from tests.unit.dataset.blobs import blob_tables as blobs
 
 CONTENT = b"0123456789" * 10
 

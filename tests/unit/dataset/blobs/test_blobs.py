@@ -11,7 +11,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset import discard_fragments, scan
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
-from tests.unit.dataset import blob_tables as blobs
+from tests.unit.dataset.blobs import blob_tables as blobs
 
 VERSIONS = ["2.0", "2.1", "2.2"]
 PLAIN = pa.struct([("data", pa.large_binary()), ("uri", pa.string())])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blob_source import Described, external, side_file_path
+from lance_core.dataset.blobs.source import Described, external, side_file_path
 from lance_core.encodings.decoding import DecodeContext, Int64Array
 from lance_core.encodings.v2_0.blob import payloads
 from lance_core.encodings.variable import taken_arrays
@@ -32,7 +32,7 @@ def with_payloads(
 ) -> pa.ChunkedArray:
     """A column of ``field``, which has blobs of version 2 as `described_in_file`, with their bytes.
 
-    Raises as `lance_core.dataset.blob_source.sources_v2` does.
+    Raises as `lance_core.dataset.blobs.source.sources_v2` does.
     """
     reader = _Reader(snapshot, file)
     chunks: list[pa.Array] = []

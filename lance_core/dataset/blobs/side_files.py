@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blob_source import side_file_path
+from lance_core.dataset.blobs.source import side_file_path
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_0.blob import offsets_of
 from lance_core.store.base import ObjectStore, ObjectWriter

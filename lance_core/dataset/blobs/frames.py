@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_core.dataset import scan
-from lance_core.dataset.blob_file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.blob_take import Selection, take_blobs
+from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
+from lance_core.dataset.blobs.take import Selection, take_blobs
 from lance_core.dataset.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.row_selection import Selector
 from lance_core.errors import InvalidInputError
