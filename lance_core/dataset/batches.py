@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lance_core.dataset.columnless import concatenated, sliced
-from lance_core.errors import ResultTooLargeError
+from lance_core.dataset.one_array import one_array
 
 
 class Found(NamedTuple):
@@ -62,11 +62,5 @@ def _whole(found: Iterable[Found], schema: pa.Schema, sizes: BatchSizes) -> Iter
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
     if not schema.names:
         return sliced(table, start, stop - start).to_batches()[0]
-    arrays = []
-    for column in table.columns:
-        piece = column.slice(start, stop - start)
-        try:
-            arrays.append(piece.chunk(0) if piece.num_chunks == 1 else piece.combine_chunks())
-        except pa.ArrowInvalid as error:  # dictionaries that are too large together, for example
-            raise ResultTooLargeError(f"{stop - start} rows as one array: {error}") from error
+    arrays = [one_array(column.slice(start, stop - start)) for column in table.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.columnless import columnless
+from lance_core.dataset.one_array import one_array
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, Rows
@@ -178,7 +179,7 @@ def _read_split(
     if any(_has_leaves_only(file) for file in fragment.files):
         return _read_members(snapshot, fragment, field, rows)
     children = read_fields(snapshot, fragment, field.children, rows)
-    arrays = [child.combine_chunks() for child in children]
+    arrays = [one_array(child) for child in children]
     struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
     return pa.chunked_array([struct])
 
@@ -195,7 +196,7 @@ def _read_members(
         assert part is not None
         check_count(snapshot, fragment, file, expected)
         (column,) = _read_file(snapshot, file, [part], rows)
-        parts.append((part, column.combine_chunks()))
+        parts.append((part, one_array(column)))
     return pa.chunked_array([_merged(field, parts)])
 
 

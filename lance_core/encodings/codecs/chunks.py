@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -70,8 +68,3 @@ def largest_chunk(bits: int, besides: int = 0) -> int:
     while 2 * size < _MOST_BYTES and 2 * values <= _MOST_VALUES:
         values, size = 2 * values, 2 * size
     return values
-
-
-def as_buffer(parts: Sequence[npt.NDArray[np.uint8]]) -> pa.Buffer:
-    """One buffer of all parts."""
-    return pa.py_buffer(parts[0] if len(parts) == 1 else np.concatenate(parts))

@@ -20,7 +20,8 @@ Bytes = npt.NDArray[np.uint8]
 
 _FILL = 0xFE
 _ALIGNMENT = 8
-_MOST_LEVELS = _MOST_LEVEL_BYTES = (1 << 16) - 1
+MOST_LEVELS = _MOST_LEVEL_BYTES = (1 << 16) - 1
+"""A chunk counts its levels in 16 bits."""
 _MOST_SMALL = 1 << 15
 _MOST_LARGE = (1 << 31) - 1
 
@@ -53,7 +54,7 @@ def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
 
 def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     """Whether all sizes can be written."""
-    if int(chunks.num_levels.max()) > _MOST_LEVELS:
+    if int(chunks.num_levels.max()) > MOST_LEVELS:
         return False
     if any(int(part.sizes.max()) > _MOST_LEVEL_BYTES for part in chunks.levels):
         return False

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow_values import values_of
 from lance_core.encodings.choose_rows import filter_rows
+from lance_core.encodings.layouts.chunk_writer import MOST_LEVELS
 from lance_core.encodings.layouts.constant_writer import (
     constant_of,
     constant_page,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.shred import Leaf
     from lance_core.encodings.structural import EncodeContext
     from lance_core.encodings.v2_1.options import FieldOptions
-
-_MOST_LEVELS = (1 << 16) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ class PageEncoder:
         array, valid = leaf.values, leaf.layers[-1].valid
         if pa.types.is_dictionary(array.type):
             raise UnsupportedFeatureError(
-                f"a row of more than {_MOST_LEVELS} lists in a column of {array.type}"
+                f"a row of more than {MOST_LEVELS} lists in a column of {array.type}"
             )
         if valid is not None and (is_variable(array.type) or pa.types.is_struct(array.type)):
             # of others nothing is stored, not even a length
@@ -171,7 +170,7 @@ def _parts(leaf: Leaf, levels: Levels) -> Iterator[Leaf]:
     starts = levels.row_starts()
     starts = np.arange(levels.count) if starts is None else starts
     edges = np.append(starts, levels.count)
-    limit = min(_MOST_LEVELS, levels.count // 2)
+    limit = min(MOST_LEVELS, levels.count // 2)
     row, rows = 0, len(starts)
     while row < rows:
         stop = int(np.searchsorted(edges, edges[row] + limit, side="right")) - 1
