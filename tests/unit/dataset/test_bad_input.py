@@ -107,7 +107,7 @@ def test_a_manifest_of_a_future_format_is_unsupported(table: lance.LanceDataset)
     assert refused_by_all(table.uri) == {UnsupportedFeatureError}
 
 
-@pytest.mark.parametrize("bit", [6, 8, 9, 12, 17, 40, 63])
+@pytest.mark.parametrize("bit", [6, 9, 12, 17, 40, 63])
 def test_unknown_features_of_readers_are_unsupported(table: lance.LanceDataset, bit: int) -> None:
     def ask_for_more(manifest: Any) -> None:
         manifest.reader_feature_flags |= 1 << bit
@@ -117,7 +117,7 @@ def test_unknown_features_of_readers_are_unsupported(table: lance.LanceDataset, 
     assert refused_by_all(table.uri) == {UnsupportedFeatureError}
 
 
-@pytest.mark.parametrize("bit", [6, 8, 12, 17, 63])
+@pytest.mark.parametrize("bit", [6, 12, 17, 63])
 def test_unknown_features_of_writers_do_not_concern_readers(
     table: lance.LanceDataset, some_rows: Rows, bit: int
 ) -> None:
