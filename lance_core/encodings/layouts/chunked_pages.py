@@ -22,6 +22,7 @@ from lance_core.encodings.layouts.chunk_table import ChunkTable
 from lance_core.encodings.layouts.codecs import PickedFrom, decode_chunks, pick_values
 from lance_core.encodings.layouts.layout import LeafPart, Where
 from lance_core.encodings.layouts.leaf_values import dictionary_values, leaf_values
+from lance_core.encodings.layouts.page_items import ItemRuns, PageItems
 from lance_core.encodings.repdef import LayerKinds, Levels, check_levels
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class ChunkBytes(NamedTuple):
 class ChunkedPages:
     """What is needed to read rows. ``base``: where in the file the bytes of ``table`` count from.
 
-    ``message`` says how chunks are encoded. ``items`` are those of the dictionary, if any.
+    ``message`` says how chunks are encoded. ``items`` are those of the dictionary, if any; of
+    several pages ``owners`` says whose they are.
     """
 
     message: MiniBlockLayout
@@ -66,6 +68,7 @@ class ChunkedPages:
     table: ChunkTable
     base: int
     items: pa.Array | None = None
+    owners: PageItems | None = None
 
     @property
     def num_chunks(self) -> int:
@@ -89,9 +92,11 @@ class ChunkedPages:
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
-            return self._picked(parts, chosen, PickedFrom.of(where, counts), context)
+            picked = PickedFrom.of(where, counts)
+            return self._picked(parts, chosen, chunks, picked, context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
-        return self._leaf(values, where, chosen, context)
+        runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
+        return LeafPart(chosen, self._array(values, where, chosen, runs, context))
 
     def _read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
         starts, stops = self.table.starts[chunks], self.table.stops[chunks]
@@ -116,23 +121,33 @@ class ChunkedPages:
         found = picked_definition(self.message, parts, picked, context)
         levels = Levels(self.kinds, None, found, len(rows))
         check_levels(levels)
-        return self._picked(parts, levels, picked, context)
+        return self._picked(parts, levels, chunks, picked, context)
 
     def _picked(
-        self, parts: ChunkParts, levels: Levels, picked: PickedFrom, context: DecodeContext
+        self,
+        parts: ChunkParts,
+        levels: Levels,
+        chunks: Int64Array,
+        picked: PickedFrom,
+        context: DecodeContext,
     ) -> LeafPart:
         values = pick_values(self.message.value_compression, parts, picked, context)
-        return self._leaf(values, slice(0, values.count), levels, context)
+        runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
+        where = slice(0, values.count)
+        return LeafPart(levels, self._array(values, where, levels, runs, context))
 
-    def _leaf(
-        self, values: Values, where: Where, levels: Levels, context: DecodeContext
-    ) -> LeafPart:
-        """Checked ``levels``, and which of the ``values`` are theirs."""
-        if self.items is not None:
-            array = dictionary_values(values, where, levels, self.items, self.type)
-        else:
-            array = leaf_values(values, where, self.type, context)
-        return LeafPart(levels, array)
+    def _array(
+        self,
+        values: Values,
+        where: Where,
+        levels: Levels,
+        runs: ItemRuns | None,
+        context: DecodeContext,
+    ) -> pa.Array:
+        """Those of the ``values`` that belong to the checked ``levels``."""
+        if self.items is None:
+            return leaf_values(values, where, self.type, context)
+        return dictionary_values(values, where, levels, self.items, self.type, runs)
 
 
 def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:

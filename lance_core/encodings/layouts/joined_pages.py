@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, packed_rows
 from lance_core.encodings.gather import span_ranges
 from lance_core.encodings.layouts.chunk_table import joined_tables
 from lance_core.encodings.layouts.chunked_pages import ChunkBytes, ChunkedPages
 from lance_core.encodings.layouts.mini_block import MiniBlockPlan
+from lance_core.encodings.layouts.page_items import PageItems
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart
 
@@ -97,7 +97,12 @@ def _joined(plans: Sequence[MiniBlockPlan]) -> ChunkedPages:
     pages = [_known(plan) for plan in plans]
     one = pages[0]
     table = joined_tables([page.table for page in pages], [page.base for page in pages])
-    return ChunkedPages(one.message, one.form, one.kinds, one.type, table, 0)
+    found = [page.items for page in pages if page.items is not None]
+    if not found:
+        return ChunkedPages(one.message, one.form, one.kinds, one.type, table, 0)
+    owners = PageItems.of(found, [page.num_chunks for page in pages])
+    items = pa.concat_arrays(found)
+    return ChunkedPages(one.message, one.form, one.kinds, one.type, table, 0, items, owners)
 
 
 def _known(plan: MiniBlockPlan) -> ChunkedPages:

@@ -16,6 +16,7 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Int64Array
     from lance_core.encodings.layouts.layout import Where
+    from lance_core.encodings.layouts.page_items import ItemRuns
     from lance_core.encodings.repdef import BoolArray, Levels
 
 
@@ -30,16 +31,24 @@ def leaf_values(
 
 
 def dictionary_values(
-    values: Values, where: Where, levels: Levels, items: pa.Array, type_: pa.DataType
+    values: Values,
+    where: Where,
+    levels: Levels,
+    items: pa.Array,
+    type_: pa.DataType,
+    runs: ItemRuns | None = None,
 ) -> pa.Array:
     """The ``items`` at the indices that are at ``where``; those of nulls can be anything.
 
-    The array is of ``type_``, a dictionary type or that of the items.
+    The array is of ``type_``, a dictionary type or that of the items. ``runs`` if the items are
+    those of several pages.
     """
     indices = as_fixed(values).words()[where]
     missing = _missing(levels)
     if missing is not None:
         indices = np.where(missing, 0, indices)
+    if runs is not None:
+        indices = runs.joined(indices)
     if len(indices) and int(indices.max()) >= max(1, len(items)):
         raise CorruptFileError(f"index {int(indices.max())} in a dictionary of {len(items)}")
     if len(indices) and not len(items):

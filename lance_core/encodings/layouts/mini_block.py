@@ -134,8 +134,8 @@ class MiniBlockPlan(LayoutPlan):
     def likeness(self) -> bytes:
         """Pages with the same are encoded alike; empty for those that are not read together.
 
-        These are pages with a dictionary, and those whose values may become long: an array cannot
-        hold the bytes of many such pages.
+        These are pages with a dictionary of strings or for a dictionary column, and those whose
+        values may become long: an array cannot hold the bytes of many such pages.
         """
         if self._likeness is None:
             self._likeness = _likeness(self.message, self.scope.type)
@@ -153,12 +153,24 @@ class MiniBlockPlan(LayoutPlan):
 def _likeness(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
     encoding = message.value_compression.WhichOneof("compression")
     is_long = is_variable(type_) and encoding != "variable"
-    if message.HasField("dictionary") or is_long or pa.types.is_struct(type_):
+    if is_long or pa.types.is_struct(type_):
+        return b""
+    has_dictionary = message.HasField("dictionary")
+    if has_dictionary and not _is_joined(message, type_):
         return b""
     same = MiniBlockLayout()
     same.CopyFrom(message)
     same.ClearField("num_items")
+    if has_dictionary:  # each page's is decoded by itself
+        same.ClearField("num_dictionary_items")
+        same.dictionary.Clear()
+        same.dictionary.SetInParent()
     return same.SerializeToString(deterministic=True)
+
+
+def _is_joined(message: MiniBlockLayout, type_: pa.DataType) -> bool:
+    """Whether a page's dictionary is small enough to be put together with others."""
+    return pa.types.is_primitive(type_) and 0 < message.num_dictionary_items <= message.num_items
 
 
 def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:

@@ -135,6 +135,8 @@ class SingleLists:
         if self._point is not None and number <= _MOST_POINTS:
             chunk, point = Chunk(data, starts, sizes, count), self._point
             values = [point(chunk, position) for position in range(where.start, where.stop)]
+            if pages.items is not None:
+                return _items_at(values, levels, pages.items, pages.type)
             return _array(values, pages.type, context.validate_utf8)
         octets = np.frombuffer(data, np.uint8)
         place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
@@ -151,9 +153,21 @@ def _values_point(pages: ChunkedPages, context: DecodeContext) -> Point | None:
     encoding = pages.message.value_compression
     has_width = pa.types.is_primitive(type_) and type_.bit_width % 8 == 0
     is_long = encoding.WhichOneof("compression") in _LONG
-    if pages.items is not None or not (is_long if is_variable(type_) else has_width):
+    if pages.items is None and not (is_long if is_variable(type_) else has_width):
         return None
     return point_of(encoding, context)
+
+
+def _items_at(
+    indices: list[bytes | memoryview], levels: Levels, items: pa.Array, type_: pa.DataType
+) -> pa.Array:
+    if not indices:
+        return pa.nulls(0, type_)
+    width = len(indices[0])
+    if any(len(index) != width for index in indices):
+        raise CorruptFileError("indices of different widths")
+    found = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
+    return dictionary_values(found, slice(0, len(indices)), levels, items, type_)
 
 
 def _array(values: list[bytes | memoryview], type_: pa.DataType, validate_utf8: bool) -> pa.Array:

@@ -10,6 +10,8 @@ import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.layouts import joined_pages
+from lance_core.encodings.layouts.page_items import PageItems
+from lance_core.encodings.v2_1 import select_dictionary
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -19,6 +21,11 @@ from tests.unit.encodings.v2_1.conftest import REGISTRY
 RNG = np.random.default_rng(3)
 ROWS = 400
 PAGES = 10
+
+
+@pytest.fixture(autouse=True)
+def _small_pages_have_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(select_dictionary, "_LEAST_VALUES", 10)
 
 
 def lists(values: pa.Array, lengths: list[int | None]) -> pa.Array:
@@ -32,6 +39,11 @@ LENGTHS = [(2, None, 0, 5, 1)[i % 5] for i in range(ROWS)]
 INTEGERS = pa.array(RNG.integers(0, 100, 2 * ROWS), pa.int32())
 NULLABLE = pa.array([None if i % 7 == 2 else i % 50 for i in range(2 * ROWS)], pa.int64())
 WORDS = pa.array([f"{i * 7919 % 1000:05}"[: i % 6] for i in range(2 * ROWS)])
+FEW = [
+    None if i % 7 == 2 else (1 << (40 + i // 150)) * (1 + i % (3 + i // 200))
+    for i in range(2 * ROWS)
+]
+ITEMS = pa.array(FEW, pa.int64())  # of which each page has a dictionary of its own
 STRUCTS = pa.StructArray.from_arrays([INTEGERS, NULLABLE, WORDS], ["a", "b", "c"])
 ARRAYS = {
     "integers": INTEGERS[:ROWS],
@@ -41,8 +53,15 @@ ARRAYS = {
     "structs": STRUCTS[:ROWS],
     "lists": lists(INTEGERS, LENGTHS),
     "lists of structs": lists(STRUCTS, LENGTHS),
+    "items of dictionaries": ITEMS[:ROWS],
+    "lists of items": lists(ITEMS, LENGTHS),
+    "lists of items with others": lists(
+        pa.StructArray.from_arrays([INTEGERS, ITEMS], ["a", "b"]), LENGTHS
+    ),
+    "dictionary column": WORDS[:ROWS].dictionary_encode(),
     "long lists": lists(INTEGERS, [8 if i % 100 == 3 else 0 for i in range(ROWS)]),
 }
+DICTIONARIES = ["items of dictionaries", "lists of items"]
 WANTED = [
     RowRange(0, ROWS),
     RowRange(41, 42),
@@ -79,7 +98,7 @@ def test_rows_of_many_pages_are_those_that_were_written(
         assert pa.concat_arrays(found).to_pylist() == expected.to_pylist()
 
 
-@pytest.mark.parametrize("name", ["integers", "lists", "lists of structs"])
+@pytest.mark.parametrize("name", ["integers", "lists", "lists of structs", *DICTIONARIES])
 def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
     field = stored(ARRAYS[name])
     assert len(field.read(RowRange(0, ROWS))) == 1
@@ -123,3 +142,12 @@ def test_damage_is_reported_at_the_page_that_has_it(name: str, part: int) -> Non
             field.read(rows)
         texts.append(str(raised.value))
     assert texts[0] == texts[1]
+
+
+def test_an_index_beyond_the_dictionary_of_its_page_is_an_error() -> None:
+    runs = PageItems.of([ITEMS[:2], ITEMS[:5]], [1, 2]).runs(
+        np.arange(3), np.array([2, 1, 1]), slice(0, 4)
+    )
+    assert runs.joined(np.array([0, 1, 4, 0], np.uint8)).tolist() == [0, 1, 6, 2]
+    with pytest.raises(CorruptFileError, match="index 2 in a dictionary of 2"):
+        runs.joined(np.array([0, 2, 4, 0], np.uint8))

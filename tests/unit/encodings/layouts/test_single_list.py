@@ -45,6 +45,9 @@ ARRAYS = {
     "decimals": lists(repeated([decimal.Decimal("1.5"), None], pa.decimal128(9, 2))),
     "words": lists(WORDS),
     "few words": lists(repeated(["a", "bb", None], pa.large_string())),
+    "few integers": lists(repeated([1 << 40, None, 3, 1 << 50, -5, 7, 3, 3], pa.int64())),
+    "few times": lists(repeated([1 << 40, 3, 1 << 50, 7, 3, 3], pa.timestamp("us"))),
+    "dictionaries": lists(repeated(["a", "bb", None], pa.string()).dictionary_encode()),
     "vectors": lists(repeated([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float32(), 2))),
     "one value": lists(repeated([7], pa.int64())),
     "structs": lists(pa.StructArray.from_arrays([INTEGERS, NULLABLE, WORDS], ["a", "b", "c"])),
@@ -73,7 +76,7 @@ def test_single_rows_are_those_that_were_written(name: str, version: str) -> Non
         assert found.to_pylist() == array[row : row + 1].to_pylist(), row
 
 
-@pytest.mark.parametrize("name", ["integers", "words", "structs"])
+@pytest.mark.parametrize("name", ["integers", "few integers", "words", "structs"])
 def test_a_row_of_damaged_chunks_is_a_typed_error_or_a_list(name: str) -> None:
     field = stored(ARRAYS[name], "2.2")
     whole = field.data
