@@ -1,54 +1,55 @@
 /* Functions of the Python module: words, packed, in runs and in streams. */
 #include "module.h"
 
-static PyObject *py_unpack(PyObject *module, PyObject *args) {
+/* A kernel between packed and unpacked values. */
+static PyObject *with_lanes(PyObject *args, const char *(*kernel)(bytes_t, int64_t, int64_t,
+                                                                  int64_t, room_t)) {
     Py_buffer b[2] = {0};
     Py_ssize_t width, bits, chunks;
     const char *error;
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*nnnw*", &b[0], &width, &bits, &chunks, &b[1]))
         return release(b, 2), NULL;
-    WITHOUT_GIL(unpack_fastlanes(bytes_of(&b[0]), width, bits, chunks, room_of(&b[1])))
+    WITHOUT_GIL(kernel(bytes_of(&b[0]), width, bits, chunks, room_of(&b[1])))
     return done(b, 2, error, 0);
+}
+
+static PyObject *py_unpack(PyObject *module, PyObject *args) {
+    (void)module;
+    return with_lanes(args, unpack_fastlanes);
 }
 
 static PyObject *py_pack(PyObject *module, PyObject *args) {
-    Py_buffer b[2] = {0};
-    Py_ssize_t width, bits, chunks;
-    const char *error;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*nnnw*", &b[0], &width, &bits, &chunks, &b[1]))
-        return release(b, 2), NULL;
-    WITHOUT_GIL(pack_fastlanes(bytes_of(&b[0]), width, bits, chunks, room_of(&b[1])))
-    return done(b, 2, error, 0);
+    return with_lanes(args, pack_fastlanes);
 }
 
-static PyObject *py_unpack_inline(PyObject *module, PyObject *args) {
-    Py_buffer b[5] = {0};
-    Py_ssize_t bits;
-    chunks_t chunks;
-    const char *error;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &bits, &b[4]))
-        return release(b, 5), NULL;
-    if (!chunks_of(b, &chunks))
-        return done(b, 5, MISMATCH, 0);
-    WITHOUT_GIL(unpack_inline(chunks, bits, room_of(&b[4])))
-    return done(b, 5, error, 0);
-}
-
-static PyObject *py_unpack_levels(PyObject *module, PyObject *args) {
+/* A kernel that fills one array from all chunks, told a width. */
+static PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks_t, int64_t, room_t)) {
     Py_buffer b[5] = {0};
     Py_ssize_t width;
     chunks_t chunks;
     const char *error;
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &width, &b[4]))
         return release(b, 5), NULL;
     if (!chunks_of(b, &chunks))
         return done(b, 5, MISMATCH, 0);
-    WITHOUT_GIL(unpack_levels(chunks, width, room_of(&b[4])))
+    WITHOUT_GIL(kernel(chunks, width, room_of(&b[4])))
     return done(b, 5, error, 0);
+}
+
+static PyObject *py_unpack_inline(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, unpack_inline);
+}
+
+static PyObject *py_unpack_levels(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, unpack_levels);
+}
+
+static PyObject *py_join_streams(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, join_streams);
 }
 
 static PyObject *py_chunk_widths(PyObject *module, PyObject *args) {
@@ -129,20 +130,6 @@ static PyObject *py_encode_runs(PyObject *module, PyObject *args) {
         return done(b, 5, error, 0);
     release(b, 5);
     return Py_BuildValue("LL", output.total, output.chunks);
-}
-
-static PyObject *py_join_streams(PyObject *module, PyObject *args) {
-    Py_buffer b[5] = {0};
-    Py_ssize_t width;
-    chunks_t chunks;
-    const char *error;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &width, &b[4]))
-        return release(b, 5), NULL;
-    if (!chunks_of(b, &chunks))
-        return done(b, 5, MISMATCH, 0);
-    WITHOUT_GIL(join_streams(chunks, width, room_of(&b[4])))
-    return done(b, 5, error, 0);
 }
 
 static PyObject *py_split_streams(PyObject *module, PyObject *args) {
