@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,19 +10,10 @@ from lance_core.commits.surroundings import REAL
 from lance_core.store.base import ObjectStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
-from tests.docs.test_examples import ROOT, blocks
+from tests.docs.test_examples import ROOT, names_of
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-commit-handler.md"
-
-
-def names_of_the_page() -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "example"}
-    for block in blocks(PAGE):
-        exec(compile(block.code, PAGE.name, "exec"), names)
-    return names
-
-
-NAMES = names_of_the_page()
+NAMES = names_of(PAGE)
 
 
 class TestAsOnThePage(NAMES["TestCopyCommitHandler"]):  # type: ignore[misc]

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from typing import Any
-
-from tests.docs.test_examples import ROOT, blocks
+from tests.docs.test_examples import ROOT, names_of
 
 PAGE = ROOT / "docs" / "plugins" / "write-an-encoding.md"
-
-
-def names_of_the_page() -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "example"}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for block in blocks(PAGE):
-            exec(compile(block.code, PAGE.name, "exec"), names)
-    return names
-
-
-NAMES = names_of_the_page()
+NAMES = names_of(PAGE)
 
 
 class TestAsOnThePage(NAMES["TestRising"]):  # type: ignore[misc]

@@ -6,9 +6,12 @@ does not run says why, in a comment right above it: ``<!-- not run: why -->``.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +44,21 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
+def names_of(page: Path) -> dict[str, Any]:
+    """What the blocks of a page define, run in a folder that is gone afterwards."""
+    names: dict[str, Any] = {"__name__": "example"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run(page, names)
+    return names
+
+
+def run(page: Path, names: dict[str, Any]) -> None:
+    for block in blocks(page):
+        # Empty lines in front make a traceback show the line numbers of the page.
+        source = "\n" * (block.line - 1) + block.code
+        exec(compile(source, page.relative_to(ROOT).as_posix(), "exec"), names)
+
+
 def pages() -> list[object]:
     spark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
     return [
@@ -54,11 +72,7 @@ def test_the_examples_of_a_page_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "example"}
-    for block in blocks(ROOT / name):
-        # Empty lines in front make a traceback show the line numbers of the page.
-        source = "\n" * (block.line - 1) + block.code
-        exec(compile(source, name, "exec"), namespace)
+    run(ROOT / name, {"__name__": "example"})
 
 
 def test_the_first_examples_are_found() -> None:
