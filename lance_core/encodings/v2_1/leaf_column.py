@@ -79,29 +79,21 @@ class LeafColumn:
 
     def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """One row of a column that is a field by itself; None if it is better read with others."""
-        starts = self.column.starts
-        if number >= starts[-1]:
+        page = self._page_of(number)
+        if page is None:
             return None
-        page = bisect_right(starts, number) - 1
-        try:
-            return (yield from self._page(page, context).row(number - starts[page], context))
-        except CorruptFileError as error:
-            raise placed(error, self.column.pages[page], self.path) from error
-        except UnsupportedFeatureError as error:
-            raise type(error)(f"field {self.path!r}: {error}") from error
+        plan = self._page(page, context)
+        with _Placing(self, page):
+            return (yield from plan.row(number - self.column.starts[page], context))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""
-        starts = self.column.starts
-        if number >= starts[-1]:
+        page = self._page_of(number)
+        if page is None:
             return None
-        page = bisect_right(starts, number) - 1
-        try:
-            return (yield from self._page(page, context).level_row(number - starts[page], context))
-        except CorruptFileError as error:
-            raise placed(error, self.column.pages[page], self.path) from error
-        except UnsupportedFeatureError as error:
-            raise type(error)(f"field {self.path!r}: {error}") from error
+        plan = self._page(page, context)
+        with _Placing(self, page):
+            return (yield from plan.level_row(number - self.column.starts[page], context))
 
     def stretches(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
@@ -121,35 +113,28 @@ class LeafColumn:
         plans = [self._page(number, context) for number, _ in pages]
         joined = [plan for plan in plans if isinstance(plan, MiniBlockPlan)]
         try:
-            return (yield from decode_joined(joined, [rows for _, rows in pages], context))
-        except CorruptFileError as error:
+            with _Placing(self, pages[0][0]):
+                return (yield from decode_joined(joined, [rows for _, rows in pages], context))
+        except CorruptFileError:
             for number, rows in pages:  # one of them says where, and why
                 yield from self.decode_page(number, rows, context)
-            raise placed(error, self.column.pages[pages[0][0]], self.path) from error
-        except UnsupportedFeatureError as error:
-            raise type(error)(f"field {self.path!r}: {error}") from error
+            raise
 
     def decode_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, counted from the start of page ``number``."""
-        try:
-            return (yield from self._page(number, context).decode(rows, context))
-        except CorruptFileError as error:
-            raise placed(error, self.column.pages[number], self.path) from error
-        except UnsupportedFeatureError as error:
-            raise type(error)(f"field {self.path!r}: {error}") from error
+        plan = self._page(number, context)
+        with _Placing(self, number):
+            return (yield from plan.decode(rows, context))
+
+    def _page_of(self, row: int) -> int | None:
+        starts = self.column.starts
+        return None if row >= starts[-1] else bisect_right(starts, row) - 1
 
     def _page(self, number: int, context: DecodeContext) -> LayoutPlan:
         plan = self._plans[number]
         if plan is None:
-            page = self.column.pages[number]
-            try:
-                plan = self._planned(page, context)
-            except CorruptFileError as error:
-                raise placed(error, page, self.path) from error
-            except UnsupportedFeatureError as error:
-                raise type(error)(f"field {self.path!r}: {error}") from error
-            except PluginNotFoundError as error:
-                raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
+            with _Placing(self, number):
+                plan = self._planned(self.column.pages[number], context)
             self._plans[number] = plan
         return plan
 
@@ -170,3 +155,23 @@ class LeafColumn:
             plan = plan_page(page.encoding, scope, context.version)
         check_kinds(self._nodes, plan.kinds)
         return plan
+
+
+class _Placing:
+    """Errors that come out of it name the field, and damage the place in the file, too."""
+
+    __slots__ = ("_leaf", "_page")
+
+    def __init__(self, leaf: LeafColumn, page: int) -> None:
+        self._leaf = leaf
+        self._page = page
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        leaf = self._leaf
+        if isinstance(error, CorruptFileError):
+            raise placed(error, leaf.column.pages[self._page], leaf.path) from error
+        if isinstance(error, UnsupportedFeatureError | PluginNotFoundError):
+            raise type(error)(f"field {leaf.path!r}: {error}") from error

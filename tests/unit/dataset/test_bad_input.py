@@ -273,8 +273,11 @@ def test_buffers_that_are_not_aligned_are_read_if_they_need_not_be(uri: str, ver
 
     edited = edit_fragment(dataset, grow)
     if version != "2.0":
-        with pytest.raises(CorruptFileError, match="not a multiple of 64"):
+        with pytest.raises(CorruptFileError, match="not a multiple of 64") as whole:
             edited.to_table()
+        with pytest.raises(CorruptFileError) as one_row:
+            edited.take([7])
+        assert str(one_row.value) == str(whole.value)
         return
     found = edited.to_table()
     found.validate(full=True)
