@@ -25,6 +25,8 @@ Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
 Int64Array = npt.NDArray[np.int64]
 
 READ_AHEAD = 8
+MANY_ROWS = 1 << 15
+"""From so many rows on, the kernels that read them are worth threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,9 +124,23 @@ def _gather(
     if not projection.outputs:
         found = sum(len(pick.offsets) for pick in picks)
         return columnless(found if order is None else len(order), projection.schema)
-    tables = list(in_order(read, picks, READ_AHEAD))
+    if _waits(snapshot, picks):
+        tables = list(in_order(read, picks, READ_AHEAD))
+    else:
+        tables = [read(pick) for pick in picks]
     if not tables:
         return projection.schema.empty_table()
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     result = projection.apply(table)
     return result if order is None else take_rows(result, pa.array(order))
+
+
+def _waits(snapshot: Snapshot, picks: Sequence[Picks]) -> bool:
+    """Whether reading fragments one after the other leaves processors idle.
+
+    Few rows of memory are mostly planned, in Python, by which threads only hinder each other.
+    """
+    if len(picks) < 2 or sum(len(pick.offsets) for pick in picks) >= MANY_ROWS:
+        return True
+    bases = {file.base_id for pick in picks for file in pick.fragment.files}
+    return not all(snapshot.store_of(snapshot.base(base)).has_views for base in bases)

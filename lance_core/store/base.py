@@ -136,6 +136,9 @@ class ObjectStore(ABC):
     """Ranges less than this many bytes apart are cheaper to read as one (decoders merge them).
     A store that hands out views of mapped memory sets it very large."""
 
+    has_views: bool = False
+    """Whether reads hand out views of memory, so that several at a time are not faster."""
+
     @property
     @abstractmethod
     def capabilities(self) -> StoreCapabilities:

@@ -87,6 +87,7 @@ class MemoryStore(ObjectStore):
     """
 
     coalesce_gap = 1 << 40
+    has_views = True
 
     def __init__(self, objects: Objects | None = None) -> None:
         self._objects = Objects() if objects is None else objects

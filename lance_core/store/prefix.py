@@ -33,6 +33,7 @@ class PrefixStore(ObjectStore):
         self.inner = inner
         self._prefix = f"{check_path(prefix)}/"
         self.coalesce_gap = inner.coalesce_gap
+        self.has_views = inner.has_views
 
     def __repr__(self) -> str:
         return f"PrefixStore({self.inner!r}, {self._prefix[:-1]!r})"

@@ -53,6 +53,7 @@ class LocalStore(ObjectStore):
     """
 
     coalesce_gap = 1 << 40
+    has_views = True
 
     def __init__(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError
+from lance_core.store.local.store import LocalStore
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
 
@@ -163,3 +166,33 @@ def test_a_sample_has_distinct_rows(sample: Sample) -> None:
     for count in (-1, 90):
         with pytest.raises(InvalidInputError):
             dataset.sample(count)
+
+
+def _in_read_rows(monkeypatch: pytest.MonkeyPatch, before: Callable[[], object]) -> None:
+    """Call ``before`` whenever a take reads rows of a fragment."""
+    module = importlib.import_module("lance_core.dataset.take")
+    read_rows = module.read_rows
+
+    def read(*arguments: Any) -> pa.Table:
+        before()
+        return read_rows(*arguments)
+
+    monkeypatch.setattr(module, "read_rows", read)
+
+
+def test_fragments_in_a_store_that_makes_wait_are_read_at_the_same_time(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalStore, "has_views", False)
+    together = threading.Barrier(2, timeout=30)
+    _in_read_rows(monkeypatch, together.wait)
+    assert sample.dataset.take([0, 30, 60, 88]).equals(sample.live.take([0, 30, 60, 88]))
+
+
+def test_few_rows_of_mapped_files_are_read_by_the_calling_thread(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    _in_read_rows(monkeypatch, lambda: threads.append(threading.get_ident()))
+    assert sample.dataset.take([0, 30, 60, 88]).equals(sample.live.take([0, 30, 60, 88]))
+    assert threads == [threading.get_ident()] * 4
