@@ -1,0 +1,40 @@
+"""Servers of cloud services: one of each for a run of the tests, on the loopback interface.
+
+Nothing in the environment of who runs the tests reaches them, nor do they reach a cloud.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.moto import Moto, running_moto
+
+OF_CLOUDS = ("AWS_", "AZURE_", "GCLOUD_", "GOOGLE_", "DYNAMODB_")
+"""How environment variables begin that change how a cloud's SDK behaves."""
+
+
+@pytest.fixture(autouse=True)
+def _no_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith(OF_CLOUDS):
+            monkeypatch.delenv(name)
+    # Neither the files of a developer nor the address of a machine in a cloud are asked.
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[Moto]:
+    """S3 and DynamoDB, without rights: any key will do."""
+    with running_moto() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(moto: Moto) -> str:
+    """The name of an empty bucket of this test."""
+    return moto.new_bucket()

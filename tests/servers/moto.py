@@ -1,0 +1,102 @@
+"""Moto's server of S3 and DynamoDB, as a process of its own: ``python -m tests.servers.moto``.
+
+It listens on a free port of the loopback interface, prints the port, and ends when its standard
+input does, so that it never outlives the tests.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ACCESS_KEY = "test-access-key"
+SECRET_KEY = "test-secret-key"
+REGION = "us-east-1"
+STARTING = 60
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moto:
+    """A running server."""
+
+    endpoint: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Storage options of S3, as both this project and pylance know them."""
+        return {
+            "aws_access_key_id": ACCESS_KEY,
+            "aws_secret_access_key": SECRET_KEY,
+            "aws_region": REGION,
+            "aws_endpoint": self.endpoint,
+            "allow_http": "true",
+        }
+
+    def client(self, service: str) -> Any:
+        """A client of boto3, for what tests arrange and look at behind the plugins' backs."""
+        import boto3
+
+        return boto3.client(
+            service,
+            endpoint_url=self.endpoint,
+            aws_access_key_id=ACCESS_KEY,
+            aws_secret_access_key=SECRET_KEY,
+            region_name=REGION,
+        )
+
+    def new_bucket(self) -> str:
+        """The name of a bucket that nobody else uses."""
+        name = f"b{uuid.uuid4().hex}"
+        client = self.client("s3")
+        try:
+            client.create_bucket(Bucket=name)
+        finally:
+            client.close()
+        return name
+
+
+@contextmanager
+def running_moto(**environment: str) -> Iterator[Moto]:
+    """A server that is ready to answer, until the block ends; with these environment variables."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "tests.servers.moto"],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | environment,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        if not port:
+            raise RuntimeError(f"moto did not start: exit status {process.wait(STARTING)}")
+        yield Moto(f"http://127.0.0.1:{port}")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def main() -> None:
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    sys.stdout.write(f"{server.get_host_and_port()[1]}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
