@@ -103,8 +103,11 @@ def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[Picks]:
 
 
 def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
-    """Neighbouring rows with the same owner."""
+    """Neighbouring rows with the same owner; owners ascend."""
     if len(rows) == 0:
+        return
+    if owners[0] == owners[-1]:
+        yield int(owners[0]), rows
         return
     cuts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
     for part, first in zip(np.split(rows, cuts), [0, *cuts.tolist()], strict=True):

@@ -86,6 +86,8 @@ class DecodeContext:
 
 def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
     """Run decoders side by side; each round asks for the ranges of all that are still running."""
+    if len(decodings) == 1:
+        return [(yield from decodings[0])]
     results: dict[int, T] = {}
     waiting: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
     for number, decoding in enumerate(decodings):

@@ -10,6 +10,7 @@ import enum
 import re
 import uuid as uuids
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lance_core.errors import CorruptFileError, InvalidInputError
 
@@ -96,6 +97,7 @@ def data_file_name(uuid: uuids.UUID) -> str:
     return f"{int.from_bytes(head, 'big'):024b}{rest.hex()}.lance"
 
 
+@lru_cache(maxsize=4096)
 def data_file_path(name: str) -> str:
     """Where a data file is; ``name`` is a ``DataFile.path``, checked."""
     return f"{DATA}/{check_relative(name, 'DataFile.path')}"

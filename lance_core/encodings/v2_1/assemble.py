@@ -7,7 +7,7 @@ agree, which is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -29,25 +29,25 @@ class Node:
     """A field of the tree to assemble: a leaf, a struct, a list, a map or a list of fixed size.
 
     ``children``: none for a leaf, else the members, or the one item (for a map its entries).
+    ``is_list``: whether the layer of this field is one of lists. ``is_fixed``: whether these are
+    lists of fixed size whose items have columns of their own.
     """
 
     type: pa.DataType
     children: tuple[Node, ...] = ()
     is_leaf: bool = False
+    is_list: bool = field(init=False)
+    is_fixed: bool = field(init=False)
+    num_leaves: int = field(init=False)
 
-    @property
-    def num_leaves(self) -> int:
-        return 1 if self.is_leaf else sum(child.num_leaves for child in self.children)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether the layer of this field is one of lists."""
-        return not (self.is_leaf or pa.types.is_struct(self.type) or self.is_fixed)
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether these are lists of fixed size whose items have columns of their own."""
-        return not self.is_leaf and pa.types.is_fixed_size_list(self.type)
+    def __post_init__(self) -> None:
+        leaf, type_ = self.is_leaf, self.type
+        is_fixed = not leaf and pa.types.is_fixed_size_list(type_)
+        is_list = not (leaf or is_fixed or pa.types.is_struct(type_))
+        object.__setattr__(self, "is_fixed", is_fixed)
+        object.__setattr__(self, "is_list", is_list)
+        leaves = 1 if leaf else sum(child.num_leaves for child in self.children)
+        object.__setattr__(self, "num_leaves", leaves)
 
     def paths(self) -> Iterator[tuple[Node, ...]]:
         """The way to each leaf, outermost first."""
@@ -83,14 +83,17 @@ class _Unravelled:
     scale: int  # rows of the leaf for one slot of the field looked at
 
 
-def assemble(root: Node, parts: Sequence[LeafPart]) -> pa.Array:
-    """The array of ``root`` from its leaves. Raises `CorruptFileError` if they disagree."""
+def assemble(root: Node, parts: Sequence[LeafPart], scales: Sequence[int]) -> pa.Array:
+    """The array of ``root`` from its leaves, ``scales`` being the `rows_per_slot` of each.
+
+    Raises `CorruptFileError` if leaves disagree.
+    """
     leaves: list[_Unravelled] = []
     before: Levels | None = None
-    for path, part in zip(root.paths(), parts, strict=True):
+    for scale, part in zip(scales, parts, strict=True):
         same = before is not None and _are_same(before, part.levels)
         layers = leaves[-1].layers if same else unravel(part.levels)
-        leaves.append(_Unravelled(layers, part.values, rows_per_slot(path)))
+        leaves.append(_Unravelled(layers, part.values, scale))
         before = part.levels
     return _assemble(root, leaves, 0)
 

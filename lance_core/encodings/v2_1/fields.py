@@ -45,22 +45,21 @@ def decode_field(
         value = yield from _single(field, column_of, columns, rows.start, context)
         if value is not None:
             return [value]
-    leaves: list[_Leaf] = []
-    root = _tree(field, column_of, columns, field.name, leaves, 0)
-    plan = _plan(root, leaves)
+    tree = _tree(field, column_of, columns)
+    root, plan = tree.root, tree.plan
     if root.is_leaf:
-        whole = yield from leaves[0].column.all_null(rows, context)
+        whole = yield from plan[0].column.all_null(rows, context)
         if whole is not None:
             return whole
     if len(plan) > 1:
         context = replace(context, memo={})
     if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
-        array = yield from _single_row(root, plan, rows.start, context)
+        array = yield from _single_row(tree, rows.start, context)
         if array is not None:
             return [array]
     decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
     try:
-        return [assemble(root, parts) for parts in _aligned(decoded)]
+        return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
 
@@ -83,20 +82,18 @@ def _single(
     return (yield from leaf.row(row, context))
 
 
-def _single_row(
-    root: Node, plan: Sequence[_Leaf], row: int, context: DecodeContext
-) -> Decoding[pa.Array | None]:
+def _single_row(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
     """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
-    if any(leaf.scale != 1 for leaf in plan):
+    if any(scale != 1 for scale in tree.scales):
         return None
-    found = yield from together([leaf.column.level_row(row, context) for leaf in plan])
+    found = yield from together([leaf.column.level_row(row, context) for leaf in tree.plan])
     parts = [part for part in found if part is not None]
-    if len(parts) < len(plan):
+    if len(parts) < len(tree.plan):
         return None
     try:
-        return assemble(root, parts)
+        return assemble(tree.root, parts, tree.scales)
     except CorruptFileError as error:
-        raise error.at(field=root_name(plan)) from error
+        raise error.at(field=tree.field.name) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +101,7 @@ class _Leaf:
     """A leaf of a field: its column, and how many rows of it there are for one of the field."""
 
     column: LeafColumn
-    scale: int = 1
+    scale: int
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
         """The parts of ``rows``, one for each stretch of pages, and where they begin and end."""
@@ -129,45 +126,81 @@ class _Decoded(NamedTuple):
     scale: int
 
 
-def _plan(root: Node, leaves: list[_Leaf]) -> list[_Leaf]:
-    """The leaves with their scales; all of them must have as many rows of the field."""
-    plan = []
-    for path, leaf in zip(root.paths(), leaves, strict=True):
-        leaf.column.expect(path)
-        plan.append(_Leaf(leaf.column, rows_per_slot(path)))
-    counts = {leaf.column.column.num_rows / leaf.scale for leaf in plan}
-    if len(counts) > 1:
-        raise CorruptFileError("the columns of a field differ in their rows", field=root_name(plan))
-    return plan
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tree:
+    """What is worked out once for a field: its root and leaves, and the columns of all ``ids``."""
+
+    field: Field
+    ids: tuple[int, ...]
+    numbers: tuple[int, ...]
+    root: Node
+    paths: tuple[tuple[Node, ...], ...]
+    plan: tuple[_Leaf, ...]
+    scales: tuple[int, ...]
+
+    def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
+        """Whether it is that of ``field`` with these columns."""
+        if self.field is not field:
+            return False
+        return tuple([column_of.get(id_, -1) for id_ in self.ids]) == self.numbers
+
+    def expect(self) -> None:
+        """What leaves are told may be another field's that has the same columns."""
+        for path, leaf in zip(self.paths, self.plan, strict=True):
+            leaf.column.expect(path)
 
 
-def root_name(plan: Sequence[_Leaf]) -> str:
-    """The name of the field that the leaves are below of."""
-    return plan[0].column.path.partition(".")[0]
+def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column]) -> _Tree:
+    """The tree of a field; the last one that a column was first in is kept with the column.
+
+    All leaves must have as many rows of the field.
+    """
+    first = field
+    while column_of.get(first.id, -1) < 0 and first.children:
+        first = first.children[0]
+    number = column_of.get(first.id, -1)
+    kept = columns[number].decoder_cache if 0 <= number < len(columns) else None
+    known = kept.tree if isinstance(kept, LeafColumn) else None
+    if isinstance(known, _Tree) and known.is_of(field, column_of):
+        known.expect()
+        return known
+    leaves: list[LeafColumn] = []
+    root = _node(field, column_of, columns, field.name, leaves, 0)
+    paths = tuple(root.paths())
+    scales = tuple(map(rows_per_slot, paths))
+    plan = tuple(map(_Leaf, leaves, scales))
+    if len({leaf.column.column.num_rows / leaf.scale for leaf in plan}) > 1:
+        raise CorruptFileError("the columns of a field differ in their rows", field=field.name)
+    ids = tuple(part.id for part in field.walk())
+    numbers = tuple(column_of.get(id_, -1) for id_ in ids)
+    tree = _Tree(field, ids, numbers, root, paths, plan, scales)
+    tree.expect()
+    leaves[0].tree = tree
+    return tree
 
 
-def _tree(
+def _node(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
     path: str,
-    leaves: list[_Leaf],
+    leaves: list[LeafColumn],
     depth: int,
 ) -> Node:
-    """The tree of a field; its leaves are added to ``leaves`` in pre-order."""
+    """The node of a field; its leaves are added to ``leaves`` in pre-order."""
     if depth > _DEEPEST:
         raise CorruptFileError(f"a field of more than {_DEEPEST} levels", field=path)
     type_ = field.storage_type
     number = column_of.get(field.id, -1)
     if 0 <= number < len(columns):
-        leaves.append(_Leaf(LeafColumn.of(columns[number], type_, path)))
+        leaves.append(LeafColumn.of(columns[number], type_, path))
         return Node(type_, is_leaf=True)
     if number >= len(columns) or not field.children:
         raise CorruptFileError(
             f"column {number} of a file that has {len(columns)} columns", field=path
         )
     children = [
-        _tree(child, column_of, columns, f"{path}.{child.name}", leaves, depth + 1)
+        _node(child, column_of, columns, f"{path}.{child.name}", leaves, depth + 1)
         for child in field.children
     ]
     return Node(type_, tuple(children))

@@ -35,15 +35,17 @@ if TYPE_CHECKING:
 class LeafColumn:
     """A column read as ``type``. Plans of pages are made when a page is first used, and kept.
 
-    ``path`` is the dotted path of the leaf's field.
+    ``path`` is the dotted path of the leaf's field. ``tree`` belongs to what reads whole fields,
+    which keeps there what it worked out.
     """
 
-    __slots__ = ("_nodes", "_plans", "column", "path", "type")
+    __slots__ = ("_nodes", "_plans", "column", "path", "tree", "type")
 
     def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
         self.column = column
         self.type = type_
         self.path = path
+        self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
         self._plans: list[LayoutPlan | None] = [None] * len(column.pages)
 
@@ -62,9 +64,11 @@ class LeafColumn:
 
     def expect(self, nodes: Sequence[Node]) -> None:
         """Check layers of pages against the fields on the way to this leaf, outermost first."""
+        if nodes is self._nodes:
+            return
         if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
-            self._nodes = tuple(nodes)
             self._plans = [None] * len(self.column.pages)
+        self._nodes = tuple(nodes)
 
     def all_null(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array] | None]:
         """The rows, if they are in a page of nulls that has nothing else; None otherwise."""

@@ -66,7 +66,7 @@ def test_arrays_of_any_nesting_come_back_from_their_levels(data: st.DataObject) 
         visible = part.levels.visible()
         count = part.levels.count if visible is None else int(visible.sum())
         assert count == len(part.values)
-    back = assemble(node, parts)
+    back = assemble(node, parts, [1] * len(parts))
     back.validate(full=True)
     assert back.to_pylist() == array.to_pylist()
 
