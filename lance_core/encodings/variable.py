@@ -13,6 +13,9 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
+_TEXT = frozenset(type_.id for type_ in (pa.string(), pa.large_string()))
+_VARIABLE = _TEXT | {pa.binary().id, pa.large_binary().id}
+
 
 class Spans(NamedTuple):
     """Values that follow each other without a gap.
@@ -28,17 +31,12 @@ class Spans(NamedTuple):
 
 def is_variable(type_: pa.DataType) -> bool:
     """Whether ``type_`` is string or binary, with offsets of 32 or 64 bits."""
-    return bool(
-        pa.types.is_string(type_)
-        or pa.types.is_binary(type_)
-        or pa.types.is_large_string(type_)
-        or pa.types.is_large_binary(type_)
-    )
+    return type_.id in _VARIABLE
 
 
 def is_text(type_: pa.DataType) -> bool:
     """Whether ``type_`` is a string, of which values must be UTF-8."""
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+    return type_.id in _TEXT
 
 
 def offset_dtype(type_: pa.DataType) -> type[np.int32] | type[np.int64]:

@@ -19,6 +19,8 @@ from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.layouts.chunk_table import RowTable
     from lance_core.encodings.layouts.chunked_pages import ChunkedPages
@@ -31,7 +33,7 @@ _MOST_POINTS = 8
 class SingleLists:
     """How single rows of a page are decoded, where one chunk holds all of a row."""
 
-    __slots__ = ("_definition", "_header", "_key", "_pages", "_point", "_rep", "_rows")
+    __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_point", "_rep", "_rows")
 
     def __init__(self, pages: ChunkedPages, rows: RowTable, context: DecodeContext) -> None:
         message = pages.message
@@ -43,6 +45,7 @@ class SingleLists:
         self._rep = ChunkLevelDecoder(levels[0]) if form.has_rep else None
         self._definition = ChunkLevelDecoder(levels[1]) if form.has_def else None
         self._point = _values_point(pages, context)
+        self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
 
     def chunk_of(self, row: int) -> int | None:
         """The chunk that has all of a row; None if it is in several."""
@@ -135,9 +138,11 @@ class SingleLists:
         if self._point is not None and number <= _MOST_POINTS:
             chunk, point = Chunk(data, starts, sizes, count), self._point
             values = [point(chunk, position) for position in range(where.start, where.stop)]
-            if pages.items is not None:
+            if pages.items is None:
+                return _array(values, pages.type, context.validate_utf8)
+            if self._items is None or (values and _has_nulls(levels)):
                 return _items_at(values, levels, pages.items, pages.type)
-            return _array(values, pages.type, context.validate_utf8)
+            return _array([self._items(index) for index in values], pages.type, False)
         octets = np.frombuffer(data, np.uint8)
         place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
         source = MiniBlockChunks(octets, *place, np.array([count]))
@@ -156,6 +161,29 @@ def _values_point(pages: ChunkedPages, context: DecodeContext) -> Point | None:
     if pages.items is None and not (is_long if is_variable(type_) else has_width):
         return None
     return point_of(encoding, context)
+
+
+def _bytes_of_items(
+    items: pa.Array, type_: pa.DataType
+) -> Callable[[bytes | memoryview], memoryview] | None:
+    """The bytes of the item at an index; None if they are not at whole bytes of one buffer."""
+    if not pa.types.is_primitive(type_) or type_.bit_width % 8:
+        return None
+    width, count = type_.bit_width // 8, len(items)
+    octets = memoryview(items.buffers()[1]).cast("B") if count else memoryview(b"")
+    octets = octets[items.offset * width :]
+
+    def item(stored: bytes | memoryview) -> memoryview:
+        index = int.from_bytes(stored, "little")
+        if index >= count:
+            raise CorruptFileError(f"index {index} in a dictionary of {count}")
+        return octets[index * width : (index + 1) * width]
+
+    return item
+
+
+def _has_nulls(levels: Levels) -> bool:
+    return levels.definition is not None and bool(levels.definition.any())
 
 
 def _items_at(
