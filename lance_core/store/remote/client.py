@@ -113,6 +113,8 @@ class RemoteClient(ABC):
     part_multiple: int = 1
     """What the length of each part but the last must be a multiple of, in bytes."""
     max_parts: int = 10_000
+    max_parts_at_once: int = 3
+    """How many parts of one upload may be under way together; 1 for those that take turns."""
 
     @property
     @abstractmethod

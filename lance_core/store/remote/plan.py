@@ -1,0 +1,77 @@
+"""Which requests to send for ranges of an object, and cutting the answers up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.base import ByteRange
+
+_EMPTY = pa.py_buffer(b"")
+
+
+class Extent(NamedTuple):
+    """Bytes that are read together, in one request or, if they are many, in several."""
+
+    start: int
+    stop: int
+
+    def pieces(self, size: int) -> list[ByteRange]:
+        """The requests: about equally long, none longer than ``size``."""
+        length = self.stop - self.start
+        number = -(-length // size)
+        if number <= 1:
+            return [ByteRange(self.start, self.stop)]
+        step = -(-length // number)
+        bounds = [*range(self.start, self.stop, step), self.stop]
+        return [ByteRange(*pair) for pair in pairwise(bounds)]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """The extents that hold ``ranges``, ascending, and the extent that each range is in."""
+
+    ranges: Sequence[ByteRange]
+    extents: list[Extent]
+    places: list[int]
+
+    def cut(self, buffers: Sequence[pa.Buffer]) -> list[pa.Buffer]:
+        """A view for each range, given the bytes of each extent."""
+        starts = [extent.start for extent in self.extents]
+        return [
+            buffers[place].slice(start - starts[place], stop - start) if stop > start else _EMPTY
+            for place, (start, stop) in zip(self.places, self.ranges, strict=True)
+        ]
+
+
+def plan_reads(ranges: Sequence[ByteRange], gap: int, size: int) -> ReadPlan:
+    """Extents for ``ranges``, in any order and perhaps overlapping.
+
+    Ranges less than ``gap`` bytes apart share one as long as that has at most ``size`` bytes; those
+    that overlap always do. Empty ranges need none. Raises `InvalidInputError` for what is no range.
+    """
+    if len(ranges) == 1 and 0 <= ranges[0][0] < ranges[0][1]:
+        return ReadPlan(ranges, [Extent(*ranges[0])], [0])
+    extents: list[Extent] = []
+    places = [0] * len(ranges)
+    first = last = -1
+    for number in sorted(range(len(ranges)), key=ranges.__getitem__):
+        start, stop = ranges[number]
+        if start < 0 or stop <= start:
+            if start < 0 or stop < start:
+                raise InvalidInputError(f"bytes {start} to {stop} are no range")
+            continue
+        if last >= 0 and (start < last or (start - last < gap and max(stop, last) - first <= size)):
+            if stop > last:
+                last = stop
+                extents[-1] = Extent(first, last)
+        else:
+            first, last = start, stop
+            extents.append(Extent(first, last))
+        places[number] = len(extents) - 1
+    return ReadPlan(ranges, extents, places)

@@ -1,0 +1,150 @@
+"""Reading objects: few requests, in parallel, all of one version of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+from lance_core.store.ranges import check_ranges
+from lance_core.store.remote.client import Content, Failure, RemoteClient, RequestError
+from lance_core.store.remote.plan import ReadPlan, plan_reads
+from lance_core.store.remote.retries import Sender
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.threads import RequestThreads
+
+_EMPTY = pa.py_buffer(b"")
+_REPLACED = "the object was replaced while it was read"
+
+WHOLE_READS = 5
+"""How often an object is read anew that was replaced between two requests of one read."""
+
+
+class Reader:
+    """Reads objects by the requests of ``client``; ``path`` is what errors call a ``key``."""
+
+    def __init__(self, client: RemoteClient, sender: Sender, settings: RemoteSettings) -> None:
+        self._client = client
+        self._sender = sender
+        self._gap = settings.coalesce_gap
+        self._size = settings.read_size
+        self.threads = RequestThreads(settings.parallel)
+
+    def ranges(self, path: str, key: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        """See `ObjectStore.get_ranges`. Empty ranges alone ask nothing."""
+        plan = plan_reads(ranges, self._gap, self._size)
+        if not plan.extents:
+            return [_EMPTY] * len(ranges)
+        wanted = [piece for extent in plan.extents for piece in extent.pieces(self._size)]
+        contents = self.threads.run([partial(self._fetch, path, key, one, None) for one in wanted])
+        size = self._common_size(path, key, contents)
+        if plan.extents[-1].stop > size:
+            check_ranges(ranges, size, path)
+        if None in contents:
+            raise CorruptFileError(_REPLACED, path)
+        return plan.cut(_joined(plan, wanted, contents))
+
+    def whole(self, path: str, key: str) -> pa.Buffer:
+        """See `ObjectStore.get`; long objects by several requests."""
+        for _ in range(WHOLE_READS):
+            first = self._fetch(path, key, ByteRange(0, self._size), None)
+            if first is None:
+                return _EMPTY
+            if first.size <= first.data.size:
+                return first.data
+            whole = self._rest(path, key, first)
+            if whole is not None:
+                return whole
+        raise CorruptFileError("the object is replaced faster than it can be read", path)
+
+    def _rest(self, path: str, key: str, first: Content) -> pa.Buffer | None:
+        """The whole object of which ``first`` is the start, None if it is not there any more."""
+        begin = first.data.size
+        rest = plan_reads([ByteRange(begin, first.size)], 0, self._size)
+        wanted = rest.extents[0].pieces(self._size)
+        works = [partial(self._fetch, path, key, one, first.etag, True) for one in wanted]
+        contents = self.threads.run(works)
+        parts = [first, *contents]
+        if any(part is None or part[1:] != first[1:] for part in parts):
+            return None
+        return _concatenated(
+            first.size, [(0, first.data.size), *wanted], [part.data for part in parts if part]
+        )
+
+    def _fetch(
+        self,
+        path: str,
+        key: str,
+        wanted: ByteRange,
+        etag: str | None,
+        may_change: bool = False,
+    ) -> Content | None:
+        """The bytes ``wanted``, fewer only if the object ends; None if it ends before them.
+
+        Also None, with ``may_change``, if the object is not of ``etag``.
+        """
+
+        def request() -> Content | None:
+            try:
+                content = self._client.get(key, wanted, etag)
+            except RequestError as error:
+                if error.failure is Failure.RANGE:
+                    return None
+                if error.failure is Failure.CHANGED and may_change:
+                    return None
+                raise
+            length = min(wanted.stop, content.size) - wanted.start
+            if content.data.size != length:
+                # Fewer: the answer broke off. More: the range was ignored, these are other bytes.
+                kind = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
+                raise RequestError(kind, f"{content.data.size} instead of {length} bytes came")
+            return content
+
+        return self._sender.read("reading", path, request)
+
+    def _common_size(self, path: str, key: str, contents: Sequence[Content | None]) -> int:
+        """The size of the object that all of ``contents`` come from."""
+        known = {content[1:] for content in contents if content is not None}
+        if len(known) > 1:
+            raise CorruptFileError(_REPLACED, path)
+        if known:
+            return known.pop()[0]
+        return self._sender.read("reading", path, lambda: self._client.head(key)).size
+
+
+def _joined(
+    plan: ReadPlan, wanted: Sequence[ByteRange], contents: Sequence[Content | None]
+) -> list[pa.Buffer]:
+    """The bytes of each extent of ``plan``, of which ``wanted`` are the pieces."""
+    data = [content.data for content in contents if content is not None]
+    if len(plan.extents) == len(wanted):
+        return data
+    buffers, position = [], 0
+    for extent in plan.extents:
+        end = position
+        while end < len(wanted) and wanted[end].start < extent.stop:
+            end += 1
+        pieces = wanted[position:end]
+        if len(pieces) == 1:
+            buffers.append(data[position])
+        else:
+            places = [(one.start - extent.start, one.stop - extent.start) for one in pieces]
+            length = extent.stop - extent.start
+            buffers.append(_concatenated(length, places, data[position:end]))
+        position = end
+    return buffers
+
+
+def _concatenated(
+    length: int, places: Sequence[tuple[int, int]], pieces: Sequence[pa.Buffer]
+) -> pa.Buffer:
+    """A new buffer of ``length`` bytes with each piece at its place."""
+    whole = pa.allocate_buffer(length)
+    target = np.frombuffer(whole, np.uint8)
+    for (start, stop), piece in zip(places, pieces, strict=True):
+        target[start:stop] = np.frombuffer(piece, np.uint8)
+    return whole

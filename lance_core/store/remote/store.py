@@ -1,0 +1,156 @@
+"""The store that is made of a service's requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NoReturn
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, ObjectNotFoundError, UnsupportedFeatureError
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import byte_views
+from lance_core.store.paths import check_folder, check_path
+from lance_core.store.remote.client import Failure, RemoteClient, RequestError
+from lance_core.store.remote.listing import Lister
+from lance_core.store.remote.reads import Reader
+from lance_core.store.remote.retries import REAL, Sender, Waiting
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.uploads import RemoteWriter, Uploads
+
+DEFAULT = RemoteSettings()
+
+
+class RemoteStore(ObjectStore):
+    """The objects of ``client`` whose keys begin with ``root`` and a slash ("": all of them).
+
+    A call ends within ``settings.retry_timeout`` and the time of one request: requests that the
+    service turns away are sent again until then (`lance_core.store.remote.retries`). ``waiting`` is
+    for tests. What is sent to other processes is a `StoreConfig`, never the store.
+    """
+
+    def __init__(
+        self,
+        client: RemoteClient,
+        root: str = "",
+        settings: RemoteSettings = DEFAULT,
+        waiting: Waiting = REAL,
+    ) -> None:
+        self.client = client
+        self.settings = settings
+        self.coalesce_gap = settings.coalesce_gap
+        self._root = f"{check_path(root)}/" if root else ""
+        self._sender = Sender(client, settings, waiting)
+        self._reader = Reader(client, self._sender, settings)
+        self._lister = Lister(client, self._sender, self._root)
+        self._uploads = Uploads(client, self._sender, settings, self._reader.threads)
+
+    def __repr__(self) -> str:
+        return f"RemoteStore({'/'.join(filter(None, (self.client.name, self._root[:-1])))!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError(f"{self!r} holds connections and cannot be sent to a process")
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return self.client.capabilities
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return self._reader.ranges(path, self._key(path), ranges)
+
+    def get(self, path: str) -> pa.Buffer:
+        return self._reader.whole(path, self._key(path))
+
+    def head(self, path: str) -> ObjectMeta:
+        ask = partial(self.client.head, self._key(path))
+        found = self._sender.read("looking at", path, ask)
+        return ObjectMeta(path, found.size, found.last_modified, found.etag)
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        key, body, uploads = self._key(path), byte_views(data), self._uploads
+        if_absent = self._is_create(mode, "put_if_absent")
+        size = sum(view.nbytes for view in body)
+        if size <= min(self.settings.max_single_put, self.client.max_put_size):
+            uploads.put(path, key, body, if_absent=if_absent)
+        elif not if_absent or self.capabilities.multipart_if_absent is Guarantee.YES:
+            uploads.put_in_parts(path, key, body, if_absent=if_absent)
+        elif size <= self.client.max_put_size:
+            uploads.put(path, key, body, if_absent=True)
+        else:
+            raise UnsupportedFeatureError(
+                f"{self.client.name} cannot create {path!r} where nothing is: of {size} bytes it "
+                f"takes {self.client.max_put_size} at once"
+            )
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        return RemoteWriter(self._uploads, path, self._key(path))
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return self._lister.objects(check_folder(prefix), start_after, deep=True)
+
+    def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
+        start = len(check_folder(folder)) + 1 if folder else 0
+        for found in self._lister.objects(folder, start_after, deep=False):
+            yield found.path[start:]
+
+    def delete(self, path: str) -> None:
+        key = self._key(path)
+
+        def request() -> None:
+            try:
+                self.client.delete(key)
+            except RequestError as error:
+                if error.failure is not Failure.MISSING:
+                    raise
+
+        self._sender.write("deleting", path, request)
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        source_key, target_key = self._key(source), self._key(target)
+        if_absent = self._is_create(mode, "copy_if_absent")
+        size = self.head(source).size
+        if size > self.client.max_copy_size:
+            self._copy_through(source, target, size, if_absent)
+            return
+        send = partial(self.client.copy, source_key, target_key, if_absent=if_absent)
+        try:
+            self._sender.write(f"copying {source!r} to", target, send)
+        except ObjectNotFoundError as error:
+            raise ObjectNotFoundError(source, error.where) from None
+
+    def close(self) -> None:
+        """Give back connections."""
+        self.client.close()
+
+    def _copy_through(self, source: str, target: str, size: int, if_absent: bool) -> None:
+        writer = RemoteWriter(self._uploads, target, self._key(target), if_absent=if_absent)
+        step = self.settings.read_size
+        with writer:
+            for start in range(0, size, step):
+                (piece,) = self.get_ranges(source, [ByteRange(start, min(start + step, size))])
+                writer.write(piece)
+
+    def _key(self, path: str) -> str:
+        return self._root + check_path(path)
+
+    def _is_create(self, mode: PutMode, capability: str) -> bool:
+        """Whether ``mode`` asks for a conditional write, which the service must not exclude."""
+        if not isinstance(mode, PutMode):
+            raise InvalidInputError(f"{mode!r} is no PutMode")
+        if mode is PutMode.overwrite:
+            return False
+        if getattr(self.capabilities, capability) is Guarantee.NO:
+            raise UnsupportedFeatureError(
+                f"{self.client.name} does not guarantee {capability.replace('_', '-')}"
+            )
+        return True

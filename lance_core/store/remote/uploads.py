@@ -1,0 +1,210 @@
+"""Uploading objects: in one request if they are short, else in parts of which few are in memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from functools import partial
+
+from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError
+from lance_core.store.base import ObjectWriter
+from lance_core.store.buffers import byte_view
+from lance_core.store.remote.client import Part, RemoteClient, RequestError
+from lance_core.store.remote.retries import Sender
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.threads import RequestThreads
+
+PARTS_AT_ONCE = 3
+"""Parts under way at the same time while they are of the usual length."""
+
+STEPS = 10
+"""How often the length of parts doubles at most, so that the largest object needs few enough."""
+
+SMALL = 32 << 10
+"""Pieces of less are copied together: a view of memory is not worth keeping for them."""
+
+
+class Pieces:
+    """Bytes that wait to be sent: views of what the caller wrote, and copies of small pieces."""
+
+    __slots__ = ("_small", "_views", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._views: deque[memoryview] = deque()
+        self._small = bytearray()
+
+    def add(self, view: memoryview) -> None:
+        """Append the bytes of ``view``."""
+        self.size += view.nbytes
+        if view.nbytes < SMALL:
+            self._small += view
+            return
+        self._end_small()
+        self._views.append(view)
+
+    def take(self, length: int) -> list[memoryview]:
+        """Remove the first ``length`` bytes."""
+        self._end_small()
+        taken, missing = [], length
+        while missing:
+            view = self._views.popleft()
+            if view.nbytes > missing:
+                self._views.appendleft(view[missing:])
+                view = view[:missing]
+            taken.append(view)
+            missing -= view.nbytes
+        self.size -= length
+        return taken
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.take(self.size)
+
+    def _end_small(self) -> None:
+        if self._small:
+            self._views.append(memoryview(self._small))
+            self._small = bytearray()
+
+
+class Uploads:
+    """What the uploads of one store share."""
+
+    def __init__(
+        self,
+        client: RemoteClient,
+        sender: Sender,
+        settings: RemoteSettings,
+        threads: RequestThreads,
+    ) -> None:
+        self.client = client
+        self.sender = sender
+        self.threads = threads
+        self._part_size = settings.part_size
+
+    def part_size(self, number: int) -> int:
+        """Bytes of part ``number``, from 1, if it is not the last one."""
+        client = self.client
+        step = max(1, client.max_parts // STEPS)
+        size = max(self._part_size, client.min_part_size) << min((number - 1) // step, STEPS)
+        return -(-size // client.part_multiple) * client.part_multiple
+
+    def put(self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
+        """Write an object by one request."""
+        send = partial(self.client.put, key, body, if_absent=if_absent)
+        self.sender.write("writing", path, send)
+
+    def put_in_parts(
+        self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool
+    ) -> None:
+        """Write an object by several requests."""
+        with RemoteWriter(self, path, key, if_absent=if_absent) as writer:
+            for view in body:
+                writer.write(view)
+
+
+class RemoteWriter(ObjectWriter):
+    """Sends parts from other threads while the caller goes on writing.
+
+    `PARTS_AT_ONCE` parts are under way at most, and views of one more are kept. With ``if_absent``
+    nothing may be at ``path`` when it is closed.
+    """
+
+    def __init__(self, uploads: Uploads, path: str, key: str, *, if_absent: bool = False) -> None:
+        self._uploads = uploads
+        self._path = path
+        self._key = key
+        self._if_absent = if_absent
+        self._pieces = Pieces()
+        self._position = 0
+        self._upload: str | None = None
+        self._sent = 0
+        self._under_way: deque[Future[Part]] = deque()
+        self._parts: list[Part] = []
+        self._is_open = True
+        self._is_closed = False
+
+    def write(self, data: object) -> None:
+        self._check_open()
+        view = byte_view(data)
+        self._position += view.nbytes
+        self._pieces.add(view)
+        with self._dropped_if_it_fails():
+            # The last part is kept back: what fits into one is written by one request.
+            while self._pieces.size > (size := self._uploads.part_size(self._sent + 1)):
+                self._send(size)
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._check_open()
+        with self._dropped_if_it_fails():
+            if self._upload is None:
+                body = self._pieces.take(self._pieces.size)
+                self._uploads.put(self._path, self._key, body, if_absent=self._if_absent)
+            else:
+                self._finish(self._upload)
+        self._is_open, self._is_closed = False, True
+
+    def abort(self) -> None:
+        if self._is_open:
+            self._drop()
+
+    def _send(self, length: int) -> None:
+        """Send the first ``length`` bytes as a part, when there is room for it."""
+        uploads = self._uploads
+        client, sender = uploads.client, uploads.sender
+        if self._upload is None:
+            start = partial(client.start_upload, self._key)
+            self._upload = sender.prepare("uploading", self._path, start)
+        at_once = max(1, PARTS_AT_ONCE * uploads.part_size(1) // max(1, length))
+        while len(self._under_way) >= min(client.max_parts_at_once, PARTS_AT_ONCE, at_once):
+            self._parts.append(self._under_way.popleft().result())
+        self._sent += 1
+        body = self._pieces.take(length)
+        send = partial(client.upload_part, self._key, self._upload, self._sent, body)
+        work = partial(sender.prepare, "uploading", self._path, send)
+        self._under_way.append(uploads.threads.submit(work))
+
+    def _finish(self, upload: str) -> None:
+        if self._pieces.size:
+            self._send(self._pieces.size)
+        while self._under_way:
+            self._parts.append(self._under_way.popleft().result())
+        client = self._uploads.client
+        finish = partial(
+            client.finish_upload, self._key, upload, self._parts, if_absent=self._if_absent
+        )
+        self._uploads.sender.write("writing", self._path, finish)
+
+    @contextlib.contextmanager
+    def _dropped_if_it_fails(self) -> Iterator[None]:
+        try:
+            yield
+        except OutcomeUnknownError:
+            self._is_open = False  # it may land yet
+            raise
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        self._is_open = False
+        self._pieces.clear()
+        for future in self._under_way:
+            future.cancel()
+        wait(self._under_way)
+        self._under_way.clear()
+        if self._upload is not None:
+            abort = partial(self._uploads.client.abort_upload, self._key, self._upload)
+            with contextlib.suppress(LanceError, RequestError):
+                self._uploads.sender.prepare("dropping", self._path, abort)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError(f"the writer of {self._path!r} is closed")

@@ -1,0 +1,70 @@
+"""The store that is made of a service's requests keeps the contract, and so do commits to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
+from lance_core.testing.object_store import ObjectStoreTests
+
+
+class _SmallParts(MemoryClient):
+    min_part_size = 1
+    max_copy_size = 4
+
+
+class TestRemoteStore(ObjectStoreTests):
+    @pytest.fixture
+    def client(self) -> MemoryClient:
+        return MemoryClient()
+
+    @pytest.fixture
+    def store(self, client: MemoryClient) -> ObjectStore:
+        return RemoteStore(client, "some/table")
+
+    @pytest.fixture
+    def reopened(self, client: MemoryClient) -> ObjectStore:
+        return RemoteStore(client, "some/table")
+
+
+class TestRemoteStoreOfManySmallRequests(ObjectStoreTests):
+    """Everything is split: reads, uploads, copies, listings."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        settings = RemoteSettings(
+            read_size=70_001, part_size=50_000, max_single_put=2, coalesce_gap=10, parallel=3
+        )
+        return RemoteStore(_SmallParts(page_size=3), settings=settings)
+
+
+class TestRemoteStoreWithoutConditions(ObjectStoreTests):
+    """The service has no conditional writes."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        nothing = replace(
+            CAPABILITIES,
+            put_if_absent=Guarantee.NO,
+            multipart_if_absent=Guarantee.NO,
+            copy_if_absent=Guarantee.NO,
+            ordered_list=Guarantee.NO,
+        )
+        return RemoteStore(MemoryClient(nothing), "root")
+
+
+class TestCommitsToARemoteStore(CommitHandlerTests):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return RemoteStore(MemoryClient(), "table")
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        return PutIfAbsentCommitHandler
