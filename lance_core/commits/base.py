@@ -137,6 +137,8 @@ class CommitHandlerSpec:
     ``multi_writer``: False if two writers at a time may lose a commit; such a handler is only used
     when asked for by name.
     ``factory``: a `HandlerFactory`, or ``"module:attribute"`` of one.
+    ``options``: names of storage options that are the handler's own. Stores pass over them; case
+    and underscores do not matter.
     """
 
     name: str
@@ -145,6 +147,7 @@ class CommitHandlerSpec:
     url_suffix: str | None = None
     rank: int = 0
     multi_writer: bool = True
+    options: frozenset[str] = frozenset()
 
 
 ManifestStoreFactory: TypeAlias = Callable[
@@ -160,8 +163,10 @@ class ManifestStoreSpec:
     ``name``: what the option ``commit_handler`` and a table's config ask for it by.
     ``url_suffix``: what stands after ``+`` in URLs that ask for it. It is only used when asked for.
     ``factory``: a `ManifestStoreFactory`, or ``"module:attribute"`` of one.
+    ``options``: as of `CommitHandlerSpec`.
     """
 
     name: str
     url_suffix: str
     factory: ManifestStoreFactory | str
+    options: frozenset[str] = frozenset()

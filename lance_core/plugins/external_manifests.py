@@ -18,7 +18,9 @@ from lance_core.store.uri import StoreUrl
 
 def as_commit_handler(spec: ManifestStoreSpec) -> CommitHandlerSpec:
     """The handler of the same name and suffix that commits through ``spec``."""
-    return CommitHandlerSpec(spec.name, partial(_open, spec), REQUIRES, spec.url_suffix)
+    return CommitHandlerSpec(
+        spec.name, partial(_open, spec), REQUIRES, spec.url_suffix, options=spec.options
+    )
 
 
 def base_uri_of(url: StoreUrl) -> str:

@@ -187,6 +187,8 @@ def _check_object_store(spec: ObjectStoreSpec) -> None:
     for scheme in spec.schemes:
         _check_name(scheme, "scheme")
     _check_factory(spec.factory, spec.name)
+    if spec.options is not None:
+        _check_options(spec.options, spec.name)
 
 
 def _check_handler(spec: CommitHandlerSpec) -> None:
@@ -194,12 +196,14 @@ def _check_handler(spec: CommitHandlerSpec) -> None:
     if spec.url_suffix is not None:
         _check_name(spec.url_suffix, "URL suffix")
     _check_factory(spec.factory, spec.name)
+    _check_options(spec.options, spec.name)
 
 
 def _check_manifest_store(spec: ManifestStoreSpec) -> None:
     _check_name(spec.name, "name of a manifest store")
     _check_name(spec.url_suffix, "URL suffix")
     _check_factory(spec.factory, spec.name)
+    _check_options(spec.options, spec.name)
 
 
 def _check_encoding(spec: EncodingSpec) -> None:
@@ -216,6 +220,11 @@ def _check_encoding(spec: EncodingSpec) -> None:
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
+
+
+def _check_options(options: object, owner: str) -> None:
+    if not isinstance(options, frozenset) or not all(isinstance(name, str) for name in options):
+        raise PluginLoadError(f"options of {owner!r} are no frozenset of names")
 
 
 def _check_factory(factory: object, owner: str) -> None:

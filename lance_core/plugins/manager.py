@@ -42,6 +42,7 @@ class _Collected:
     schemes: Offers[ObjectStoreSpec]
     handlers: Offers[CommitHandlerSpec]
     handler_suffixes: Offers[CommitHandlerSpec]
+    handler_options: frozenset[str]
     encodings: EncodingRegistry
 
 
@@ -106,6 +107,11 @@ class PluginManager:
         specs = [offer[0][1] for offer in offers if len(offer) == 1]
         return tuple(sorted(specs, key=lambda spec: (-spec.rank, spec.name)))
 
+    @property
+    def handler_options(self) -> frozenset[str]:
+        """Options of all commit handlers, in lower case and without underscores."""
+        return self._all().handler_options
+
     def object_store(self, scheme: str) -> ObjectStoreSpec:
         """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
@@ -164,11 +170,17 @@ class PluginManager:
             ),
             handlers=_offers((source, spec, spec.name) for source, spec in handlers),
             handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
+            handler_options=frozenset(plain_name(n) for _, spec in handlers for n in spec.options),
             encodings=EncodingRegistry(
                 ((str(c.source), e) for c in every for e in c.encodings),
                 [str(failure) for failure in (*failures, *failed)],
             ),
         )
+
+
+def plain_name(option: str) -> str:
+    """The name of a handler's option as it is compared: case and underscores do not matter."""
+    return option.lower().replace("_", "")
 
 
 def _sources(

@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 
 from lance_core.errors import InvalidInputError
-from lance_core.plugins.manager import get_manager
+from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.bounded import Bounded
-from lance_core.store.config import Secret
+from lance_core.store.secret import Secret, plain
+from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
 
 HANDLER_OPTION = "commit_handler"
@@ -22,8 +23,10 @@ ALLOW_OPTION = "allow_base_paths"
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
 """Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
 
+LEASE_PLACE = "lease_uri"
+
 LEASE_OPTIONS = frozenset(
-    {"lease_uri", "lease_duration", "lease_request_lifetime", "lease_patience"}
+    {LEASE_PLACE, "lease_duration", "lease_request_lifetime", "lease_patience"}
 )
 """Storage options of commits under a lease, see `lance_core.plugins.leases`."""
 
@@ -44,16 +47,37 @@ def open_store(
 ) -> ObjectStore:
     """The store rooted at ``uri``; the same object as long as URL and options are the same.
 
-    Raises `InvalidInputError` for a URI or options that cannot be used, and `PluginNotFoundError`
-    if nothing serves the scheme.
+    Options that belong to the table on the store or to a commit handler are passed over. Raises
+    `InvalidInputError` for a URI or options that cannot be used, and `PluginNotFoundError` if
+    nothing serves the scheme.
     """
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
     options = _for_the_store(storage_options or {})
+    if unknown := spec.unknown_options(options):
+        shared = _other_spec(url, storage_options or {})
+        for name in unknown:
+            if not _belongs_elsewhere(name, shared):
+                if url.commit_scheme is not None:
+                    get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
+                raise spec.refusal(name)
+            del options[name]
     given = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
     key = (spec, url, query, given)
     return live_stores.get(key, lambda: spec.open(url, options))
+
+
+def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
+    """The store of the leases, which may be of another kind and shares the options."""
+    place = options.get(LEASE_PLACE, url.query.get(LEASE_PLACE))
+    return None if place is None else get_manager().object_store(parse_uri(plain(place)).scheme)
+
+
+def _belongs_elsewhere(name: str, shared: ObjectStoreSpec | None) -> bool:
+    if plain_name(name) in get_manager().handler_options:
+        return True
+    return shared is not None and not shared.unknown_options({name: ""})
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:

@@ -29,6 +29,7 @@ class ObjectStoreSpec:
     ``option_aliases``: other names of options, in lower case, with the canonical name of each.
     Names are found whatever their case; others are passed on as they are.
     ``secret_options``: canonical names of options that must never be shown.
+    ``options``: canonical names of all options; others are refused. None: they are not checked.
     ``extra``: the extra of the core distribution that installs the plugin, or None.
     """
 
@@ -39,6 +40,7 @@ class ObjectStoreSpec:
     option_aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
     secret_options: frozenset[str] = frozenset()
     extra: str | None = None
+    options: frozenset[str] | None = None
 
     def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
         """A store rooted at ``url``; ``options`` as the user gave them."""
@@ -54,7 +56,7 @@ class ObjectStoreSpec:
 
         Raises `InvalidInputError` if one option is given two values under different names.
         """
-        known = {name: name for name in self.option_aliases.values()} | dict(self.option_aliases)
+        known = self._names()
         canonical: dict[str, str | Secret] = {}
         for given, value in options.items():
             name = known.get(given.lower(), given)
@@ -63,6 +65,29 @@ class ObjectStoreSpec:
                     f"storage option {name!r} is given two values, one of them as {given!r}"
                 )
         return wrap_secrets(canonical, self.secret_options)
+
+    def unknown_options(self, options: Mapping[str, str | Secret]) -> list[str]:
+        """Those names in ``options`` that the store does not understand."""
+        if self.options is None:
+            return []
+        known = self._names()
+        return [name for name in options if known.get(name.lower(), name) not in self.options]
+
+    def refusal(self, unknown: str) -> InvalidInputError:
+        """The error for an option that the store does not understand; it names the nearest one."""
+        import difflib
+
+        known = self._names()
+        near = difflib.get_close_matches(unknown.lower(), known, n=1)
+        hint = f": did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(known))}"
+        shown = unknown if len(unknown) <= 80 else f"{unknown[:80]}…"
+        return InvalidInputError(f"store {self.name!r} has no option {shown!r}{hint}")
+
+    def _names(self) -> dict[str, str]:
+        """Every name of an option, in lower case, with the canonical one."""
+        aliases = {name.lower(): canonical for name, canonical in self.option_aliases.items()}
+        canonical = {*aliases.values(), *(self.options or ())}
+        return {name.lower(): name for name in canonical} | aliases
 
     def _callable(self) -> StoreFactory:
         if not isinstance(self.factory, str):

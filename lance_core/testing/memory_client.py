@@ -98,7 +98,7 @@ class MemoryClient(RemoteClient):
         found = [self._objects[key][1] for key in page if key in self._objects]
         return Page(found, page[-1] if len(keys) > len(page) else None)
 
-    def start_upload(self, key: str) -> str:
+    def start_upload(self, key: str, *, if_absent: bool) -> str:
         self.requests.append(("start_upload", key))
         upload = f"upload-{next(self._numbers)}"
         self._uploads[upload] = {}

@@ -161,8 +161,12 @@ class RemoteClient(ABC):
         page before, None for the first.
         """
 
-    def start_upload(self, key: str) -> str:
-        """Begin to upload an object in parts; what the upload is called."""
+    def start_upload(self, key: str, *, if_absent: bool) -> str:
+        """Begin to upload an object in parts; what the upload is called.
+
+        ``if_absent``: what `finish_upload` will be told. A service that takes the condition here
+        may raise EXISTS already.
+        """
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
     def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:

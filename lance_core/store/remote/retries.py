@@ -16,7 +16,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from lance_core.errors import (
     CorruptFileError,
@@ -28,7 +28,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.remote.client import Failure, RemoteClient, RequestError
+from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 
 T = TypeVar("T")
@@ -60,6 +60,17 @@ class Waiting:
 REAL = Waiting()
 
 
+class Service(Protocol):
+    """What requests go to, as far as sending them again needs it; every `RemoteClient` is one."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+
+    def renew_credentials(self) -> bool:
+        """See `RemoteClient.renew_credentials`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What is asked for: a verb and a path for the texts of errors.
@@ -77,10 +88,8 @@ class Call:
 class Sender:
     """Sends the requests of one store, by its settings. Thread-safe."""
 
-    def __init__(
-        self, client: RemoteClient, settings: RemoteSettings, waiting: Waiting = REAL
-    ) -> None:
-        self.client = client
+    def __init__(self, service: Service, settings: RemoteSettings, waiting: Waiting = REAL) -> None:
+        self.service = service
         self.waiting = waiting
         self.deadline = settings.retry_timeout
         self._retries = settings.max_retries
@@ -117,7 +126,7 @@ class Sender:
         """New credentials, unless another thread got some since there were ``seen`` renewals."""
         with self._lock:
             if self._renewals == seen:
-                if not self.client.renew_credentials():
+                if not self.service.renew_credentials():
                     return False
                 self._renewals += 1
         return True
@@ -169,7 +178,7 @@ class _Attempts:
         return pause
 
     def _outcome(self, error: RequestError) -> LanceError:
-        path, where = self._call.path, self._sender.client.name
+        path, where = self._call.path, self._sender.service.name
         text = f"{self._call.verb} {path!r} in {where}: {error.text}"
         if self._failures > 1:
             seconds = self._sender.waiting.monotonic() - self._start

@@ -160,7 +160,7 @@ class RemoteWriter(ObjectWriter):
         uploads = self._uploads
         client, sender = uploads.client, uploads.sender
         if self._upload is None:
-            start = partial(client.start_upload, self._key)
+            start = partial(client.start_upload, self._key, if_absent=self._if_absent)
             self._upload = sender.prepare("uploading", self._path, start)
         at_once = max(1, PARTS_AT_ONCE * uploads.part_size(1) // max(1, length))
         while len(self._under_way) >= min(client.max_parts_at_once, PARTS_AT_ONCE, at_once):

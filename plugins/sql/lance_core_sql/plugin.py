@@ -8,4 +8,5 @@ from lance_core.hookspecs import ManifestStoreSpec, hookimpl
 @hookimpl
 def lance_manifest_stores() -> list[ManifestStoreSpec]:
     """SQLite, PostgreSQL and MySQL."""
-    return [ManifestStoreSpec("sql", "sql", "lance_core_sql.store:open_rows")]
+    options = frozenset({"sqlUrl", "sqlTable", "sqlPassword"})
+    return [ManifestStoreSpec("sql", "sql", "lance_core_sql.store:open_rows", options)]
