@@ -13,9 +13,16 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
+from lance_core.encodings import chunk_headers as headers
 from lance_core.encodings import gather, levels
 from lance_core.encodings import zipped_places as zipped
-from lance_core.encodings.compression import bitpacking, byte_streams, chunk_spans, runs
+from lance_core.encodings.compression import (
+    bitpacking,
+    byte_streams,
+    chunk_spans,
+    runs,
+    single_packed,
+)
 from lance_core.encodings.compression import fsst_decode as decoding
 from lance_core.encodings.compression import fsst_encode as encoding
 from lance_core.encodings.compression import fsst_train as training
@@ -23,6 +30,7 @@ from lance_core.encodings.compression import variable_chunks as variable
 from lance_core.encodings.compression.bitpacking import Words
 from lance_core.encodings.compression.chunk_spans import Bytes
 from lance_core.encodings.compression.runs import RunRule
+from lance_core.encodings.compression.single_packed import Picked
 from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.levels import LevelArray, Slots
@@ -38,6 +46,7 @@ class Kernels:
     unpack_fastlanes: Callable[[Bytes, int, int, int], Words]
     pack_fastlanes: Callable[[Words, int], Bytes]
     unpack_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
+    pick_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, Picked, int], Words]
     chunk_widths: Callable[[Words], Int64Array]
     pack_inline: Callable[[Words], tuple[Bytes, Int64Array]]
     unpack_levels: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], LevelArray]
@@ -62,6 +71,8 @@ class Kernels:
     ]
     layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int], Int64Array]
     count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
+    nth_levels: Callable[[LevelArray, int, Int64Array], Int64Array]
+    chunk_headers: Callable[[Bytes, Int64Array, Int64Array, int, int, bool], Int64Array]
     zipped_places: Callable[[Bytes, Int64Array, Int64Array, ZippedForm], Int64Array]
 
 
@@ -69,6 +80,7 @@ NUMPY = Kernels(
     unpack_fastlanes=bitpacking.unpack_fastlanes,
     pack_fastlanes=bitpacking.pack_fastlanes,
     unpack_inline=bitpacking.unpack_inline,
+    pick_inline=single_packed.pick_inline,
     chunk_widths=bitpacking.chunk_widths,
     pack_inline=bitpacking.pack_inline,
     unpack_levels=bitpacking.unpack_levels,
@@ -89,6 +101,8 @@ NUMPY = Kernels(
     layer_slots=levels.layer_slots,
     layer_offsets=levels.layer_offsets,
     count_upto=levels.count_upto,
+    nth_levels=levels.nth_levels,
+    chunk_headers=headers.chunk_headers,
     zipped_places=zipped.zipped_places,
 )
 
@@ -136,6 +150,21 @@ def unpack_inline(
     and for chunks that are not within ``data`` or smaller than what they hold.
     """
     return _in_use.unpack_inline(data, starts, sizes, counts, bits)
+
+
+def pick_inline(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: Picked,
+    bits: int,
+) -> Words:
+    """Single ones of the values that `unpack_inline` gives; raises as it does.
+
+    Raises `CorruptFileError`, too, for a value that its chunk does not have.
+    """
+    return _in_use.pick_inline(data, starts, sizes, counts, picked, bits)
 
 
 def chunk_widths(words: Words) -> Int64Array:
@@ -324,6 +353,28 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     Raises `CorruptFileError` for edges that descend or are not within the levels.
     """
     return _in_use.count_upto(levels, top, edges)
+
+
+def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
+    """Where the ``numbers``-th, from 0, of the levels are that are at least ``least``.
+
+    Behind the last of them is the end of all levels. Raises `CorruptFileError` for numbers that
+    descend, and for those of levels that are not there.
+    """
+    return _in_use.nth_levels(levels, least, numbers)
+
+
+def chunk_headers(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, levels: int, buffers: int, large: bool
+) -> Int64Array:
+    """What the headers of mini-block chunks say: tables, each with an entry for every chunk.
+
+    The number of levels; then for each part, first those of ``levels`` kinds of levels and then the
+    ``buffers`` of values, where in ``data`` it starts; then the size of each part. ``large``:
+    whether sizes of buffers take 4 bytes. Raises `CorruptFileError` for chunks that are not within
+    ``data``, and for parts that do not fit into their chunk.
+    """
+    return _in_use.chunk_headers(data, starts, sizes, levels, buffers, large)
 
 
 def zipped_places(

@@ -122,3 +122,13 @@ def _set_between(flags: BoolArray, edges: Int64Array) -> Int64Array:
         used = flags[: edges[-1]].view(np.uint8)
         counts[some] = np.add.reduceat(used, edges[:-1][some], dtype=np.int64)
     return counts
+
+
+def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.nth_levels`."""
+    places = np.append(np.flatnonzero(levels >= least), len(levels))
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(places)):
+        raise CorruptFileError(f"a level that is not among {len(places) - 1}")
+    if (np.diff(numbers) < 0).any():
+        raise CorruptFileError("numbers of levels descend")
+    return places.take(numbers)

@@ -233,3 +233,25 @@ def test_byte_streams_of_any_form_are_the_same(
         assert back.tobytes() == octets.tobytes()
     forms = damaged(data, streams, begins * width, counts * width, counts)
     check("join_streams", *forms, data.draw(st.just(width) | st.integers(0, 9)))
+
+
+@relaxed
+@given(
+    st.lists(st.integers(0, 40), max_size=64),
+    st.lists(st.tuples(st.integers(-1, 130), st.integers(-1, 70)), max_size=5),
+    st.integers(-1, 3),
+    st.integers(-1, 4) | st.just(64),
+    st.booleans(),
+)
+@example([5, 0, 8, 0, 3, 0, 1, 0] * 8, [(0, 64), (16, 48)], 2, 1, False)
+@example([5, 0, 8, 0, 3, 0, 0, 0] * 8, [(0, 64)], 1, 1, True)
+def test_headers_of_chunks_of_any_form_have_the_same_outcome(
+    octets: list[int],
+    chunks: list[tuple[int, int]],
+    levels: int,
+    buffers: int,
+    large: bool,
+) -> None:
+    starts, sizes = array([start for start, _ in chunks]), array([size for _, size in chunks])
+    data = array(octets * 2, np.uint8)
+    check("chunk_headers", data, starts, sizes, levels, buffers, large)

@@ -152,3 +152,17 @@ def test_levels_zipped_with_values_are_found_alike(
             place = data.draw(st.integers(0, len(target) - 1))
             target[place] = data.draw(st.integers(0, 255))
     check("zipped_places", octets, starts, stops, form)
+
+
+@relaxed
+@given(levels, bounds, st.lists(st.integers(-1, 310), max_size=8), st.booleans())
+@example([1] * 600, 1, [0, 255, 256, 512, 600], False)
+@example([0] * 600, 1, [0, 0], False)
+@example([0] * 600, 1, [1], False)
+def test_levels_are_found_alike_by_their_number(
+    found: list[int], least: int, numbers: list[int], ascending: bool
+) -> None:
+    if ascending:
+        count = sum(level >= least for level in found)
+        numbers = sorted(min(max(number, 0), count) for number in numbers)
+    check("nth_levels", array(found, np.uint16), least, array(numbers))

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
+from lance_core.encodings.compression.single_packed import Picked
 from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import compiled
@@ -157,3 +158,44 @@ def test_arrays_need_not_be_contiguous_nor_aligned() -> None:
     assert codes.to_pybytes() == bytes([0, 1, 255, ord("l"), 255, ord("d")])
     text, _ = compiled.fsst_decode(np.frombuffer(codes, np.uint8), places[::-1][::-1], *table)
     assert text.to_pybytes() == data.tobytes()
+
+
+@relaxed
+@given(st.sampled_from(BITS), st.data())
+def test_single_packed_values_are_picked_alike(bits: int, data: st.DataObject) -> None:
+    chance = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    tops = data.draw(st.lists(st.integers(0, bits), min_size=1, max_size=3))
+    words = [chance.integers(0, (1 << top) - 1, 1024, f"<u{bits // 8}", True) for top in tops]
+    packed, sizes = NUMPY.pack_inline(np.concatenate(words))
+    counts = np.full(len(sizes), 1024)
+    counts[-1] = data.draw(st.integers(1, 1024))
+    starts = np.cumsum(sizes) - sizes
+    chunk = chance.integers(0, len(sizes), 50)
+    picked = Picked(chunk, chance.integers(0, counts[chunk]))
+    check("pick_inline", packed, starts, sizes, counts, picked, bits)
+    every = NUMPY.unpack_inline(packed, starts, sizes, counts, bits)
+    found = compiled.pick_inline(packed, starts, sizes, counts, picked, bits)
+    assert (found == every[picked.chunk * 1024 + picked.position]).all()
+
+
+places = st.lists(st.integers(-1, 30), max_size=4)
+
+
+@relaxed
+@given(st.sampled_from((*BITS, 7)), st.integers(-1, 20), places, places, places, places, places)
+@example(8, 1, [0], [160], [9], [0], [8])
+@example(8, 1, [0], [160], [9], [0], [9])
+@example(8, 1, [0], [128], [9], [0], [8])
+@example(8, 0, [199], [1], [9], [0], [8])
+def test_picks_of_any_claim_have_the_same_outcome(
+    bits: int,
+    width: int,
+    starts: list[int],
+    sizes: list[int],
+    counts: list[int],
+    chunk: list[int],
+    position: list[int],
+) -> None:
+    data = np.full(200, max(width, 0), np.uint8)
+    picked = Picked(array(chunk), array(position))
+    check("pick_inline", data, array(starts), array(sizes), array(counts), picked, bits)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import (
@@ -37,7 +35,8 @@ from lance_core.encodings.codecs.general import decode_general, plain_chunks, sc
 from lance_core.encodings.codecs.packed_struct import decode_packed_struct, split_rows
 from lance_core.encodings.codecs.rle import decode_rle, run_chunks
 from lance_core.encodings.codecs.variable import decode_variable, offset_bits
-from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes, places_of_rows
+from lance_core.encodings.compression.bitpacking import WIDTHS
+from lance_core.encodings.compression.single_packed import Picked, bytes_at
 from lance_core.encodings.compressive import DEEPEST, MiniBlockChunks, decode, find_compressive
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.taken import narrowed, taken
@@ -55,9 +54,6 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext
 
-Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.unsignedinteger[Any]]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picks:
@@ -70,6 +66,10 @@ class Picks:
     chunk: Int64Array
     position: Int64Array
     depth: int = 0
+
+    @property
+    def picked(self) -> Picked:
+        return Picked(self.chunk, self.position)
 
     def places(self) -> Int64Array:
         """Where they are among the values of all chunks."""
@@ -94,27 +94,6 @@ def pick(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) ->
     return values
 
 
-_UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
-
-
-def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes at each of ``places``, one after the other.
-
-    Raises `CorruptFileError` if some are not within ``data``.
-    """
-    if not len(places) or not width:
-        return np.empty(0, np.uint8)
-    if int(places.min()) < 0 or int(places.max()) > len(data) - width:
-        raise CorruptFileError("a value is not within its page")
-    unit = _UNITS.get(width)
-    if unit is not None:  # unaligned words
-        words = np.ndarray((len(data) - width + 1,), unit, data.data, 0, (1,))
-        return words[places].view(np.uint8)
-    table = np.ndarray((len(data) - width + 1, width), np.uint8, data.data, 0, (1, 1))
-    picked: Bytes = table[places].reshape(-1)
-    return picked
-
-
 def pick_flat(message: Flat, picks: Picks, context: DecodeContext) -> FixedWidth:
     """Of ``flat``."""
     bits, chunks = flat_bits(message), picks.chunks.single()
@@ -134,64 +113,8 @@ def pick_inline(message: InlineBitpacking, picks: Picks, context: DecodeContext)
     bits, chunks = message.uncompressed_bits_per_value, picks.chunks.single()
     if bits not in WIDTHS or message.HasField("values"):
         raise UnsupportedFeatureError(f"packed values of {bits} bits")
-    word, starts = bits // 8, chunks.starts[0]
-    stated = bytes_at(chunks.data, starts, word).view(f"<u{word}")
-    if (stated > bits).any() or (chunks.counts > CHUNK).any():
-        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
-    widths = stated.astype(np.int64)
-    if (word + widths * (CHUNK // 8) > chunks.sizes[0]).any():
-        raise CorruptFileError("a chunk has fewer bytes than its packed values")
-    packed = Packed(chunks.data, starts.take(picks.chunk) + word, widths.take(picks.chunk), bits)
-    return FixedWidth.of(packed.values(picks.position))
-
-
-class Packed(NamedTuple):
-    """Units of 1024 values of ``bits`` bits, packed to ``widths[i]`` and at ``starts[i]``."""
-
-    data: Bytes
-    starts: Int64Array
-    widths: Int64Array
-    bits: int
-
-    def values(self, positions: Int64Array) -> Words:
-        """The value at ``positions[i]`` of unit i."""
-        bits, word = self.bits, self.bits // 8
-        rows, lanes = _rows_and_lanes(bits)
-        first = rows.take(positions) * self.widths
-        number, shift = np.divmod(first, bits)
-        is_split = shift + self.widths > bits
-        # A value of no bits may be at the end of all bytes, where there is no word to be read.
-        is_there = self.widths > 0
-        if not is_there.any():
-            return np.zeros(len(positions), f"<u{word}")
-        at = (self.starts + lanes.take(positions) * word + number * packed_bytes(1)) * is_there
-        unit = np.dtype(f"<u{word}")
-        low = bytes_at(self.data, at, word).view(unit)
-        found = low >> shift.astype(unit)
-        if is_split.any():
-            high = bytes_at(self.data, at + is_split * packed_bytes(1), word).view(unit)
-            moved = high << np.where(is_split, bits - shift, 0).astype(unit)
-            found |= np.where(is_split, moved, 0).astype(unit)
-        masks = _masks(bits).take(self.widths)
-        result: Words = found & masks
-        return result
-
-
-@cache
-def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
-    """The row and the lane of each of 1024 packed values."""
-    lanes = CHUNK // bits
-    rows, within = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
-    for row, first in enumerate(places_of_rows(bits)):
-        rows[first : first + lanes] = row
-        within[first : first + lanes] = np.arange(lanes)
-    return rows, within
-
-
-@cache
-def _masks(bits: int) -> Words:
-    """The largest number of each width up to ``bits``."""
-    return np.array([(1 << width) - 1 for width in range(bits + 1)], f"<u{bits // 8}")
+    place = chunks.starts[0], chunks.sizes[0], chunks.counts
+    return FixedWidth.of(kernels.pick_inline(chunks.data, *place, picks.picked, bits))
 
 
 def pick_variable(message: Variable, picks: Picks, context: DecodeContext) -> VariableWidth:

@@ -207,11 +207,14 @@ def _of_lists(
     if isinstance(rows, RowRange):
         return _range_of_lists(decoded, rows, chunks, table)
     levels = decoded.levels
-    starts = decoded.row_starts(0, len(chunks))
+    assert levels.rep is not None
     first, last = _rows_started(table, chunks)
     chunk = np.searchsorted(first, rows.values, side="right") - 1
     number = (np.cumsum(last - first) - last).take(chunk) + rows.values
-    begin, end = starts.take(number), np.append(starts, levels.count).take(number + 1)
+    both = np.repeat(number, 2)
+    both[1::2] += 1
+    edges = kernels.nth_levels(levels.rep, levels.kinds.max_rep, both)
+    begin, end = edges[::2].copy(), edges[1::2].copy()
     # A row also ends where chunks that are not read would come.
     jumps = decoded.starts[1:-1][np.diff(chunks) > 1]
     if len(jumps):

@@ -1,8 +1,6 @@
-"""What a chunk of a mini-block page consists of: its header, levels and value buffers.
+"""What a chunk of a mini-block page consists of: levels and value buffers.
 
-A chunk begins with the number of levels (u16), the bytes of repetition and of definition levels
-(u16, if the page has them) and those of each value buffer (u16, or u32 with large chunks). All
-parts start at multiples of 8 bytes from the start of the chunk.
+How its header looks is told by `lance_core.encodings.chunk_headers`.
 """
 
 from __future__ import annotations
@@ -12,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
-from lance_core.errors import CorruptFileError
 
 
 class ChunkForm(NamedTuple):
@@ -47,30 +45,11 @@ def chunk_parts(
 
     Raises `CorruptFileError` if a part does not fit into its chunk.
     """
-    fixed = 1 + form.has_rep + form.has_def
-    length = 2 * fixed + form.num_buffers * (4 if form.large else 2)
-    if (sizes < length).any():
-        raise CorruptFileError(f"a chunk is shorter than its header of {length} bytes")
-    header = data[positions[:, None] + np.arange(length)]
-    numbers = header[:, : 2 * fixed].copy().view("<u2").astype(np.int64).T
-    unit = "<u4" if form.large else "<u2"
-    buffer_sizes = header[:, 2 * fixed :].copy().view(unit).astype(np.int64).T
-    place = _aligned(np.full(len(positions), length, np.int64))
-    level_parts = []
-    for number in range(1, fixed):
-        level_parts.append((positions + place, numbers[number]))
-        place = _aligned(place + numbers[number])
-    starts = np.empty(buffer_sizes.shape, np.int64)
-    for number in range(form.num_buffers):
-        starts[number] = positions + place
-        end = place + buffer_sizes[number]
-        place = _aligned(end)
-    if (end > sizes).any():
-        raise CorruptFileError("the parts of a chunk do not fit into it")
-    rep = level_parts.pop(0) if form.has_rep else None
-    definition = level_parts.pop(0) if form.has_def else None
-    return ChunkParts(data, numbers[0], rep, definition, starts, np.ascontiguousarray(buffer_sizes))
-
-
-def _aligned(place: Int64Array) -> Int64Array:
-    return (place + 7) // 8 * 8
+    levels, buffers = form.has_rep + form.has_def, form.num_buffers
+    found = kernels.chunk_headers(data, positions, sizes, levels, buffers, form.large)
+    parts = levels + buffers
+    table = found.reshape(1 + 2 * parts, len(positions))
+    starts, lengths = table[1 : 1 + parts], table[1 + parts :]
+    rep = (starts[0], lengths[0]) if form.has_rep else None
+    definition = (starts[levels - 1], lengths[levels - 1]) if form.has_def else None
+    return ChunkParts(data, table[0], rep, definition, starts[levels:], lengths[levels:])

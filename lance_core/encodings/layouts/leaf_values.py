@@ -77,9 +77,10 @@ def _check_size(indices: Words, items: pa.Array) -> None:
 
 def _missing(levels: Levels) -> BoolArray | None:
     """Which values are null; None: no value is."""
-    definition, visible = levels.definition, levels.visible()
-    if definition is None:
+    definition = levels.definition
+    if definition is None or not levels.kinds.max_visible_def:
         return None
+    visible = levels.visible()
     missing: BoolArray = (definition if visible is None else definition[visible]) != 0
     return missing if missing.any() else None
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings import kernels
-from lance_core.encodings.codecs.picks import Packed, Picks, bytes_at, pick
+from lance_core.encodings.codecs.picks import Picks, pick
 from lance_core.encodings.compression.bitpacking import packed_bytes
+from lance_core.encodings.compression.single_packed import Packed, bytes_at
 from lance_core.encodings.layouts.codecs import decode_block, decode_part
 from lance_core.encodings.layouts.layout import spans_index
 from lance_core.encodings.values import Values, as_fixed

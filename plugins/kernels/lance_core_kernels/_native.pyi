@@ -16,6 +16,17 @@ def pack_fastlanes(
 def unpack_inline(
     data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, bits: int, values: Buffer, /
 ) -> int: ...
+def pick_inline(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    chunk: Buffer,
+    position: Buffer,
+    bits: int,
+    values: Buffer,
+    /,
+) -> int: ...
 def unpack_levels(
     data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, levels: Buffer, /
 ) -> int: ...
@@ -137,6 +148,17 @@ def layer_offsets(
     /,
 ) -> int: ...
 def count_upto(levels: Buffer, top: int, edges: Buffer, counts: Buffer, /) -> int: ...
+def nth_levels(levels: Buffer, least: int, numbers: Buffer, places: Buffer, /) -> int: ...
+def chunk_headers(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    levels: int,
+    buffers: int,
+    large: bool,
+    table: Buffer,
+    /,
+) -> int: ...
 def zipped_places(
     data: Buffer,
     starts: Buffer,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.chunk_headers import header_length
 from lance_core.encodings.compression.chunk_spans import check_spans, chunk_places
 from lance_core.encodings.compression.variable_chunks import (
     Offsets,
@@ -95,3 +96,16 @@ def interleave_chunks(
         for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
             _native.place_pieces(octets(buffer), aligned(lengths), begins, align, fill, out)
     return out, totals
+
+
+def chunk_headers(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, levels: int, buffers: int, large: bool
+) -> Int64Array:
+    """See `lance_core.encodings.kernels.chunk_headers`."""
+    header_length(levels, buffers, large)
+    table = np.empty((1 + 2 * (levels + buffers)) * len(starts), np.int64)
+    with CORRUPT:
+        _native.chunk_headers(
+            octets(data), aligned(starts), aligned(sizes), levels, buffers, large, table
+        )
+    return table

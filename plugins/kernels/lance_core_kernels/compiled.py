@@ -7,6 +7,7 @@ can stay behind in a checkout, is refused.
 
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import (
+    chunk_headers,
     gather_variable,
     interleave_chunks,
     join_variable,
@@ -20,6 +21,7 @@ from lance_core_kernels.integers import (
     join_streams,
     pack_fastlanes,
     pack_inline,
+    pick_inline,
     split_streams,
     unpack_fastlanes,
     unpack_inline,
@@ -30,12 +32,14 @@ from lance_core_kernels.levels import (
     count_upto,
     layer_offsets,
     layer_slots,
+    nth_levels,
     zipped_places,
 )
 from lance_core_kernels.strings import fsst_decode, fsst_decode_chunks, fsst_encode, fsst_train
 
 __all__ = [
     "check_levels",
+    "chunk_headers",
     "chunk_widths",
     "count_runs",
     "count_upto",
@@ -51,8 +55,10 @@ __all__ = [
     "join_variable",
     "layer_offsets",
     "layer_slots",
+    "nth_levels",
     "pack_fastlanes",
     "pack_inline",
+    "pick_inline",
     "split_streams",
     "split_variable",
     "unpack_fastlanes",
@@ -61,7 +67,7 @@ __all__ = [
     "zipped_places",
 ]
 
-INTERFACE = 2
+INTERFACE = 3
 """That of ``module.c``."""
 
 if getattr(_native, "INTERFACE", None) != INTERFACE:

@@ -7,6 +7,7 @@ import numpy as np
 from lance_core.encodings.compression.bitpacking import Words, check_inline, check_packed_levels
 from lance_core.encodings.compression.byte_streams import check_streams
 from lance_core.encodings.compression.runs import RunRule, check_rule, check_runs
+from lance_core.encodings.compression.single_packed import Picked
 from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
@@ -63,6 +64,24 @@ def unpack_inline(
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_inline(*chunks, bits, values)
+    return values
+
+
+def pick_inline(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: Picked,
+    bits: int,
+) -> Words:
+    """See `lance_core.encodings.kernels.pick_inline`."""
+    if bits not in WORDS:
+        raise CorruptFileError(f"packed values of {bits} bits")
+    values = room(len(picked.position), f"<u{bits // 8}")
+    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    with CORRUPT:
+        _native.pick_inline(*chunks, aligned(picked.chunk), aligned(picked.position), bits, values)
     return values
 
 

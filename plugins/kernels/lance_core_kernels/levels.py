@@ -71,6 +71,14 @@ def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
     return counts
 
 
+def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.nth_levels`."""
+    places = np.empty(len(numbers), np.int64)
+    with CORRUPT:
+        _native.nth_levels(levels_of(levels), least, aligned(numbers), places)
+    return places
+
+
 def zipped_places(
     data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
 ) -> Int64Array:

@@ -247,6 +247,59 @@ const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values) {
     return filled == values.size ? NULL : "chunks have fewer values than there is room for";
 }
 
+/* The value at a position of a unit that is packed to `width` bits, 1 or more. */
+static uint64_t packed_value(const uint8_t *packed, unsigned width, unsigned bits,
+                             unsigned position) {
+    const unsigned lanes = CHUNK / bits, within = position % ROW, word = bits / 8;
+    /* ORDER is its own inverse. */
+    const unsigned row = (unsigned)ORDER[within / lanes * lanes / 16] * 8 + position / ROW;
+    const unsigned number = row * width / bits, shift = row * width % bits;
+    const uint8_t *at = packed + (size_t)number * ROW + (size_t)(within % lanes) * word;
+    uint64_t low = 0, high = 0;
+    memcpy(&low, at, word);
+    low >>= shift;
+    if (shift + width > bits) {
+        memcpy(&high, at + ROW, word);
+        low |= high << (bits - shift);
+    }
+    return low & ones(width);
+}
+
+const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chunk,
+                        const int64_t *position, int64_t count, room_t values) {
+    if (!is_width(bits))
+        return "values cannot be packed to this width";
+    const int64_t word = bits / 8;
+    if (count < 0 || values.size % word || values.size / word != count)
+        return "values are not as many as there is room for";
+    for (int64_t i = 0; i < chunks.number; i++) {
+        bytes_t one;
+        uint64_t width = 0;
+        const char *error = chunk_at(chunks, i, &one);
+        if (error)
+            return error;
+        if (chunks.counts[i] > CHUNK || one.size < word)
+            return "a chunk has more values than can be packed, or no width";
+        memcpy(&width, one.at, (size_t)word);
+        if (width > (uint64_t)bits || (int64_t)width * ROW > one.size - word)
+            return "a chunk has fewer bytes than its packed values";
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (chunk[i] < 0 || chunk[i] >= chunks.number)
+            return "a value of a chunk that is not there";
+        if (position[i] < 0 || position[i] >= chunks.counts[chunk[i]])
+            return "a value that its chunk does not have";
+        const uint8_t *at = chunks.data.at + chunks.starts[chunk[i]];
+        uint64_t width = 0, value = 0;
+        memcpy(&width, at, (size_t)word);
+        if (width)
+            value = packed_value(at + word, (unsigned)width, (unsigned)bits,
+                                 (unsigned)position[i]);
+        memcpy(values.at + i * word, &value, (size_t)word);
+    }
+    return NULL;
+}
+
 /* A unit of levels. */
 static void unpack_unit(const uint8_t *packed, uint8_t *levels, unsigned width) {
     if (width)

@@ -71,6 +71,9 @@ const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t 
                            room_t packed);
 /* Chunks that begin with a word for their width; there is one at least. */
 const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values);
+/* Of the same chunks single values: of chunk[i] the one at position[i], for `count` of them. */
+const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chunk,
+                        const int64_t *position, int64_t count, room_t values);
 const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t chunks);
 /* Levels of 16 bits, out of line: whole units of CHUNK packed to `width`, the rest of each chunk
  * packed like a unit, or as it is where the chunk is that large. */
@@ -141,6 +144,19 @@ typedef struct {
 } pieces_t;
 const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t out);
 
+/* headers.c */
+
+/* Chunks with so many kinds of levels and value buffers, sizes of which take 4 bytes if large. */
+typedef struct {
+    int64_t levels;
+    int64_t buffers;
+    int64_t large;
+} header_t;
+
+/* For each chunk, whose size is in `stops`, its number of levels; then, part by part, where in the
+ * data it starts; then how large it is. The table has room for all. */
+const char *chunk_headers(spans_t chunks, header_t form, int64_t *table);
+
 /* levels.c */
 
 /* Absent levels, NULL, are all 0. */
@@ -170,6 +186,9 @@ const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t
 /* How many levels are at most `top` between each of the edges and the next. */
 const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
                        int64_t stretches, int64_t *counts);
+/* Where the numbers[i]-th level is that is at least `least`; the end of levels behind the last. */
+const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
+                       const int64_t *numbers, int64_t wanted, int64_t *places);
 
 /* zipped.c */
 

@@ -310,3 +310,35 @@ const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const
     }
     return NULL;
 }
+
+#define STRETCH 256 /* levels that are counted together */
+
+const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
+                       const int64_t *numbers, int64_t wanted, int64_t *places) {
+    const uint32_t bound = least < 1 ? 0 : above(least - 1);
+    int64_t at = 0, before = 0; /* levels, and how many of those there count */
+    for (int64_t i = 0; i < wanted; i++) {
+        if (numbers[i] < 0 || (i && numbers[i] < numbers[i - 1]))
+            return "numbers of levels descend";
+        while (count - at >= STRETCH) { /* blocks that end before the wanted one */
+            uint16_t some = 0;
+            for (int64_t k = 0; k < STRETCH; k++)
+                some = (uint16_t)(some + (levels[at + k] >= bound));
+            if (before + some > numbers[i])
+                break;
+            before += some;
+            at += STRETCH;
+        }
+        for (; at < count; at++) {
+            if (levels[at] < bound)
+                continue;
+            if (before == numbers[i])
+                break;
+            before++;
+        }
+        if (at == count && before != numbers[i])
+            return "a level that is not there";
+        places[i] = at;
+    }
+    return NULL;
+}

@@ -52,6 +52,22 @@ static PyObject *py_join_streams(PyObject *module, PyObject *args) {
     return from_chunks(args, join_streams);
 }
 
+static PyObject *py_pick_inline(PyObject *module, PyObject *args) {
+    Py_buffer b[7] = {0};
+    Py_ssize_t bits;
+    chunks_t chunks;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &bits,
+                          &b[6]))
+        return release(b, 7), NULL;
+    const int64_t count = b[4].len / 8;
+    if (!chunks_of(b, &chunks) || !holds(&b[4], count, 8) || !holds(&b[5], count, 8))
+        return done(b, 7, MISMATCH, 0);
+    WITHOUT_GIL(pick_inline(chunks, bits, b[4].buf, b[5].buf, count, room_of(&b[6])))
+    return done(b, 7, error, 0);
+}
+
 static PyObject *py_chunk_widths(PyObject *module, PyObject *args) {
     Py_buffer b[2] = {0};
     Py_ssize_t bits;
@@ -147,6 +163,8 @@ PyMethodDef integer_methods[] = {
     {"unpack_fastlanes", py_unpack, METH_VARARGS, "packed, width, bits, chunks, values"},
     {"pack_fastlanes", py_pack, METH_VARARGS, "values, width, bits, chunks, packed"},
     {"unpack_inline", py_unpack_inline, METH_VARARGS, "data, starts, sizes, counts, bits, values"},
+    {"pick_inline", py_pick_inline, METH_VARARGS,
+     "data, starts, sizes, counts, chunk, position, bits, values"},
     {"unpack_levels", py_unpack_levels, METH_VARARGS, "data, starts, sizes, counts, width, levels"},
     {"chunk_widths", py_chunk_widths, METH_VARARGS, "values, bits, widths"},
     {"pack_inline", py_pack_inline, METH_VARARGS, "values, bits, widths, packed"},

@@ -67,6 +67,39 @@ static PyObject *py_count_upto(PyObject *module, PyObject *args) {
 }
 
 /* Places may be empty: they are only counted then. */
+static PyObject *py_nth_levels(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t least;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &least, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[0].len / 2, wanted = b[1].len / 8;
+    if (!holds(&b[0], count, 2) || !holds(&b[1], wanted, 8) || !holds(&b[2], wanted, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(nth_levels(b[0].buf, count, least, b[1].buf, wanted, b[2].buf))
+    return done(b, 3, error, 0);
+}
+
+static PyObject *py_chunk_headers(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t levels, buffers;
+    int large;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnpw*", &b[0], &b[1], &b[2], &levels, &buffers, &large,
+                          &b[3]))
+        return release(b, 4), NULL;
+    const int64_t number = b[1].len / 8;
+    if (levels < 0 || levels > 2 || buffers < 1 || buffers > 64 || !holds(&b[1], number, 8) ||
+        !holds(&b[2], number, 8) || !holds(&b[3], number * (1 + 2 * (levels + buffers)), 8))
+        return done(b, 4, MISMATCH, 0);
+    const spans_t chunks = {bytes_of(&b[0]), b[1].buf, b[2].buf, number};
+    const header_t form = {levels, buffers, large};
+    WITHOUT_GIL(chunk_headers(chunks, form, b[3].buf))
+    return done(b, 4, error, 0);
+}
+
 static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
     Py_buffer b[4] = {0};
     Py_ssize_t word, bits, limit, value, length, single;
@@ -94,5 +127,8 @@ PyMethodDef level_methods[] = {
     {"zipped_places", py_zipped_places, METH_VARARGS,
      "data, starts, stops, word, bits, limit, value, length, single, places; number of levels"},
     {"count_upto", py_count_upto, METH_VARARGS, "levels, top, edges, counts"},
+    {"nth_levels", py_nth_levels, METH_VARARGS, "levels, least, numbers, places"},
+    {"chunk_headers", py_chunk_headers, METH_VARARGS,
+     "data, starts, sizes, levels, buffers, large, table"},
     {NULL, NULL, 0, NULL},
 };
