@@ -54,14 +54,15 @@ def open_store(
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
     options = _for_the_store(storage_options or {})
-    if unknown := spec.unknown_options(options):
+    if undeclared := spec.undeclared_options(options):
         shared = _other_spec(url, storage_options or {})
-        for name in unknown:
-            if not _belongs_elsewhere(name, shared):
+        for name in undeclared:
+            if _belongs_elsewhere(name, shared):
+                del options[name]
+            elif spec.options is not None:
                 if url.commit_scheme is not None:
                     get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
                 raise spec.refusal(name)
-            del options[name]
     given = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
     key = (spec, url, query, given)
@@ -77,7 +78,7 @@ def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
 def _belongs_elsewhere(name: str, shared: ObjectStoreSpec | None) -> bool:
     if plain_name(name) in get_manager().handler_options:
         return True
-    return shared is not None and not shared.unknown_options({name: ""})
+    return shared is not None and not shared.undeclared_options({name: ""})
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:

@@ -66,12 +66,10 @@ class ObjectStoreSpec:
                 )
         return wrap_secrets(canonical, self.secret_options)
 
-    def unknown_options(self, options: Mapping[str, str | Secret]) -> list[str]:
-        """Those names in ``options`` that the store does not understand."""
-        if self.options is None:
-            return []
+    def undeclared_options(self, options: Mapping[str, str | Secret]) -> list[str]:
+        """Those names in ``options`` that the descriptor does not mention."""
         known = self._names()
-        return [name for name in options if known.get(name.lower(), name) not in self.options]
+        return [name for name in options if name.lower() not in known]
 
     def refusal(self, unknown: str) -> InvalidInputError:
         """The error for an option that the store does not understand; it names the nearest one."""
