@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
@@ -63,12 +64,12 @@ def fixed_take(
 ) -> npt.NDArray[np.generic]:
     """The values at ``positions``, from the buffers of `fixed_ranges`."""
     unit = element_type(width)
-    if len(buffers) == 1:
-        return np.frombuffer(buffers[0], unit).take(positions - cuts.firsts[0])
-    result = np.empty(len(positions), unit)
+    result = room(len(positions), unit)
     for number, buffer in enumerate(buffers):
         part = slice(cuts.edges[number], cuts.edges[number + 1])
-        result[part] = np.frombuffer(buffer, unit).take(positions[part] - cuts.firsts[number])
+        places = positions[part] - cuts.firsts[number]
+        # Positions are within the range; "raise" would copy the result once more.
+        np.frombuffer(buffer, unit).take(places, out=result[part], mode="clip")
     return result
 
 
