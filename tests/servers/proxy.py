@@ -1,0 +1,306 @@
+"""A server between an SDK and a service that makes chosen requests fail as networks do.
+
+::
+
+    with FaultProxy(moto.endpoint) as proxy:
+        store = open_store("s3://b/t", {**moto.options, "aws_endpoint": proxy.url})
+        proxy.set_rules([Rule(Reset(after=True), "PUT", "*.manifest", times=1)])
+        ...
+        assert proxy.struck == 1
+        assert proxy.count("PUT", "*.manifest") == 2
+
+Rules are tried in order, and the first that strikes is applied; other requests just pass. Paths are
+shell patterns for the decoded path of the URL, such as ``/bucket/table/_versions/*``; ``query`` is
+one for its query. Faults are in `tests.servers.faults`. ``requests`` records what came, in the
+order of the answers.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from urllib.parse import unquote, urlsplit
+
+from tests.servers.faults import (
+    Answer,
+    Delay,
+    Fault,
+    LateAnswer,
+    Reset,
+    Rule,
+    SlowBody,
+    Truncated,
+    Twice,
+)
+
+HOP_BY_HOP = frozenset(
+    {"connection", "keep-alive", "expect", "transfer-encoding", "content-length"}
+)
+GCS_CONDITION = "x-goog-if-generation-match"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that was answered.
+
+    ``status``: what the client was told, None: nothing at all. ``sent`` and ``received``: bytes of
+    the bodies. ``condition`` and ``range``: headers of the request.
+    """
+
+    method: str
+    path: str
+    query: str
+    status: int | None
+    fault: Fault | None
+    sent: int
+    received: int
+    condition: str | None
+    range: str | None
+
+
+class FaultProxy:
+    """Listens on a free port of this machine while the block runs, for any number of clients."""
+
+    def __init__(self, target: str, seed: int = 0) -> None:
+        parts = urlsplit(target)
+        self.target = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._lock = threading.Lock()
+        self._random = random.Random(seed)
+        self.set_rules(())
+        self._server = _Server(self)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> FaultProxy:
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def set_rules(self, rules: Iterable[Rule]) -> None:
+        """Replace the rules, forget what came, and start counting anew."""
+        with self._lock:
+            self._rules = tuple(rules)
+            self._seen = [0] * len(self._rules)
+            self._struck = [0] * len(self._rules)
+            self.requests: list[Request] = []
+
+    @property
+    def struck(self) -> int:
+        """How many requests a fault struck."""
+        return sum(self._struck)
+
+    def count(self, method: str = "*", path: str = "*", query: str = "*") -> int:
+        """How many requests came that match."""
+        with self._lock:
+            return sum(
+                fnmatchcase(one.method, method)
+                and fnmatchcase(one.path, path)
+                and fnmatchcase(one.query, query)
+                for one in self.requests
+            )
+
+    def choose(self, method: str, path: str, query: str) -> Fault | None:
+        """The fault that strikes the request that has just come."""
+        with self._lock:
+            for number, rule in enumerate(self._rules):
+                patterns = ((method, rule.method), (path, rule.path), (query, rule.query))
+                if not all(fnmatchcase(text, pattern) for text, pattern in patterns):
+                    continue
+                self._seen[number] += 1
+                if rule.nth is not None and rule.nth != self._seen[number]:
+                    continue
+                if rule.times is not None and self._struck[number] >= rule.times:
+                    continue
+                if rule.probability < 1.0 and self._random.random() >= rule.probability:
+                    continue
+                self._struck[number] += 1
+                return rule.fault
+        return None
+
+    def record(self, request: Request) -> None:
+        """Remember a request."""
+        with self._lock:
+            self.requests.append(request)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self.proxy = proxy
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that go away are usual here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a client, with one of its own to the service."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: `FaultProxy.requests` tells more."""
+
+    def setup(self) -> None:
+        super().setup()
+        self._upstream = http.client.HTTPConnection(*self.server.proxy.target, timeout=60)
+
+    def finish(self) -> None:
+        self._upstream.close()
+        super().finish()
+
+    def handle_one_request(self) -> None:
+        """Pass one request on, or do what a fault says."""
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        proxy = self.server.proxy
+        path, _, query = self.path.partition("?")
+        fault = proxy.choose(self.command, unquote(path), query)
+        body = self._body()
+        answer = self._answer(fault, body)
+        status = None if answer is None else answer[0]
+        condition = self.headers.get("If-None-Match") or self.headers.get(GCS_CONDITION)
+        wanted = self.headers.get("Range") or self.headers.get("x-ms-range")
+        # Before the client knows the answer, so that it finds its request recorded.
+        proxy.record(
+            Request(
+                self.command,
+                unquote(path),
+                query,
+                status,
+                fault,
+                sent=len(body),
+                received=len(answer[2]) if answer else 0,
+                condition=condition,
+                range=wanted,
+            )
+        )
+        if answer is None:
+            self._reset()
+        else:
+            self._send(*answer, fault)
+            self.wfile.flush()
+
+    def _answer(
+        self, fault: Fault | None, body: bytes
+    ) -> tuple[int, list[tuple[str, str]], bytes] | None:
+        """Status, headers and body that the fault leaves of the service's answer; None: nothing."""
+        match fault:
+            case Reset(after) | Answer(after=after) if after:
+                self._forward(body)
+            case Delay(seconds):
+                time.sleep(seconds)
+            case Twice():
+                self._forward(body)
+        match fault:
+            case Reset():
+                return None
+            case Answer(status, content, headers):
+                return status, list(headers.items()), content
+        answer = self._forward(body)
+        if isinstance(fault, LateAnswer):
+            time.sleep(fault.seconds)
+        return answer
+
+    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        """The service's answer. A connection that it has given up meanwhile is made anew."""
+        was_open = self._upstream.sock is not None
+        try:
+            return self._exchange(body)
+        except (http.client.HTTPException, OSError):
+            self._upstream.close()
+            if not was_open:
+                raise
+        return self._exchange(body)
+
+    def _exchange(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        upstream = self._upstream
+        upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() not in HOP_BY_HOP:
+                upstream.putheader(name, value)
+        if body or self.command in ("PUT", "POST"):
+            upstream.putheader("Content-Length", str(len(body)))
+        upstream.endheaders(body or None)
+        response = upstream.getresponse()
+        return response.status, response.getheaders(), response.read()
+
+    def _send(
+        self,
+        status: int,
+        headers: Iterable[tuple[str, str]],
+        content: bytes,
+        fault: Fault | None,
+    ) -> None:
+        self.send_response_only(status)
+        length = str(len(content))
+        for name, value in headers:
+            if self.command == "HEAD" and name.lower() == "content-length":
+                length = value  # of the body that a GET would have
+            elif name.lower() not in HOP_BY_HOP:
+                self.send_header(name, value)
+        if status not in (204, 304):
+            self.send_header("Content-Length", length)
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if isinstance(fault, Truncated):
+            content = content[: int(len(content) * fault.share)]
+        step = len(content)
+        if isinstance(fault, SlowBody):
+            step = -(-len(content) // fault.pieces)
+        for start in range(0, len(content), max(1, step)):
+            if start:
+                self.wfile.flush()
+                assert isinstance(fault, SlowBody)
+                time.sleep(fault.seconds / fault.pieces)
+            self.wfile.write(content[start : start + step])
+        if isinstance(fault, Truncated):
+            self.close_connection = True
+
+    def _reset(self) -> None:
+        """End the connection as a machine does that knows nothing of it."""
+        self.close_connection = True
+        linger = struct.pack("ii", 1, 0)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        os.close(self.connection.detach())
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        return b"".join(chunks)
