@@ -6,6 +6,7 @@ input does, so that it never outlives the tests.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import subprocess
@@ -43,25 +44,27 @@ class Moto:
 
     def client(self, service: str) -> Any:
         """A client of boto3, for what tests arrange and look at behind the plugins' backs."""
-        import boto3
-
-        return boto3.client(
-            service,
-            endpoint_url=self.endpoint,
-            aws_access_key_id=ACCESS_KEY,
-            aws_secret_access_key=SECRET_KEY,
-            region_name=REGION,
-        )
+        return _client(self.endpoint, service)
 
     def new_bucket(self) -> str:
         """The name of a bucket that nobody else uses."""
         name = f"b{uuid.uuid4().hex}"
-        client = self.client("s3")
-        try:
-            client.create_bucket(Bucket=name)
-        finally:
-            client.close()
+        self.client("s3").create_bucket(Bucket=name)
         return name
+
+
+@functools.cache
+def _client(endpoint: str, service: str) -> Any:
+    """Made once, which takes longer than many requests."""
+    import boto3
+
+    return boto3.client(
+        service,
+        endpoint_url=endpoint,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        region_name=REGION,
+    )
 
 
 @contextmanager

@@ -1,0 +1,71 @@
+"""The body of a request, sent from where its bytes are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+JOINED = 1 << 18
+"""Up to this many bytes are joined: they go out with the headers, in one packet."""
+
+_PIECE = 1 << 20
+
+
+def body_of(views: Sequence[memoryview]) -> bytes | Body:
+    """What the SDK is given to send."""
+    if sum(view.nbytes for view in views) <= JOINED:
+        return b"".join(views)
+    return Body(views)
+
+
+class Body:
+    """The bytes of ``views`` one after the other, as far as the SDK needs a file for that.
+
+    It reads twice: to sign and to send. `read` returns views, not copies, and often of more than
+    it was asked for: what sends asks for 16 KiB at a time, each of which would be a system call.
+    """
+
+    def __init__(self, views: Sequence[memoryview]) -> None:
+        self._views = [view for view in views if view.nbytes]
+        self._size = sum(view.nbytes for view in self._views)
+        self._position = 0
+        self._at = 0
+        """Which view is read from, and ``_offset``: from where in it."""
+        self._offset = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, size: int = -1) -> memoryview | bytes:
+        """The next bytes, b"" at the end; all that are left if ``size`` is negative."""
+        if size < 0:
+            return b"".join(iter(self._next, b""))
+        return self._next(size)
+
+    def _next(self, size: int = _PIECE) -> memoryview | bytes:
+        while self._at < len(self._views):
+            view = self._views[self._at]
+            piece = view[self._offset : self._offset + max(size, _PIECE)]
+            if piece:
+                self._offset += piece.nbytes
+                self._position += piece.nbytes
+                return piece
+            self._at, self._offset = self._at + 1, 0
+        return b""
+
+    def tell(self) -> int:
+        """How many bytes were read."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a position."""
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        self._position = left = max(0, min(start + offset, self._size))
+        self._at = 0
+        for view in self._views:
+            if left < view.nbytes:
+                break
+            left -= view.nbytes
+            self._at += 1
+        self._offset = left
+        return self._position

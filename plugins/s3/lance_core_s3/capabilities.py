@@ -1,0 +1,38 @@
+"""What servers of the S3 API guarantee."""
+
+from __future__ import annotations
+
+from lance_core.store.base import Guarantee, StoreCapabilities
+
+OF_AMAZON = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    multipart_if_absent=Guarantee.YES,
+    # CopyObject has no condition on its target; servers ignore the header.
+    copy_if_absent=Guarantee.NO,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+
+OF_OTHERS = StoreCapabilities(
+    # Some heed If-None-Match, some refuse it, some ignore it: that is found out by trying.
+    put_if_absent=Guarantee.UNKNOWN,
+    multipart_if_absent=Guarantee.UNKNOWN,
+    copy_if_absent=Guarantee.NO,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+
+WITHOUT_CONDITIONS = StoreCapabilities(
+    put_if_absent=Guarantee.NO,
+    multipart_if_absent=Guarantee.NO,
+    copy_if_absent=Guarantee.NO,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+
+_AMAZON = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
+
+
+def is_amazon(host: str) -> bool:
+    """Whether a host of this name is Amazon's."""
+    return host.lower().endswith(_AMAZON)

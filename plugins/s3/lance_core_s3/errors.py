@@ -1,0 +1,173 @@
+"""What answers of S3, and having none, mean.
+
+Codes are those of Amazon's "Error responses" for S3; other servers send them too, or at least the
+same status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from botocore import exceptions as sdk
+
+from lance_core.store.remote.client import Failure, RequestError
+
+_CODES: Mapping[str, Failure] = {
+    "NoSuchKey": Failure.MISSING,
+    "NoSuchUpload": Failure.MISSING,
+    "NoSuchBucket": Failure.REFUSED,
+    "InvalidRange": Failure.RANGE,
+    **dict.fromkeys(
+        (
+            *("SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable"),
+            *("RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException"),
+            *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled"),
+            *("RequestThrottledException", "TooManyRequests", "TooManyRequestsException"),
+            # Another write of the same object is under way.
+            *("ConditionalRequestConflict", "OperationAborted"),
+            # The body did not arrive, or not as it was sent.
+            *("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"),
+        ),
+        Failure.BUSY,
+    ),
+    **dict.fromkeys(
+        ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"),
+        Failure.EXPIRED,
+    ),
+    "NotImplemented": Failure.UNSUPPORTED,
+    "InternalError": Failure.UNKNOWN,
+}
+
+_STATUS: Mapping[int, Failure] = {
+    404: Failure.MISSING,
+    408: Failure.BUSY,
+    409: Failure.BUSY,
+    416: Failure.RANGE,
+    429: Failure.BUSY,
+    501: Failure.UNSUPPORTED,
+    503: Failure.BUSY,
+}
+
+_NO_CREDENTIALS = (
+    "no credentials for S3 were found: give storage options 'aws_access_key_id' and "
+    "'aws_secret_access_key', set up one of AWS's sources of credentials, or say "
+    "'aws_skip_signature' to read a public bucket"
+)
+
+_LONGEST = 500
+"""Characters of a service's message that are shown."""
+
+
+def request_error(
+    error: Exception, *, unmet: Failure = Failure.EXISTS, secrets: Iterable[str] = ()
+) -> RequestError:
+    """What ``error``, raised by the SDK for one request, says of that.
+
+    ``unmet``: what it means that a condition of the request did not hold. ``secrets``: what is not
+    shown even where the service repeats it.
+    """
+    if isinstance(error, sdk.ClientError):
+        answer = error.response
+        failure, text = _of_answer(answer, error.operation_name, unmet)
+        for secret in secrets:
+            text = text.replace(secret, "***")
+        return RequestError(failure, text, _retry_after(answer))
+    return RequestError(*_of_silence(error))
+
+
+def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tuple[Failure, str]:
+    code = str(answer.get("Error", {}).get("Code", ""))
+    message = str(answer.get("Error", {}).get("Message", ""))[:_LONGEST]
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    text = " ".join(filter(None, (operation, str(status), code if code != str(status) else "")))
+    text = f"{text}: {message}" if message else text
+    if code == "RequestTimeTooSkewed":
+        return Failure.REFUSED, f"{text} ({_clock(answer)})"
+    if code == "NoSuchBucket":
+        return Failure.REFUSED, f"{text} (the bucket does not exist)"
+    if status == 412:
+        return unmet, text
+    if operation == "HeadObject" and status == 400:
+        # Answers to HEAD have no body that says why; expired credentials are 400.
+        return Failure.EXPIRED, f"{text} (expired credentials, or a request that is wrong)"
+    if code in _CODES:
+        return _CODES[code], text
+    if status >= 500 and status not in _STATUS:
+        return Failure.UNKNOWN, text
+    if 300 <= status < 400:
+        return Failure.REFUSED, f"{text} (storage option 'aws_region' names another region)"
+    return _STATUS.get(status, Failure.REFUSED if status >= 400 else Failure.UNKNOWN), text
+
+
+def _of_silence(error: Exception) -> tuple[Failure, str]:
+    """What there being no answer means. Texts are ours: the SDK's show addresses with queries."""
+    if isinstance(error, sdk.NoCredentialsError):
+        return Failure.REFUSED, _NO_CREDENTIALS
+    if isinstance(error, sdk.SSLError):
+        return _of_tls(error)
+    if isinstance(error, sdk.ConnectTimeoutError):
+        return Failure.UNSENT, "no connection within the time for connecting"
+    if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
+        return Failure.UNSENT, f"no connection: {_reason(error)}"
+    if isinstance(error, sdk.ReadTimeoutError):
+        return Failure.UNKNOWN, "no answer within the time for one request"
+    if isinstance(error, sdk.HTTPClientError):
+        return Failure.UNKNOWN, f"the connection broke: {_reason(error)}"
+    if isinstance(error, sdk.CredentialRetrievalError | sdk.MetadataRetrievalError):
+        return Failure.UNSENT, f"credentials could not be fetched ({type(error).__name__})"
+    if isinstance(error, _MISTAKES):
+        return Failure.REFUSED, f"the SDK refuses the request ({type(error).__name__})"
+    return Failure.UNKNOWN, f"the request failed ({type(error).__name__})"
+
+
+_MISTAKES = (
+    sdk.PartialCredentialsError,
+    sdk.ParamValidationError,
+    sdk.NoRegionError,
+    sdk.EndpointProviderError,
+    sdk.UnauthorizedSSOTokenError,
+    sdk.SSOError,
+    sdk.TokenRetrievalError,
+    sdk.ConfigNotFound,
+    sdk.ProfileNotFound,
+    sdk.InvalidConfigError,
+)
+"""What is raised before anything is sent, and would be again."""
+
+
+def _of_tls(error: sdk.SSLError) -> tuple[Failure, str]:
+    reason = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return Failure.REFUSED, "the server's certificate cannot be verified"
+    if "WRONG_VERSION_NUMBER" in reason or "record layer failure" in reason:
+        return Failure.REFUSED, "the server does not speak TLS: its address is an http:// one"
+    return Failure.UNKNOWN, "the encrypted connection broke"
+
+
+def _reason(error: Exception) -> str:
+    """Which kind of error is at the bottom, such as ConnectionRefusedError."""
+    cause: BaseException = error
+    kept = getattr(error, "kwargs", {}).get("error")
+    cause = kept if isinstance(kept, BaseException) else error
+    while isinstance(cause.__cause__ or cause.__context__, BaseException):
+        cause = cause.__cause__ or cause.__context__  # type: ignore[assignment] # as was just asked
+    return type(cause).__name__
+
+
+def _retry_after(answer: Mapping[str, Any]) -> float | None:
+    text = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+def _clock(answer: Mapping[str, Any]) -> str:
+    """By how much the clock of this machine differs from the service's, which it sends along."""
+    try:
+        date = answer["ResponseMetadata"]["HTTPHeaders"]["date"]
+        ahead = round((datetime.now(UTC) - parsedate_to_datetime(date)).total_seconds())
+    except (KeyError, TypeError, ValueError):
+        return "set the clock of this machine"
+    way = "ahead of" if ahead > 0 else "behind"
+    return f"the clock of this machine is {abs(ahead)} s {way} the service's: set it"

@@ -1,0 +1,24 @@
+"""The entry module: it says what there is and imports no SDK."""
+
+from __future__ import annotations
+
+from lance_core.hookspecs import ObjectStoreSpec, hookimpl
+from lance_core_s3.capabilities import OF_AMAZON
+from lance_core_s3.options import ALIASES, NAMES, SECRETS
+
+
+@hookimpl
+def lance_object_stores() -> list[ObjectStoreSpec]:
+    """Buckets; ``s3a`` and ``s3n`` are what Hadoop calls the same."""
+    return [
+        ObjectStoreSpec(
+            name="s3",
+            schemes=("s3", "s3a", "s3n"),
+            factory="lance_core_s3.store:open_store",
+            capabilities=OF_AMAZON,
+            option_aliases=ALIASES,
+            secret_options=SECRETS,
+            options=NAMES,
+            extra="s3",
+        )
+    ]
