@@ -311,34 +311,38 @@ const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const
     return NULL;
 }
 
-#define STRETCH 256 /* levels that are counted together */
+/* Which of the next BLOCK levels, or of those that are left, are not below a bound, as bits. */
+static uint64_t reaching(const uint16_t *levels, int64_t left, uint32_t bound) {
+    if (left >= BLOCK)
+        return ~are_below(levels, bound);
+    uint64_t bits = 0;
+    for (int64_t i = 0; i < left; i++)
+        bits |= (uint64_t)(levels[i] >= bound) << i;
+    return bits;
+}
 
 const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
                        const int64_t *numbers, int64_t wanted, int64_t *places) {
     const uint32_t bound = least < 1 ? 0 : above(least - 1);
-    int64_t at = 0, before = 0; /* levels, and how many of those there count */
+    int64_t at = 0, before = 0; /* a block, and how many are before what is left in `bits` of it */
+    uint64_t bits = reaching(levels, count, bound);
     for (int64_t i = 0; i < wanted; i++) {
         if (numbers[i] < 0 || (i && numbers[i] < numbers[i - 1]))
             return "numbers of levels descend";
-        while (count - at >= STRETCH) { /* blocks that end before the wanted one */
-            uint16_t some = 0;
-            for (int64_t k = 0; k < STRETCH; k++)
-                some = (uint16_t)(some + (levels[at + k] >= bound));
-            if (before + some > numbers[i])
-                break;
+        for (int some; at < count && before + (some = __builtin_popcountll(bits)) <= numbers[i];) {
             before += some;
-            at += STRETCH;
+            at += BLOCK;
+            bits = at < count ? reaching(levels + at, count - at, bound) : 0;
         }
-        for (; at < count; at++) {
-            if (levels[at] < bound)
-                continue;
-            if (before == numbers[i])
-                break;
-            before++;
-        }
-        if (at == count && before != numbers[i])
+        if (at < count) {
+            for (; before < numbers[i]; before++)
+                bits &= bits - 1;
+            places[i] = at + __builtin_ctzll(bits);
+        } else if (before == numbers[i]) {
+            places[i] = count;
+        } else {
             return "a level that is not there";
-        places[i] = at;
+        }
     }
     return NULL;
 }
