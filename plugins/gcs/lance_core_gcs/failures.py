@@ -1,0 +1,133 @@
+"""What answers and errors of connections say of a request."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    LocationValueError,
+    NewConnectionError,
+    ProxyError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from lance_core.store.remote.client import Failure, RequestError
+
+_RATE_LIMITED = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "slowDown"})
+_NO_BUCKET = "The specified bucket does not exist"
+
+_BY_STATUS = {
+    401: Failure.EXPIRED,
+    408: Failure.UNKNOWN,
+    409: Failure.BUSY,
+    416: Failure.RANGE,
+    429: Failure.BUSY,
+    501: Failure.UNSUPPORTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What some answers mean for a request; of the others it does not depend on the request.
+
+    ``unmet``: that its condition does not hold, None if it states none. ``missing``: that something
+    is not there.
+    """
+
+    unmet: Failure | None = None
+    missing: Failure = Failure.MISSING
+    expected: frozenset[int] = frozenset()
+    """Statuses that are no refusals, besides 200 to 299."""
+
+    def accepts(self, status: int) -> bool:
+        """Whether an answer of this status is no refusal."""
+        return 200 <= status < 300 or status in self.expected
+
+
+class Said(NamedTuple):
+    """What the body of a refusal says: a word for programs, "" for none, and a sentence."""
+
+    reason: str
+    message: str
+
+
+def of_answer(
+    status: int, headers: Mapping[str, str], body: bytes, meaning: Meaning
+) -> RequestError:
+    """The failure that an answer stands for."""
+    said = _said(body)
+    text = f"HTTP {status}: {said.message}" if said.message else f"HTTP {status}"
+    return RequestError(_failure(status, said, meaning), text, _seconds(headers.get("retry-after")))
+
+
+def _failure(status: int, said: Said, meaning: Meaning) -> Failure:
+    if said.reason in _RATE_LIMITED:
+        return Failure.BUSY
+    if status in {404, 410}:
+        is_bucket = said.message.startswith(_NO_BUCKET)
+        return Failure.REFUSED if is_bucket else meaning.missing
+    if status == 412:
+        # Policies of organizations are preconditions, too.
+        is_ours = said.reason in {"conditionNotMet", ""}
+        return meaning.unmet if meaning.unmet is not None and is_ours else Failure.REFUSED
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return Failure.UNKNOWN if status >= 500 else Failure.REFUSED
+
+
+def _said(body: bytes) -> Said:
+    """The reason and the message of a refusal: JSON, or else a plain sentence."""
+    text = body[:100_000].decode("utf-8", "replace").strip()
+    try:
+        error = json.loads(text)["error"]
+        reasons = [one.get("reason") for one in error.get("errors", [])]
+        reason = next((one for one in reasons if isinstance(one, str)), "")
+        message = error.get("message")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        # Pages for people, such as those of proxies, say nothing of use.
+        return Said("", "" if text.startswith("<") else _shown(text))
+    return Said(reason, _shown(message) if isinstance(message, str) else "")
+
+
+def _shown(text: str) -> str:
+    """One line of at most 300 characters, without what may be a query of a URL."""
+    line = re.sub(r"\?[^\s\"']*=[^\s\"']*", "?***", " ".join(text.split()))
+    return line if len(line) <= 300 else f"{line[:300]}…"
+
+
+def _seconds(text: str | None) -> float | None:
+    """What a ``Retry-After`` header asks for; dates are not heeded."""
+    if text is None or not re.fullmatch(r"\d{1,6}", text.strip()):
+        return None
+    return float(text)
+
+
+def of_exception(error: Exception) -> RequestError:
+    """The failure that an error of a connection stands for; its text is not used."""
+    if isinstance(error, ProxyError):
+        error = error.original_error
+        where = "the proxy"
+    else:
+        where = "the endpoint"
+    if isinstance(error, NewConnectionError):
+        return RequestError(Failure.UNSENT, f"{where} cannot be reached")
+    if isinstance(error, ConnectTimeoutError):
+        return RequestError(Failure.UNSENT, f"{where} cannot be reached in time")
+    if isinstance(error, ReadTimeoutError | TimeoutError):
+        return RequestError(Failure.UNKNOWN, f"{where} did not answer in time")
+    if isinstance(error, LocationValueError):
+        return RequestError(Failure.REFUSED, f"the address of {where} is malformed")
+    if isinstance(error, SSLError):
+        if isinstance(error.args[0], ssl.SSLCertVerificationError):
+            return RequestError(Failure.REFUSED, f"the certificate of {where} is not valid")
+        return RequestError(Failure.UNKNOWN, f"the encrypted connection to {where} failed")
+    return RequestError(
+        Failure.UNKNOWN, f"the connection to {where} broke ({type(error).__name__})"
+    )

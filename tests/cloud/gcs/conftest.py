@@ -1,0 +1,48 @@
+"""Servers of Google Cloud Storage, each started once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from lance_core_gcs.store import open_store
+
+from lance_core.store.base import ObjectStore
+from lance_core.store.uri import parse_uri
+from tests.servers.gcs import GcsServer, running_gcs
+
+Open = Callable[..., ObjectStore]
+"""Opens a store, given a URL and more options."""
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[GcsServer]:
+    """A server on which everybody may do everything; copies of 1 MiB take several requests."""
+    with running_gcs("--rewrite-bytes", "300000") as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(gcs: GcsServer) -> str:
+    """The name of an empty bucket of this test."""
+    return gcs.new_bucket()
+
+
+@pytest.fixture
+def opened(gcs: GcsServer) -> Iterator[Open]:
+    """Opens stores on the server; they are closed at the end."""
+    stores = []
+
+    def make(uri: str, **options: str) -> ObjectStore:
+        store = open_store(parse_uri(uri), gcs.options | options)
+        stores.append(store)
+        return store
+
+    yield make
+    for store in stores:
+        store.close()  # type: ignore[attr-defined]  # stores of the factory are remote stores
+
+
+@pytest.fixture
+def store(opened: Open, bucket: str) -> ObjectStore:
+    return opened(f"gs://{bucket}/some/table")
