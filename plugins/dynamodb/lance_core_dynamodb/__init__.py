@@ -1,0 +1,17 @@
+"""Rows of an external manifest store in DynamoDB: ``s3+ddb://bucket/path?ddbTableName=T``."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance_core_dynamodb.creation import create_table
+
+__all__ = ["create_table"]
+
+
+def __getattr__(name: str) -> object:
+    # Whoever looks up plugins imports this package, and is not to wait for the SDK.
+    if name == "create_table":
+        from lance_core_dynamodb.creation import create_table
+
+        return create_table
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

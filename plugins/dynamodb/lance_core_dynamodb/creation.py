@@ -1,0 +1,62 @@
+"""Making the DynamoDB table that holds rows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from functools import partial
+
+from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
+from lance_core.store.config import Secret
+from lance_core_dynamodb.client import DynamoClient, client_of
+from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
+from lance_core_dynamodb.settings import named
+
+PATIENCE = 300.0
+"""Seconds that a new table may take until it can be used."""
+
+_PAUSE = 1.0
+
+
+def create_table(
+    name: str,
+    storage_options: Mapping[str, str | Secret] | None = None,
+    *,
+    patience: float = PATIENCE,
+) -> None:
+    """Make a DynamoDB table for the rows of any number of Lance tables, and wait until it is ready.
+
+    It is billed by request. One that is there already, and can be used, stays as it is.
+    ``storage_options``: those of a Lance table that will use it. ``patience``: in seconds.
+
+    Raises `InvalidInputError` if there is a table of that name with another key, and `StoreError`
+    if it cannot be made or is not ready in time.
+    """
+    client = client_of(named(name, storage_options or {}))
+    # Asking for a table again that is being made changes nothing.
+    request = partial(
+        client.request,
+        "create_table",
+        KeySchema=KEY_SCHEMA,
+        AttributeDefinitions=KEY_TYPES,
+        BillingMode="PAY_PER_REQUEST",
+    )
+    with contextlib.suppress(ObjectExistsError, OutcomeUnknownError):
+        client.sender.write("create", name, request)
+    _wait(client, patience)
+    client.check()
+
+
+def _wait(client: DynamoClient, patience: float) -> None:
+    waiting = client.sender.waiting
+    start = waiting.monotonic()
+    while True:
+        table = client.describe()
+        status = "" if table is None else table.get("TableStatus", "")
+        if status in {"ACTIVE", "UPDATING"}:
+            return
+        if status not in {"", "CREATING"}:
+            raise InvalidInputError(f"{client.name} cannot be used: it is {status}")
+        if waiting.monotonic() - start > patience:
+            raise StoreError(f"{client.name} is not ready after {patience:g} seconds")
+        waiting.sleep(_PAUSE)

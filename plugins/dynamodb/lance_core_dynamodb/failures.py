@@ -1,0 +1,128 @@
+"""What botocore's exceptions say about the request that they ended.
+
+They are not passed on: they hold headers, addresses and, if a signature does not fit, the text that
+was signed with the session token in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    MetadataRetrievalError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    SSLError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+from lance_core.store.remote.client import Failure, RequestError
+from lance_core_dynamodb.schema import how_to_create
+
+CONDITION = "ConditionalCheckFailedException"
+NO_TABLE = "ResourceNotFoundException"
+TABLE_EXISTS = "ResourceInUseException"
+
+_BY_CODE = {
+    CONDITION: Failure.EXISTS,
+    "ProvisionedThroughputExceededException": Failure.BUSY,
+    "ThrottlingException": Failure.BUSY,
+    "Throttling": Failure.BUSY,
+    "ThrottledException": Failure.BUSY,
+    "RequestLimitExceeded": Failure.BUSY,
+    "RequestThrottled": Failure.BUSY,
+    "RequestThrottledException": Failure.BUSY,
+    "TooManyRequestsException": Failure.BUSY,
+    "LimitExceededException": Failure.BUSY,
+    # The item takes part in a transaction, or in a write of another region.
+    "TransactionConflictException": Failure.BUSY,
+    "ReplicatedWriteConflictException": Failure.BUSY,
+    "ExpiredTokenException": Failure.EXPIRED,
+    "ExpiredToken": Failure.EXPIRED,
+    TABLE_EXISTS: Failure.EXISTS,
+}
+_UNSENT = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+_NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalError, SSOError)
+_LATE_CREDENTIALS = (CredentialRetrievalError, MetadataRetrievalError)
+_SIGNED = "The Canonical String"
+"""What follows repeats the headers of the request."""
+_LONGEST = 300
+
+
+class MissingTableError(RequestError):
+    """There is no such DynamoDB table."""
+
+    def __init__(self) -> None:
+        super().__init__(Failure.REFUSED, f"there is no such table; {how_to_create()}")
+
+
+def failure_of(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
+    """What became of the request, in words without ``secrets``."""
+    if isinstance(error, ClientError):
+        return _answered(error.response, secrets)
+    if isinstance(error, _UNSENT):
+        return RequestError(Failure.UNSENT, "no connection could be made")
+    if isinstance(error, _LATE_CREDENTIALS):
+        kind = type(error).__name__
+        return RequestError(Failure.UNSENT, f"credentials could not be fetched ({kind})")
+    if isinstance(error, _NO_CREDENTIALS):
+        return RequestError(
+            Failure.REFUSED,
+            f"there are no credentials ({type(error).__name__}): give the storage options "
+            "aws_access_key_id and aws_secret_access_key, or those of the AWS environment",
+        )
+    if isinstance(error, SSLError):
+        return _insecure(str(error))
+    if isinstance(error, ParamValidationError):
+        return RequestError(Failure.REFUSED, "DynamoDB does not take these parameters")
+    kind = type(error).__name__
+    said = "the connection failed" if isinstance(error, BotoCoreError) else "no usable answer"
+    return RequestError(Failure.UNKNOWN, f"{said} ({kind})")
+
+
+def _insecure(reason: str) -> RequestError:
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return RequestError(Failure.REFUSED, "the server's certificate cannot be verified")
+    if "WRONG_VERSION_NUMBER" in reason or "record layer failure" in reason:
+        return RequestError(Failure.REFUSED, "the server does not speak TLS")
+    return RequestError(Failure.UNKNOWN, "the encrypted connection broke")
+
+
+def _answered(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:
+    error, about = response.get("Error", {}), response.get("ResponseMetadata", {})
+    code = str(error.get("Code", "")).rpartition("#")[2]
+    if code == NO_TABLE:
+        return MissingTableError()
+    status = about.get("HTTPStatusCode", 0)
+    text = f"{status} {code}: {_cleaned(str(error.get('Message', '')), secrets)}"
+    return RequestError(_failure(code, status), text, _retry_after(about))
+
+
+def _failure(code: str, status: int) -> Failure:
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if status == 429:
+        return Failure.BUSY
+    # From 500 on the service, or something on the way to it, failed at an unknown point.
+    return Failure.REFUSED if 300 <= status < 500 and status != 408 else Failure.UNKNOWN
+
+
+def _cleaned(message: str, secrets: Iterable[str]) -> str:
+    text = " ".join(message.partition(_SIGNED)[0].split())
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text[:_LONGEST]
+
+
+def _retry_after(about: Mapping[str, Any]) -> float | None:
+    seconds = str(about.get("HTTPHeaders", {}).get("retry-after", ""))
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 5 else None

@@ -1,0 +1,186 @@
+"""The external manifest store: its contract as conditional requests to DynamoDB.
+
+The key decides: an item is put on the condition that none has its key, and of any number of writers
+one can. All reads are consistent, so a read sees every write that returned before it.
+
+A conditional put without an answer is sent again, and may then meet itself. The path of a row that
+is added tells whose it is: nobody else stages the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lance_core.errors import (
+    InvalidInputError,
+    LanceError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+)
+from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
+from lance_core.store.config import Secret
+from lance_core.store.remote.client import Failure, RequestError
+from lance_core_dynamodb.client import DynamoClient, client_of
+from lance_core_dynamodb.items import entry_of, item_of, key_of
+from lance_core_dynamodb.schema import BASE_URI, VERSION
+from lance_core_dynamodb.settings import DynamoSettings, settings_of
+
+_VERSIONS = 1 << 63
+"""Detached versions, from here on, are never the latest."""
+
+_LONGEST_NAME = 2048
+"""Bytes of the first part of a key."""
+
+_ABSENT = f"attribute_not_exists({BASE_URI}) AND attribute_not_exists({VERSION})"
+_PRESENT = f"attribute_exists({BASE_URI}) AND attribute_exists({VERSION})"
+
+
+def open_rows(url: StoreUrl, options: Mapping[str, str | Secret]) -> DynamoManifestStore:
+    """The rows for the table at ``url``; connects to nothing yet.
+
+    Raises `InvalidInputError` for a URL or options that cannot be used.
+    """
+    return DynamoManifestStore(settings_of(url, options))
+
+
+class DynamoManifestStore(ExternalManifestStore):
+    """Rows in a DynamoDB table. Holds no connection: it can be pickled and forked.
+
+    Rows do not name the bucket: tables of the same path in several buckets must not share a
+    DynamoDB table.
+    """
+
+    def __init__(self, settings: DynamoSettings) -> None:
+        self.settings = settings
+
+    def __repr__(self) -> str:
+        return f"DynamoManifestStore(table={self.settings.table!r})"
+
+    def get(self, base_uri: str, version: int) -> ManifestEntry | None:
+        if not 0 <= version < _VERSIONS:
+            return None
+        client = self._checked(base_uri)
+        request = partial(
+            client.request, "get_item", Key=key_of(base_uri, version), ConsistentRead=True
+        )
+        item = client.sender.read("get row", base_uri, request).get("Item")
+        return entry_of(item) if item else None
+
+    def get_latest(self, base_uri: str) -> ManifestEntry | None:
+        client = self._checked(base_uri)
+        request = partial(
+            client.request,
+            "query",
+            **_query(base_uri, _VERSIONS),
+            ConsistentRead=True,
+            ScanIndexForward=False,
+            Limit=1,
+        )
+        items = client.sender.read("find newest row", base_uri, request).get("Items")
+        return entry_of(items[0]) if items else None
+
+    def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
+        _check_version(entry)
+        try:
+            self._put(base_uri, entry, _ABSENT, Failure.EXISTS)
+        except OutcomeUnknownError as error:
+            doubt = error
+        else:
+            return
+        self._settle(base_uri, entry, doubt)
+
+    def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
+        if not 0 <= entry.version < _VERSIONS:
+            raise ObjectNotFoundError(entry.path)
+        self._put(base_uri, entry, _PRESENT, Failure.MISSING)
+
+    def delete(self, base_uri: str) -> None:
+        client = self._checked(base_uri)
+        start: dict[str, Any] = {}
+        while True:
+            request = partial(
+                client.request,
+                "query",
+                **_query(base_uri),
+                **start,
+                ProjectionExpression="#version",
+                ConsistentRead=True,
+            )
+            page = client.sender.read("list rows", base_uri, request)
+            keys = [
+                {BASE_URI: {"S": base_uri}, VERSION: item[VERSION]}
+                for item in page.get("Items", ())
+            ]
+            if keys:
+                client.threads.run([partial(_remove, client, base_uri, key) for key in keys])
+            if not page.get("LastEvaluatedKey"):
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _checked(self, base_uri: str) -> DynamoClient:
+        try:
+            size = len(base_uri.encode())
+        except UnicodeEncodeError:
+            raise InvalidInputError("a table in DynamoDB has a path that is text") from None
+        if not 0 < size <= _LONGEST_NAME:
+            raise InvalidInputError(
+                f"a table in DynamoDB has a path of 1 to {_LONGEST_NAME} bytes, not {size}"
+            )
+        client = client_of(self.settings)
+        client.check()
+        return client
+
+    def _put(self, base_uri: str, entry: ManifestEntry, condition: str, unmet: Failure) -> None:
+        """Put the row if ``condition`` holds; ``unmet`` is what it means if it does not."""
+        client = self._checked(base_uri)
+        item = item_of(base_uri, entry)
+
+        def request() -> None:
+            try:
+                client.request("put_item", Item=item, ConditionExpression=condition)
+            except RequestError as error:
+                if error.failure is Failure.EXISTS:
+                    raise RequestError(unmet, error.text) from None
+                raise
+
+        client.sender.write("put row", entry.path, request)
+
+    def _settle(self, base_uri: str, entry: ManifestEntry, doubt: OutcomeUnknownError) -> None:
+        """Return if the row is ours; raise `ObjectExistsError` if it is not, else ``doubt``."""
+        try:
+            found = self.get(base_uri, entry.version)
+        except LanceError:
+            found = None
+        if found is not None and found.path == entry.path:
+            return
+        # A row that says that its manifest is in place may have been ours.
+        if found is None or entry.path.startswith(f"{found.path}-"):
+            raise doubt
+        raise ObjectExistsError(entry.path)
+
+
+def _check_version(entry: ManifestEntry) -> None:
+    if not 0 <= entry.version < _VERSIONS:
+        raise InvalidInputError(f"version {entry.version} can have no row")
+
+
+def _query(base_uri: str, bound: int | None = None) -> dict[str, Any]:
+    """What asks for the rows of a table, those of versions below ``bound``."""
+    condition, values = "#base_uri = :base_uri", {":base_uri": {"S": base_uri}}
+    names = {"#base_uri": BASE_URI, "#version": VERSION}
+    if bound is not None:
+        condition += " AND #version < :bound"
+        values[":bound"] = {"N": str(bound)}
+    return {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
+
+
+def _remove(client: DynamoClient, base_uri: str, key: Mapping[str, Any]) -> None:
+    request = partial(client.request, "delete_item", Key=key)
+    client.sender.write("remove row", base_uri, request)
