@@ -27,7 +27,13 @@ import contextlib
 from collections.abc import Sequence
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.external_manifest_row import Row, entry_of, row_of, staging_path
+from lance_core.commits.external_manifest_row import (
+    Row,
+    check_same,
+    entry_of,
+    row_of,
+    staging_path,
+)
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.commits.latest import list_manifests, locate_manifest, newest_manifest
 from lance_core.errors import (
@@ -79,8 +85,9 @@ class ExternalManifestCommitHandler(CommitHandler):
                 return self._newer(row, listed)
         raise CorruptFileError(
             f"the external manifest store has a row for version {row.version}, but there is no "
-            "such manifest: the folder is incomplete, or the table was removed without its rows "
-            "(LanceDataset.drop with ignore_not_found=True removes them)",
+            "such manifest: the folder is incomplete, a table of the same path in another bucket "
+            "has the rows, or the table was removed without its rows (LanceDataset.drop with "
+            "ignore_not_found=True removes them)",
             path=row.final,
         )
 
@@ -90,7 +97,10 @@ class ExternalManifestCommitHandler(CommitHandler):
             return self._follow(row, listed)
         if listed.version > row.version:
             return self.locate(listed.version)
-        return self._follow(row, listed) if row.is_staged else listed
+        if row.is_staged:
+            return self._follow(row, listed)
+        check_same(row, listed.path, listed.size)
+        return listed
 
     def locate(self, version: int) -> ManifestLocation:
         """Where a version is, completed if it was half-finished.
@@ -157,6 +167,7 @@ class ExternalManifestCommitHandler(CommitHandler):
         if not row.is_staged:
             with contextlib.suppress(ObjectNotFoundError):
                 meta = self.store.head(row.final)
+                check_same(row, row.final, meta.size)
                 return ManifestLocation(row.version, row.final, row.naming, meta.size, meta.etag)
             # Since the row was written, manifests may have been renamed to the other scheme.
             return locate_manifest(self.store, row.version)

@@ -25,13 +25,14 @@ class Row:
     """A row, checked. Paths are relative to the table.
 
     ``path`` is where the manifest is, by the row; ``final`` is where it belongs. They differ as
-    long as the commit is half-finished.
+    long as the commit is half-finished. ``size`` in bytes is None if the row does not say it.
     """
 
     version: int
     path: str
     final: str
     naming: NamingScheme
+    size: int | None = None
 
     @property
     def is_staged(self) -> bool:
@@ -52,7 +53,22 @@ def row_of(base_uri: str, entry: ManifestEntry) -> Row:
         raise _wrong(entry, "is not the name of a manifest")
     if parsed.version != entry.version:
         raise _wrong(entry, f"belongs to version {parsed.version}")
-    return Row(entry.version, f"{VERSIONS}/{name}", f"{VERSIONS}/{final}", parsed.scheme)
+    path, final = f"{VERSIONS}/{name}", f"{VERSIONS}/{final}"
+    return Row(entry.version, path, final, parsed.scheme, entry.size)
+
+
+def check_same(row: Row, path: str, size: int | None) -> None:
+    """`CorruptFileError` if the manifest in place is certainly not the one that ``row`` is about.
+
+    Rows may be kept by path only: two stores that have tables of the same path then share them.
+    """
+    if not row.is_staged and None not in (row.size, size) and row.size != size:
+        raise CorruptFileError(
+            f"the external manifest store's row of version {row.version} is about a manifest of "
+            f"{row.size} bytes, and the one in the folder has {size}: they belong to different "
+            "tables, such as tables of the same path in two buckets",
+            path=path,
+        )
 
 
 def _wrong(entry: ManifestEntry, reason: str) -> CorruptFileError:
