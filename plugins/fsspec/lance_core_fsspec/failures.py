@@ -1,0 +1,78 @@
+"""What the exceptions of a file system say about the call that they ended.
+
+Every implementation raises what it likes. Reads that fail have no consequences. A write has not
+been applied only if that is sure: many implementations send requests again by themselves, and what
+they raise at last tells nothing of the attempts before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lance_core.errors import (
+    LanceError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    StoreError,
+    UnsupportedFeatureError,
+)
+
+_LONGEST = 300
+"""Characters of an exception's text that are shown."""
+
+_GONE = (404, 410)
+"""Statuses of HTTP for what is not there."""
+
+
+class Hidden:
+    """Puts ``***`` in the place of secrets."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = tuple(secrets)
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether ``error`` says that there is no object, and not just that none could be reached."""
+    if isinstance(error, IsADirectoryError | NotADirectoryError | KeyError):
+        return True
+    if not isinstance(error, FileNotFoundError):
+        return False
+    # fsspec's HTTP takes every failure of a look at an object for its absence.
+    cause = error.__cause__
+    status = getattr(cause, "status", None)
+    if isinstance(status, int):
+        return status in _GONE
+    return not isinstance(cause, OSError) or isinstance(cause, FileNotFoundError)
+
+
+def read_failure(error: Exception, path: str, where: str, hidden: Hidden) -> LanceError:
+    """For a failure to read the object, or the folder, at ``path``."""
+    if is_missing(error):
+        return ObjectNotFoundError(path, where)
+    if isinstance(error, NotImplementedError):
+        return UnsupportedFeatureError(f"{where} cannot read {path!r}: {told(error, hidden)}")
+    return StoreError(f"reading {path!r} of {where} failed: {told(error, hidden)}")
+
+
+def write_failure(error: Exception, path: str, where: str, hidden: Hidden) -> LanceError:
+    """For a failure of the step that makes a write of ``path`` visible."""
+    if isinstance(error, NotImplementedError):
+        return UnsupportedFeatureError(f"{where} cannot write {path!r}: {told(error, hidden)}")
+    if isinstance(error, FileExistsError):
+        return ObjectExistsError(path)
+    refusals = (PermissionError, IsADirectoryError, NotADirectoryError)
+    if isinstance(error, refusals) or is_missing(error):
+        return StoreError(f"{where} refused to write {path!r}: {told(error, hidden)}")
+    return OutcomeUnknownError(f"{where} did not confirm {path!r}: {told(error, hidden)}")
+
+
+def told(error: BaseException, hidden: Hidden) -> str:
+    """The exception in one line that can be shown."""
+    text = " ".join(hidden(str(error)).split())
+    return f"{type(error).__name__}: {text[:_LONGEST]}"

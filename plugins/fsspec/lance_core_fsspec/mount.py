@@ -1,0 +1,39 @@
+"""A file system, and the folder in it that a store is rooted at."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+from urllib.parse import quote, unquote
+
+from lance_core.store.fork_safe import ForkSafeLock
+from lance_core_fsspec.traits import Traits, traits_of
+
+
+class Mount:
+    """Paths below ``root``, as the file system writes it, and the keys that it knows them by.
+
+    ``lock`` is held around every call: most file systems are not for several threads.
+    """
+
+    def __init__(self, filesystem: Any, root: str, lock: ForkSafeLock) -> None:
+        self.filesystem = filesystem
+        self.traits: Traits = traits_of(filesystem)
+        self.lock: ForkSafeLock | AbstractContextManager[None] = (
+            nullcontext() if self.traits.is_parallel else lock
+        )
+        self._folder = root if root.endswith("/") or not root else f"{root}/"
+
+    def key(self, path: str) -> str:
+        """What the file system calls ``path`` ("" for the root)."""
+        key = self._folder + (quote(path) if self.traits.quotes else path)
+        return key.rstrip("/") or self._folder
+
+    def path(self, name: str) -> str | None:
+        """The path of what the file system calls ``name``; None if it is not below the root."""
+        prefix = self._folder.lstrip("/")
+        key = name.lstrip("/")
+        if not key.startswith(prefix) or (self.traits.quotes and "?" in key):
+            return None
+        path = key[len(prefix) :].rstrip("/")
+        return (unquote(path) if self.traits.quotes else path) or None

@@ -1,0 +1,91 @@
+"""Storage options, which are text, as the arguments that a file system takes.
+
+Text that is JSON means the value it denotes (``22``, ``true``, ``null``, ``{"a": 1}``, ``"22"`` in
+quotes for a text of digits), other text means itself. Secrets are texts unless they are JSON
+objects: a password of digits is no number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.secret import Secret, sounds_secret
+
+_NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})
+"""What Python's parser takes for JSON though it is none."""
+
+
+def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
+    """The arguments of the file system that ``options`` mean, secrets revealed.
+
+    Raises `InvalidInputError` for a plain text with a password deep inside: nobody would know that
+    it must not be shown or travel.
+    """
+    return {name: _value(name, given) for name, given in options.items()}
+
+
+def secrets_of(options: Mapping[str, str | Secret], netloc: str) -> tuple[str, ...]:
+    """The texts that must never be shown: those of secret options, and a password in ``netloc``.
+
+    Every text inside a secret JSON object counts.
+    """
+    found: set[str] = set()
+    for given in options.values():
+        if isinstance(given, Secret):
+            found.add(given.reveal())
+            found.update(_texts(_object_or_text(given.reveal())))
+    user, _, _ = netloc.rpartition("@")
+    password = user.partition(":")[2]
+    found.add(password)
+    return tuple(sorted((text for text in found if text), key=len, reverse=True))
+
+
+def _value(name: str, given: str | Secret) -> object:
+    if isinstance(given, Secret):
+        return _object_or_text(given.reveal())
+    value = _parsed(given)
+    inner = _secret_name(value)
+    if inner is not None:
+        raise InvalidInputError(
+            f"option {name!r} holds {inner!r} in plain text: give the option as a whole as a "
+            "lance_core.store.config.Secret, or leave the secret to the environment"
+        )
+    return value
+
+
+def _parsed(text: str) -> object:
+    try:
+        return text if text in _NO_VALUE else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _object_or_text(text: str) -> object:
+    value = _parsed(text)
+    return value if isinstance(value, dict) else text
+
+
+def _secret_name(value: object) -> str | None:
+    """The first name inside ``value`` that sounds as if it named a secret."""
+    if isinstance(value, list):
+        return next(filter(None, map(_secret_name, value)), None)
+    if not isinstance(value, dict):
+        return None
+    for name, inner in value.items():
+        if sounds_secret(name) and isinstance(inner, str):
+            return str(name)
+        found = _secret_name(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in ``value``, at any depth, that are long enough to be a secret."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in _texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _texts(inner)]
+    return [value] if isinstance(value, str) and len(value) >= 8 else []

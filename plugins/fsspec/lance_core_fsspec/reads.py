@@ -1,0 +1,84 @@
+"""Ranges of an object, as few requests as it takes, and none that comes short."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.errors import StoreError
+from lance_core.store.base import ByteRange
+from lance_core.store.ranges import check_ranges
+from lance_core_fsspec.mount import Mount
+
+
+def read_ranges(mount: Mount, path: str, ranges: Sequence[ByteRange], gap: int) -> list[pa.Buffer]:
+    """The bytes of each range; those less than ``gap`` bytes apart are read as one.
+
+    Raises `CorruptFileError` if a range ends past the object, and what the file system raises.
+    """
+    check_ranges(ranges, sys.maxsize, path)
+    spans = _spans(ranges, gap)
+    if not spans:
+        return [pa.py_buffer(b"") for _ in ranges]
+    key = mount.key(path)
+    with mount.lock:
+        answers = mount.filesystem.cat_ranges(
+            [key] * len(spans),
+            [span.start for span in spans],
+            [span.stop for span in spans],
+            on_error="return",
+        )
+    buffers = [
+        _checked(mount, path, ranges, span, answer)
+        for span, answer in zip(spans, answers, strict=True)
+    ]
+    return _parts(ranges, spans, buffers)
+
+
+def _spans(ranges: Sequence[ByteRange], gap: int) -> list[ByteRange]:
+    """What to ask for: ascending, apart from each other, with all of ``ranges`` inside."""
+    spans: list[ByteRange] = []
+    for start, stop in sorted({one for one in ranges if one.start < one.stop}):
+        if spans and start - spans[-1].stop < gap:
+            spans[-1] = ByteRange(spans[-1].start, max(spans[-1].stop, stop))
+        else:
+            spans.append(ByteRange(start, stop))
+    return spans
+
+
+def _parts(
+    ranges: Sequence[ByteRange], spans: Sequence[ByteRange], buffers: Sequence[pa.Buffer]
+) -> list[pa.Buffer]:
+    from bisect import bisect_right
+
+    starts = [span.start for span in spans]
+    parts = []
+    for start, stop in ranges:
+        at = max(bisect_right(starts, start) - 1, 0)
+        offset = start - starts[at] if stop > start else 0
+        parts.append(buffers[at].slice(offset, stop - start))
+    return parts
+
+
+def _checked(
+    mount: Mount,
+    path: str,
+    ranges: Sequence[ByteRange],
+    span: ByteRange,
+    answer: bytes | Exception,
+) -> pa.Buffer:
+    """The bytes of ``span``, or an error that says why they did not come."""
+    if isinstance(answer, bytes) and len(answer) == span.length:
+        return pa.py_buffer(answer)
+    with mount.lock:
+        mount.filesystem.invalidate_cache()
+        size = mount.filesystem.info(mount.key(path)).get("size")
+    if size is not None:
+        check_ranges(ranges, size, path)
+    if isinstance(answer, Exception):
+        raise answer
+    if len(answer) == size:  # a server that knows no ranges sends the whole object
+        return pa.py_buffer(answer).slice(span.start, span.length)
+    raise StoreError(f"{len(answer)} bytes of {path!r} came instead of {span.length}")

@@ -1,0 +1,104 @@
+"""Where a store gets its file system from: a URL with options, or what the caller registered.
+
+A file system is not for a forked child: it gets one of its own, or has to register one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from lance_core.errors import (
+    InvalidInputError,
+    LanceError,
+    PluginNotFoundError,
+    StoreError,
+    UnsupportedFeatureError,
+)
+from lance_core.hookspecs import StoreUrl
+from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.store.secret import Secret
+from lance_core_fsspec.failures import Hidden, told
+from lance_core_fsspec.mount import Mount
+from lance_core_fsspec.options import arguments_of, secrets_of
+from lance_core_fsspec.plugin import REGISTERED
+from lance_core_fsspec.registered import registered
+
+
+class Source:
+    """The file system that ``url`` and ``options`` name.
+
+    Raises `InvalidInputError` for what cannot be meant.
+    """
+
+    def __init__(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> None:
+        self.hidden = Hidden(secrets_of(options, url.netloc))
+        self._url = url
+        self._arguments = arguments_of(options)
+        self._lock = ForkSafeLock()
+        self._opened: tuple[object, Mount] | None = None
+        if url.scheme == REGISTERED and options:
+            names = ", ".join(options)
+            raise InvalidInputError(f"a registered file system takes no options ({names})")
+        if "::" in url.netloc or "::" in url.path:
+            raise UnsupportedFeatureError(
+                f"{url} is a chain of file systems: open it by fsspec.core.url_to_fs and give the "
+                "result to lance_core_fsspec.register_file_system"
+            )
+
+    def __repr__(self) -> str:
+        return self.hidden(str(self._url))
+
+    def mount(self) -> Mount:
+        """The file system of this process, opened if it is not yet."""
+        is_registered = self._url.scheme == REGISTERED
+        owner: object = registered(self._url.netloc) if is_registered else os.getpid()
+        with self._lock:
+            if self._opened is None or self._opened[0] != owner:
+                self._opened = (owner, self._named() if is_registered else self._open())
+            return self._opened[1]
+
+    def _named(self) -> Mount:
+        found = registered(self._url.netloc)
+        start = found.root if found.root.endswith("/") or not found.root else f"{found.root}/"
+        return Mount(found.filesystem, f"{start}{self._url.path}", found.lock)
+
+    def _open(self) -> Mount:
+        from fsspec.core import url_to_fs
+
+        failure: LanceError
+        try:
+            # An instance of its own: what is switched off here concerns nobody else.
+            filesystem, root = url_to_fs(self._text(), skip_instance_cache=True, **self._arguments)
+            dircache = getattr(filesystem, "dircache", None)
+            if dircache is not None and hasattr(dircache, "use_listings_cache"):
+                dircache.use_listings_cache = False
+            return Mount(filesystem, root, ForkSafeLock())
+        except ImportError as error:
+            failure = PluginNotFoundError(
+                f"the file system for {self._url.scheme!r} is not installed: "
+                f"{told(error, self.hidden)}"
+            )
+        except (TypeError, ValueError) as error:
+            failure = self._unusable(error)
+        except Exception as error:
+            failure = StoreError(f"{self} cannot be opened: {told(error, self.hidden)}")
+        raise failure  # without the original, whose text may hold a secret
+
+    def _unusable(self, error: Exception) -> LanceError:
+        from fsspec.registry import known_implementations
+
+        scheme = self._url.scheme
+        if scheme not in known_implementations and "not known" in str(error):
+            return PluginNotFoundError(
+                f"fsspec knows no file system for {scheme!r}: install the package that has it"
+            )
+        return InvalidInputError(
+            f"{self} cannot be opened with these options: {told(error, self.hidden)}"
+        )
+
+    def _text(self) -> str:
+        url = self._url
+        path = quote(url.path) if url.scheme in {"http", "https"} else url.path
+        return f"{url.scheme}://{url.netloc}/{path}" if path else f"{url.scheme}://{url.netloc}"

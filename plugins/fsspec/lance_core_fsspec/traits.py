@@ -1,0 +1,98 @@
+"""What is known of a file system beyond its interface, which promises little.
+
+fsspec's ``mode="create"`` looks first and writes then, and its ``mv`` replaces what is at the
+target, unless an implementation does better. What nobody vouches for is not relied upon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lance_core.store.base import Guarantee, StoreCapabilities
+
+FORWARDING = frozenset({"adlfs", "gcsfs", "s3fs"})
+"""Packages whose ``pipe_file(mode="create")`` sends the condition to the service. Whether that
+heeds it, the probe finds out."""
+
+STRONG = frozenset(
+    {
+        *("abfs", "abfss", "az", "gcs", "gs", "s3", "s3a"),
+        *("cos", "cosn", "obs", "oci", "ocilake", "oss", "tos", "tosfs"),
+        *("file", "local", "memory"),
+        *("arrow_hdfs", "ftp", "hdfs", "sftp", "smb", "ssh", "webhdfs"),
+    }
+)
+"""Protocols whose services show every read what was written before it."""
+
+OBJECT_STORES = frozenset({"cos", "cosn", "hf", "lakefs", "obs", "oci", "ocilake", "oss", "tos"})
+"""Protocols of file systems without folders whose single writes are atomic. Asynchronous file
+systems are such without being named."""
+
+READ_ONLY = frozenset(
+    {"data", "gist", "git", "github", "http", "https", "libarchive", "reference", "tar", "zip"}
+)
+"""Protocols that are for reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What holds of a file system.
+
+    ``stages``: writes go to a name of their own and are then renamed, since nothing else is atomic
+    there, and folders have to be made. ``is_parallel``: threads may call it at the same time.
+    ``keeps_bytes``: it holds whole objects in memory anyway. ``quotes``: its paths are URLs.
+    """
+
+    protocol: str
+    capabilities: StoreCapabilities
+    stages: bool
+    is_read_only: bool
+    is_parallel: bool
+    keeps_bytes: bool
+    quotes: bool
+
+
+def traits_of(filesystem: Any) -> Traits:
+    """What is known of an `AbstractFileSystem`, or of the one that it is a view of."""
+    inner, is_cached = _innermost(filesystem)
+    protocols = _protocols(inner)
+    is_asynchronous = bool(getattr(inner, "async_impl", False))
+    forwards = any(base.__module__.split(".")[0] in FORWARDING for base in type(inner).__mro__)
+    strong = Guarantee.YES if STRONG & protocols else Guarantee.UNKNOWN
+    return Traits(
+        protocol=min(protocols),
+        capabilities=StoreCapabilities(
+            put_if_absent=Guarantee.UNKNOWN if forwards else Guarantee.NO,
+            strong_reads=Guarantee.NO if is_cached else strong,
+        ),
+        stages=not is_asynchronous and not protocols & OBJECT_STORES and _renames(inner),
+        is_read_only=is_cached or bool(protocols & READ_ONLY),
+        is_parallel=is_asynchronous or bool(protocols & {"file", "local"}),
+        keeps_bytes="memory" in protocols,
+        quotes=bool(protocols & {"http", "https"}),
+    )
+
+
+def _innermost(filesystem: Any) -> tuple[Any, bool]:
+    """What does the work behind views of folders and caches, and whether one of them is a cache."""
+    from fsspec import AbstractFileSystem
+    from fsspec.implementations.cached import CachingFileSystem
+
+    is_cached = False
+    while isinstance(inner := vars(filesystem).get("fs"), AbstractFileSystem):
+        is_cached = is_cached or isinstance(filesystem, CachingFileSystem)
+        filesystem = inner
+    return filesystem, is_cached
+
+
+def _protocols(filesystem: Any) -> frozenset[str]:
+    protocol = filesystem.protocol
+    return frozenset({protocol} if isinstance(protocol, str) else protocol)
+
+
+def _renames(filesystem: Any) -> bool:
+    """Whether its ``mv`` is more than fsspec's copy with a deletion behind it."""
+    from fsspec import AbstractFileSystem
+
+    return type(filesystem).mv is not AbstractFileSystem.mv

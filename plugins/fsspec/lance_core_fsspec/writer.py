@@ -1,0 +1,74 @@
+"""A streaming write that reaches the file system when it is closed.
+
+What is written waits in a local file. fsspec's own writers would send it at once, but some show a
+part of it to readers, and all complete the object when they are forgotten half-written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lance_core.errors import InvalidInputError, StoreError
+from lance_core.store.base import BytesLike, ObjectWriter
+from lance_core.store.buffers import byte_view
+
+
+class SpoolWriter(ObjectWriter):
+    """Collects the object at ``path`` in a file, which ``finish`` gets when it is complete.
+
+    ``finish`` raises what `ObjectStore.put` raises.
+    """
+
+    def __init__(self, path: str, finish: Callable[[Path], None]) -> None:
+        self._path = path
+        self._finish = finish
+        self._position = 0
+        self._state = "open"
+        try:
+            self._folder = TemporaryDirectory(prefix="lance-core-", ignore_cleanup_errors=True)
+            self._name = Path(self._folder.name, "object")
+            self._file = self._name.open("wb")
+        except OSError as error:
+            raise StoreError(f"no local file for {path!r}: {error}") from error
+
+    def write(self, data: BytesLike) -> None:
+        self._check(self._state == "open")
+        view = byte_view(data)
+        try:
+            self._file.write(view)
+        except OSError as error:
+            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+        self._position += view.nbytes
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._check(self._state in {"open", "closed"})
+        if self._state == "closed":
+            return
+        self._state = "failed"
+        try:
+            try:
+                self._file.close()
+            except OSError as error:
+                text = f"no room on this machine for {self._path!r}: {error}"
+                raise StoreError(text) from error
+            self._finish(self._name)
+            self._state = "closed"
+        finally:
+            self._folder.cleanup()
+
+    def abort(self) -> None:
+        if self._state == "open":
+            self._state = "aborted"
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._folder.cleanup()
+
+    def _check(self, is_allowed: bool) -> None:
+        if not is_allowed:
+            raise InvalidInputError(f"the writer of {self._path!r} is {self._state}")

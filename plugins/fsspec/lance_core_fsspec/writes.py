@@ -1,0 +1,98 @@
+"""Making an object, so that readers see the old one or the new one and never a part.
+
+Where single writes of a file system are atomic, it is one write. Elsewhere the bytes go to a name
+of their own, which is then renamed; a failure before that has applied nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lance_core.errors import StoreError
+from lance_core.store.local.temporary import PREFIX
+from lance_core_fsspec.failures import Hidden, told
+from lance_core_fsspec.mount import Mount
+
+PIPED = 32 << 20
+"""Bytes up to which an object is handed over in one piece; larger ones are sent from a file."""
+
+
+def make_object(mount: Mount, path: str, send: Callable[[str], None], hidden: Hidden) -> None:
+    """Make the object at ``path`` by ``send``, which writes it to the key that it is given.
+
+    `StoreError` if nothing was applied; any other exception is that of the write that may have
+    been.
+    """
+    key = mount.key(path)
+    with mount.lock:
+        if not mount.traits.stages:
+            send(key)
+            return
+        temporary = f"{key.rpartition('/')[0]}/{PREFIX}{uuid.uuid4().hex}"
+        try:
+            _stage(mount, key, temporary, send)
+        except Exception as error:
+            _drop(mount, temporary)
+            text = f"{path!r} could not be written: {told(error, hidden)}"
+        else:
+            _rename(mount, temporary, key)
+            return
+    raise StoreError(text)
+
+
+def sent_from(mount: Mount, file: Path) -> Callable[[str], None]:
+    """Writes the content of a local file to a key."""
+    if mount.traits.keeps_bytes or file.stat().st_size <= PIPED:
+        content = file.read_bytes()
+        return lambda key: mount.filesystem.pipe_file(key, content)
+    return lambda key: mount.filesystem.put_file(str(file), key)
+
+
+def copied_from(mount: Mount, source: str) -> Callable[[str], None]:
+    """Writes the object at the path ``source`` to a key; through this machine if need be."""
+    filesystem = mount.filesystem
+
+    def send(key: str) -> None:
+        try:
+            filesystem.cp_file(mount.key(source), key)
+        except NotImplementedError:
+            with TemporaryDirectory(prefix="lance-core-") as folder:
+                file = Path(folder, "copy")
+                filesystem.get_file(mount.key(source), str(file))
+                sent_from(mount, file)(key)
+
+    return send
+
+
+def _stage(mount: Mount, key: str, temporary: str, send: Callable[[str], None]) -> None:
+    filesystem = mount.filesystem
+    try:
+        send(temporary)
+    except Exception:
+        # Most likely there is no such folder; how that is said differs.
+        filesystem.makedirs(key.rpartition("/")[0], exist_ok=True)
+        send(temporary)
+    if filesystem.isdir(key):  # to rename into a folder is not to replace it
+        raise IsADirectoryError("a folder of this name is there")
+
+
+def _rename(mount: Mount, temporary: str, key: str) -> None:
+    filesystem = mount.filesystem
+    try:
+        filesystem.mv(temporary, key)
+    except Exception:
+        filesystem.invalidate_cache()
+        if not filesystem.exists(temporary) or not filesystem.exists(key):
+            raise
+        # Some refuse to replace. For a moment there is no object, but never a part of one.
+        filesystem.rm_file(key)
+        filesystem.mv(temporary, key)
+
+
+def _drop(mount: Mount, temporary: str) -> None:
+    with contextlib.suppress(Exception):
+        mount.filesystem.rm_file(temporary)

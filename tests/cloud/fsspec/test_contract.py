@@ -1,0 +1,98 @@
+"""File systems of fsspec keep the contract of stores."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.probe import probe
+from lance_core.store.uri import parse_uri
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.memory_manifest_store import MemoryManifestStore
+from lance_core.testing.object_store import ObjectStoreTests
+from lance_core_fsspec import register_file_system, unregister_file_system
+from lance_core_fsspec.store import open_fsspec
+from tests.cloud.fsspec.s3 import s3_file_system
+from tests.servers.moto import SECRET_KEY, Moto
+
+
+def store_of(url: str) -> ObjectStore:
+    return open_fsspec(parse_uri(url), {})
+
+
+@pytest.fixture
+def called() -> Iterator[str]:
+    called = f"t{uuid.uuid4().hex}"
+    yield called
+    unregister_file_system(called)
+
+
+class TestMemory(ObjectStoreTests):
+    @pytest.fixture
+    def store(self, called: str) -> ObjectStore:
+        files = fsspec.filesystem("memory", skip_instance_cache=True)
+        return store_of(f"{register_file_system(called, files)}/{uuid.uuid4()}")
+
+
+class TestLocal(ObjectStoreTests):
+    """Writes are renamed into place; a listing comes from the operating system."""
+
+    @pytest.fixture
+    def store(self, called: str, tmp_path: Path) -> ObjectStore:
+        files = LocalFileSystem(skip_instance_cache=True)
+        return store_of(f"{register_file_system(called, files, f'{tmp_path}/root')}/table.lance")
+
+
+class TestFolder(ObjectStoreTests):
+    """A view of a folder is what it is a view of."""
+
+    @pytest.fixture
+    def store(self, called: str, tmp_path: Path) -> ObjectStore:
+        files = DirFileSystem(str(tmp_path), LocalFileSystem(), skip_instance_cache=True)
+        return store_of(f"{register_file_system(called, files)}/table.lance")
+
+
+@pytest.fixture(scope="module")
+def s3(moto: Moto) -> Iterator[str]:
+    """A URL on moto's server; each test takes a place of its own below it."""
+    bucket = moto.new_bucket()
+    yield register_file_system(bucket, s3_file_system(moto), bucket)
+    unregister_file_system(bucket)
+
+
+class TestS3(ObjectStoreTests):
+    """An asynchronous file system, on moto's server."""
+
+    @pytest.fixture
+    def store(self, s3: str) -> ObjectStore:
+        return store_of(f"{s3}/{uuid.uuid4()}/table.lance")
+
+    @pytest.fixture
+    def secrets(self) -> tuple[str, ...]:
+        return (SECRET_KEY,)
+
+    def test_the_condition_of_a_write_reaches_the_service(self, store: ObjectStore) -> None:
+        assert store.capabilities.put_if_absent is Guarantee.UNKNOWN
+        assert probe(store).put_if_absent is Guarantee.YES
+
+
+class TestCommitsThroughRows(CommitHandlerTests):
+    """On files that cannot decide who commits."""
+
+    @pytest.fixture
+    def store(self, called: str, tmp_path: Path) -> ObjectStore:
+        url = register_file_system(called, LocalFileSystem(skip_instance_cache=True), str(tmp_path))
+        return store_of(f"{url}/t.lance")
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        rows = MemoryManifestStore()
+        return lambda store: ExternalManifestCommitHandler(store, rows, "t.lance")
