@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # it is there
+from urllib.request import (
+    getproxies_environment,
+    proxy_bypass_environment,  # type: ignore[attr-defined]  # it is there
+)
 
 import google.auth.transport.urllib3
 import numpy as np

@@ -47,14 +47,6 @@ class TestGcsStoreOfManySmallRequests(ObjectStoreTests):
         return RemoteStore(client, settings=settings)
 
 
-class TestStoreAtAnotherEndpoint(ObjectStoreTests):
-    """What a server that is not Google's guarantees is open, and the store works all the same."""
-
-    @pytest.fixture
-    def store(self, store: ObjectStore) -> ObjectStore:
-        return store
-
-
 class TestCommitsToGcs(CommitHandlerTests):
     @pytest.fixture
     def store(self, client: GcsClient) -> ObjectStore:
