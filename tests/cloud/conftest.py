@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
 
 OF_CLOUDS = ("AWS_", "AZURE_", "GCLOUD_", "GOOGLE_", "DYNAMODB_")
@@ -25,12 +26,21 @@ def _no_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", os.devnull)
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
 
 
 @pytest.fixture(scope="session")
 def moto() -> Iterator[Moto]:
     """S3 and DynamoDB, without rights: any key will do."""
     with running_moto() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[GcsServer]:
+    """Google Cloud Storage, without rights; copies of more than 300 KB take several requests."""
+    with running_gcs("--rewrite-bytes", "300000") as server:
         yield server
 
 

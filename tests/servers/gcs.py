@@ -9,8 +9,6 @@ known emulators it heeds preconditions, unless ``--ignore-preconditions`` says o
 
 ``--writer``, ``--reader``: bearer tokens; without any of these, everybody may do everything.
 ``--issue N``: ``/token`` hands out tokens, each of which expires after N requests.
-``GET /requests`` tells what was asked since it was asked last.
-
 It prints its port, and ends when its standard input does, so that it never outlives the tests.
 """
 
@@ -84,25 +82,13 @@ class Service:
         self._access = access
         self._json = JsonInterface(buckets, rewrite_bytes)
         self._xml = XmlInterface(buckets)
-        self._lock = threading.Lock()
-        self._asked: list[str] = []
 
     def answer(self, asked: Asked) -> Answer:
-        if asked.path == "/requests":
-            return self._requests()
         if asked.path == "/token":
             token = {"access_token": self._access.issue(), "token_type": "Bearer"}
             kind = "urn:ietf:params:oauth:token-type:access_token"
             return of_json({**token, "issued_token_type": kind, "expires_in": 3600})
-        answer = self._interface(asked)
-        with self._lock:
-            self._asked.append(f"{asked.method} {asked.path} {answer.status}")
-        return answer
-
-    def _requests(self) -> Answer:
-        with self._lock:
-            told, self._asked = self._asked, []
-        return of_json(told)
+        return self._interface(asked)
 
     def _interface(self, asked: Asked) -> Answer:
         is_json = asked.path.startswith(JSON_FOLDERS)
@@ -186,18 +172,9 @@ class GcsServer:
     def new_bucket(self) -> str:
         """The name of a bucket that nobody else uses."""
         name = f"b{uuid.uuid4().hex}"
-        self._ask("/storage/v1/b", json.dumps({"name": name}).encode())
-        return name
-
-    def asked(self) -> list[str]:
-        """Method, path and status of the requests since this was called last."""
-        told: list[str] = json.loads(self._ask("/requests", None))
-        return told
-
-    def _ask(self, place: str, body: bytes | None) -> bytes:
-        with urlopen(f"{self.endpoint}{place}", body, timeout=STARTING) as answer:
-            content: bytes = answer.read()
-        return content
+        body = json.dumps({"name": name}).encode()
+        with urlopen(f"{self.endpoint}/storage/v1/b", body, timeout=STARTING):
+            return name
 
 
 @contextmanager

@@ -1,25 +1,18 @@
-"""Servers of Google Cloud Storage, each started once."""
+"""Buckets of Google Cloud Storage, and stores on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from lance_core_gcs.store import open_store
 
 from lance_core.store.base import ObjectStore
 from lance_core.store.uri import parse_uri
-from tests.servers.gcs import GcsServer, running_gcs
+from lance_core_gcs.store import open_store
+from tests.servers.gcs import GcsServer
 
 Open = Callable[..., ObjectStore]
 """Opens a store, given a URL and more options."""
-
-
-@pytest.fixture(scope="session")
-def gcs() -> Iterator[GcsServer]:
-    """A server on which everybody may do everything; copies of 1 MiB take several requests."""
-    with running_gcs("--rewrite-bytes", "300000") as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lance_core_gcs.client import GcsClient
-from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE
 
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import ObjectStore
@@ -16,6 +13,9 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
+from lance_core_gcs.client import GcsClient
+from lance_core_gcs.options import read_options
+from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.servers.gcs import GcsServer
 
 
