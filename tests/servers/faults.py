@@ -59,7 +59,15 @@ class Twice:
     """The request arrives twice; the second answer is returned."""
 
 
-Fault: TypeAlias = Reset | Answer | Delay | LateAnswer | SlowBody | Truncated | Twice
+@dataclass(frozen=True, slots=True)
+class Without:
+    """The request arrives without these headers, as at a server that ignores them."""
+
+    headers: frozenset[str]
+    """In lower case."""
+
+
+Fault: TypeAlias = Reset | Answer | Delay | LateAnswer | SlowBody | Truncated | Twice | Without
 
 
 def xml_error(status: int, code: str, **options: bool) -> Answer:

@@ -41,6 +41,7 @@ from tests.servers.faults import (
     SlowBody,
     Truncated,
     Twice,
+    Without,
 )
 
 HOP_BY_HOP = frozenset(
@@ -226,6 +227,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return None
             case Answer(status, content, headers):
                 return status, list(headers.items()), content
+            case Without(names):
+                for name in names:
+                    del self.headers[name]
         answer = self._forward(body)
         if isinstance(fault, LateAnswer):
             time.sleep(fault.seconds)
