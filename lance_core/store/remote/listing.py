@@ -8,7 +8,13 @@ from functools import partial
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectMeta
 from lance_core.store.paths import is_path
-from lance_core.store.remote.client import RemoteClient, RemoteObject
+from lance_core.store.remote.client import (
+    Failure,
+    Page,
+    RemoteClient,
+    RemoteObject,
+    RequestError,
+)
 from lance_core.store.remote.retries import Sender
 
 
@@ -38,13 +44,22 @@ class Lister:
             if (deep or "/" not in path[len(below) :]) and is_path(path):
                 yield ObjectMeta(path, found.size, found.last_modified, found.etag)
 
+    def _page(self, prefix: str, after: str | None, token: str | None, deep: bool) -> Page:
+        try:
+            return self._client.list_page(prefix, after, token, deep=deep)
+        except RequestError as error:
+            if error.failure is not Failure.MISSING:
+                raise
+            return Page((), None)  # where services have folders, one that is not there is empty
+
     def _pages(
         self, folder: str, prefix: str, after: str | None, deep: bool
     ) -> Iterator[RemoteObject]:
         token: str | None = None
         while True:
-            ask = partial(self._client.list_page, prefix, after, token, deep=deep)
-            page = self._sender.read("listing", folder, ask)
+            page = self._sender.read(
+                "listing", folder, partial(self._page, prefix, after, token, deep)
+            )
             yield from page.objects
             if page.next_token is None:
                 return

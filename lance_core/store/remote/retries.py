@@ -11,6 +11,7 @@ other failure leaves the first attempt open, so both are *unknown*.
 
 from __future__ import annotations
 
+import enum
 import logging
 import random
 import time
@@ -71,17 +72,26 @@ class Service(Protocol):
         """See `RemoteClient.renew_credentials`."""
 
 
+class Effect(enum.Enum):
+    """What a request does."""
+
+    NONE = "none"
+    HIDDEN = "hidden"
+    """Nothing that anybody sees yet, such as sending a part of an upload."""
+    VISIBLE = "visible"
+    """Others can see that it was applied, so that not knowing matters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What is asked for: a verb and a path for the texts of errors.
 
-    ``is_visible``: whether others can see that it was applied, so that not knowing matters.
     ``retries``: how often it is sent again at most.
     """
 
     verb: str
     path: str
-    is_visible: bool
+    effect: Effect
     retries: int
 
 
@@ -99,15 +109,15 @@ class Sender:
 
     def read(self, verb: str, path: str, request: Callable[[], T]) -> T:
         """The answer to ``request``, which changes nothing; errors of the store contract."""
-        return self._send(Call(verb, path, False, self._read_retries), request)
+        return self._send(Call(verb, path, Effect.NONE, self._read_retries), request)
 
     def prepare(self, verb: str, path: str, request: Callable[[], T]) -> T:
         """The same for a request whose effect nobody sees yet, such as a part of an upload."""
-        return self._send(Call(verb, path, False, self._retries), request)
+        return self._send(Call(verb, path, Effect.HIDDEN, self._retries), request)
 
     def write(self, verb: str, path: str, request: Callable[[], T]) -> T:
         """The same for a write; `OutcomeUnknownError` if it may have been applied."""
-        return self._send(Call(verb, path, True, self._retries), request)
+        return self._send(Call(verb, path, Effect.VISIBLE, self._retries), request)
 
     def _send(self, call: Call, request: Callable[[], T]) -> T:
         attempts: _Attempts | None = None
@@ -149,7 +159,7 @@ class _Attempts:
         """Return when the request is to be sent again; raise how the call ends otherwise."""
         _log.debug("%s %r: %s: %s", self._call.verb, self._call.path, error.failure.value, error)
         self._failures += 1
-        if error.failure is Failure.UNKNOWN and self._call.is_visible:
+        if error.failure is Failure.UNKNOWN and self._call.effect is Effect.VISIBLE:
             self._is_open = True
         if error.failure is Failure.EXPIRED:
             try:
@@ -186,7 +196,7 @@ class _Attempts:
         if self._is_open:
             return OutcomeUnknownError(f"{text}; it may have been applied")
         match error.failure:
-            case Failure.MISSING:
+            case Failure.MISSING if self._call.effect is Effect.NONE:
                 return ObjectNotFoundError(path, where)
             case Failure.EXISTS:
                 return ObjectExistsError(path)

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, ObjectNotFoundError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.base import (
     Buffers,
     ByteRange,
@@ -123,10 +123,7 @@ class RemoteStore(ObjectStore):
             self._copy_through(source, target, size, if_absent)
             return
         send = partial(self.client.copy, source_key, target_key, if_absent=if_absent)
-        try:
-            self._sender.write(f"copying {source!r} to", target, send)
-        except ObjectNotFoundError as error:
-            raise ObjectNotFoundError(source, error.where) from None
+        self._sender.write(f"copying {source!r} to", target, send)
 
     def close(self) -> None:
         """Give back connections."""
