@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from lance_core.dataset.scan import Span
     from lance_core.schema import Field
 
-_GROWTH = 4
+_GROWTH = 8
+"""How many times the rows of the window before one may have: few windows are small ones at the
+beginning, and rows that are longer than those before them do not take much more than they may."""
 
 
 class Pace:

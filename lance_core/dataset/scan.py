@@ -26,6 +26,7 @@ from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
 from lance_core.encodings.choose_rows import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.room import give_back
 from lance_core.schema import Field, Schema
 from lance_core.table.deletion import RowOffsets
 from lance_core.table.fragment import Fragment
@@ -38,6 +39,8 @@ STREAM_WINDOW_BYTES = 12 << 20
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 2
 READ_AHEAD = 3
+STREAM_AHEAD = 2
+"""Windows of a stream that are being read or wait; its reader has a third one."""
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 
@@ -89,7 +92,7 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
-    found = _found(snapshot, plan, _stream_pace(plan, _read_fields(plan)))
+    found = _found(snapshot, plan, _stream_pace(plan, _read_fields(plan)), is_stream=True)
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
 
@@ -157,8 +160,13 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
     return plan.projection.fields + _tested_fields(plan)
 
 
-def _found(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[Found]:
-    """The result window by window, cut to offset and limit."""
+def _found(
+    snapshot: Snapshot, plan: ScanPlan, pace: Pace, *, is_stream: bool = False
+) -> Iterator[Found]:
+    """The result window by window, cut to offset and limit.
+
+    For a stream, whose reader may keep nothing of it, less is held in memory, at some cost.
+    """
     plan = _narrowed(snapshot, plan)
     window = _Window(snapshot, plan, pace)
     skip, left = plan.offset, plan.limit
@@ -167,9 +175,13 @@ def _found(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[Found]:
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
     def read(span: Span) -> Found:
-        return Found(window.read(span), (span.fragment.id, span.stop) in ends)
+        table = window.read(span)
+        if is_stream:
+            give_back()
+        return Found(table, (span.fragment.id, span.stop) in ends)
 
-    for table, is_last in in_order(read, _read_windows(snapshot, plan, pace), READ_AHEAD):
+    ahead = STREAM_AHEAD if is_stream else READ_AHEAD
+    for table, is_last in in_order(read, _read_windows(snapshot, plan, pace), ahead):
         part = sliced(table, skip, left)
         skip = max(0, skip - table.num_rows)
         if left is not None:

@@ -85,10 +85,10 @@ def test_a_stream_reads_only_some_windows_ahead(
     batches = dataset.to_batches(["i"], batch_size=10)
     first = next(batches)
     assert first.num_rows == 10
-    assert len(read) <= scan.READ_AHEAD + 1
+    assert len(read) <= scan.STREAM_AHEAD + 1
     batches.close()
     assert set(read) == {10}
-    assert len(read) <= scan.READ_AHEAD + 1
+    assert len(read) <= scan.STREAM_AHEAD + 1
 
 
 def test_an_error_while_streaming_reaches_the_reader(

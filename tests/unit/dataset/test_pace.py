@@ -26,7 +26,7 @@ def sizes(pace: Pace, rows: int, width: int) -> list[int]:
 
 def test_windows_grow_to_the_bytes_that_they_may_take() -> None:
     pace = Pace(10, 10_000, unit=10, target=4000)
-    assert sizes(pace, 2000, 10) == [10, 40, 160, *[400] * 4, 190]
+    assert sizes(pace, 2000, 10) == [10, 80, *[400] * 4, 310]
 
 
 def test_windows_shrink_to_single_rows() -> None:
@@ -35,7 +35,7 @@ def test_windows_shrink_to_single_rows() -> None:
 
 
 def test_windows_have_no_more_rows_than_they_may() -> None:
-    assert sizes(Pace(8, 100, unit=8, target=1 << 30), 300, 1) == [8, 32, *[96] * 2, 68]
+    assert sizes(Pace(8, 100, unit=8, target=1 << 30), 300, 1) == [8, 64, *[96] * 2, 36]
 
 
 def test_windows_without_a_target_are_all_the_same() -> None:
