@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.datafile.reader import FileReader
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.columnless import columnless
@@ -58,28 +59,44 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    homes = fragment.file_of_field()
-    expected = snapshot.physical_rows(fragment)
-    places = [_place(field, homes, fragment) for field in fields]
+    places = _places(snapshot, fragment, fields)
     columns: dict[int, pa.ChunkedArray] = {}
-    used = sorted({place for place in places if place is not None and place >= 0})
-    if not used:
+    if not any(number >= 0 for number in places):
         check_some_count(snapshot, fragment)
-    for number in used:
-        mine = [i for i, place in enumerate(places) if place == number]
-        file = fragment.files[number]
-        check_count(snapshot, fragment, file, expected)
-        read = _read_file(snapshot, file, [fields[i] for i in mine], rows)
-        columns.update(zip(mine, read, strict=True))
-    for i, (field, place) in enumerate(zip(fields, places, strict=True)):
-        if place is None:
-            columns[i] = pa.chunked_array([pa.nulls(len(rows), field.arrow_type)])
-        elif place == _SPLIT:
-            columns[i] = _read_split(snapshot, fragment, field, rows)
+    for number, mine in places.items():
+        if number >= 0:
+            read = _read_file(snapshot, fragment, number, [fields[i] for i in mine], rows)
+            columns.update(zip(mine, read, strict=True))
+    for i in places.get(_NOWHERE, ()):
+        columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
+    for i in places.get(_SPLIT, ()):
+        columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
 
 
 _SPLIT = -1
+_NOWHERE = -2
+
+
+def _places(
+    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
+) -> Mapping[int, Sequence[int]]:
+    """Which of ``fields`` each file holds; `_SPLIT` stands for several files.
+
+    Those of the last read of the fragment are kept: single rows cost little else.
+    """
+    kept = snapshot.places.get(fragment.id)
+    if kept is not None and kept[0] is fragment and kept[1] is fields:
+        return kept[2]
+    homes = fragment.file_of_field()
+    found: dict[int, list[int]] = {}
+    for i, field in enumerate(fields):
+        place = _place(field, homes, fragment)
+        found.setdefault(_NOWHERE if place is None else place, []).append(i)
+    places = dict(sorted(found.items()))
+    if isinstance(fields, tuple):  # what is kept must not change
+        snapshot.places[fragment.id] = fragment, fields, places
+    return places
 
 
 def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
@@ -123,15 +140,19 @@ def _has_leaves_only(file: DataFile) -> bool:
     return file.file_version not in (LEGACY, "2.0")
 
 
-def check_count(snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int) -> None:
-    """Raise `CorruptFileError` unless the file has as many rows as the manifest says."""
-    found = snapshot.reader(file).num_rows
+def check_count(
+    snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int
+) -> FileReader:
+    """The open file; `CorruptFileError` unless it has as many rows as the manifest says."""
+    reader = snapshot.reader(file)
+    found = reader.num_rows
     if found != expected:
         raise CorruptFileError(
             f"the file has {found} rows, fragment {fragment.id} has {expected}",
             path=file.store_path(snapshot.base(file.base_id)),
             field="DataFragment.physical_rows",
         )
+    return reader
 
 
 def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
@@ -141,19 +162,21 @@ def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
 
 
 def _read_file(
-    snapshot: Snapshot, file: DataFile, fields: Sequence[Field], rows: Rows
+    snapshot: Snapshot, fragment: Fragment, number: int, fields: Sequence[Field], rows: Rows
 ) -> list[pa.ChunkedArray]:
+    file = fragment.files[number]
+    reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
     wanted = [
         field if blob is None else described_in_file(blob)
         for field, blob in zip(fields, blobs, strict=True)
     ]
     stored = as_in_file(file, wanted)
-    read = snapshot.reader(file).read(stored, file.columns(), rows)
+    read = reader.read(stored, file.columns(), rows)
     columns = list(map(as_version_2, read, wanted, stored))
-    for number, blob in enumerate(blobs):
+    for i, blob in enumerate(blobs):
         if blob is not None:
-            columns[number] = with_payloads(snapshot, file, columns[number], blob)
+            columns[i] = with_payloads(snapshot, file, columns[i], blob)
     return [wrap_chunks(column, field) for column, field in zip(columns, fields, strict=True)]
 
 
@@ -189,13 +212,11 @@ def _read_members(
 ) -> pa.ChunkedArray:
     """As `_read_split`, where every file knows of its members which structs are null."""
     homes = fragment.file_of_field()
-    expected = snapshot.physical_rows(fragment)
     parts = []
     for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
-        file, part = fragment.files[place], _part_in(field, homes, place)
+        part = _part_in(field, homes, place)
         assert part is not None
-        check_count(snapshot, fragment, file, expected)
-        (column,) = _read_file(snapshot, file, [part], rows)
+        (column,) = _read_file(snapshot, fragment, place, [part], rows)
         parts.append((part, one_array(column)))
     return pa.chunked_array([_merged(field, parts)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -84,6 +84,10 @@ class TableRoot:
         return str(replace(parse_uri(self.uri), commit_scheme=None, query={}))
 
 
+Places: TypeAlias = tuple[Fragment, Sequence[SchemaField], Mapping[int, Sequence[int]]]
+"""Fields of a fragment, and which of them each of its files holds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A version of a table."""
@@ -118,6 +122,11 @@ class Snapshot:
     def blobs_v2(self) -> Mapping[int, SchemaField]:
         """The blob fields of version 2, at any depth, by id."""
         return {part.id: part for part in self.schema.walk() if is_blob_v2(part)}
+
+    @cached_property
+    def places(self) -> dict[int, Places]:
+        """What was read last of fragments, by their ids; `fragment_read` keeps it here."""
+        return {}
 
     @cached_property
     def all_columns(self) -> Projection:

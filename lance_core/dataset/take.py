@@ -143,7 +143,9 @@ def _waits(snapshot: Snapshot, picks: Sequence[Picks]) -> bool:
 
     Few rows of memory are mostly planned, in Python, by which threads only hinder each other.
     """
-    if len(picks) < 2 or sum(len(pick.offsets) for pick in picks) >= MANY_ROWS:
+    if len(picks) < 2:
+        return False
+    if sum(len(pick.offsets) for pick in picks) >= MANY_ROWS:
         return True
     bases = {file.base_id for pick in picks for file in pick.fragment.files}
     return not all(snapshot.store_of(snapshot.base(base)).has_views for base in bases)
