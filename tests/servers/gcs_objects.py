@@ -55,10 +55,7 @@ class Stored:
     data: bytes
     generation: int
     updated: datetime
-
-    @property
-    def md5(self) -> bytes:
-        return hashlib.md5(self.data, usedforsecurity=False).digest()
+    md5: bytes
 
     @property
     def etag(self) -> str:
@@ -136,10 +133,11 @@ class Buckets:
         """Write an object if ``condition``, a generation or 0 for none, holds."""
         if not name or len(name.encode()) > 1024 or "\r" in name or "\n" in name:
             raise malformed("Invalid object name.")
+        md5 = hashlib.md5(data, usedforsecurity=False).digest()
         with self._lock:
             objects = self._of(bucket)
             self._check_condition(objects.get(name), condition)
-            made = Stored(name, data, next(self._generations), datetime.now(UTC))
+            made = Stored(name, data, next(self._generations), datetime.now(UTC), md5)
             objects[name] = made
         return made
 

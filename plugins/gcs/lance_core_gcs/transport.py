@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import (
-    getproxies_environment,
-    proxy_bypass_environment,  # type: ignore[attr-defined]  # it is there
-)
 
-import google.auth.transport.urllib3
 import numpy as np
 import pyarrow as pa
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from google.auth.exceptions import TransportError
 from urllib3.exceptions import HTTPError
 
-from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
+from lance_core_gcs.connections import make_pool
 from lance_core_gcs.failures import of_exception
 
 MAX_TEXT = 64 << 20
 """Longest answer, in bytes, that is no content of an object."""
+
+MAX_TOKEN = 1 << 20
+"""Longest answer of a token service, in bytes."""
 
 PIECE = 1 << 20
 """Bytes that are read from a connection at a time, at most."""
@@ -44,6 +40,15 @@ class Answer:
     body: pa.Buffer
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer of a token service, with the names that google-auth has for its parts."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 class Transport:
     """Connections to ``endpoint``, by way of the proxy of the settings or the environment.
 
@@ -57,7 +62,7 @@ class Transport:
         self._agent = {"user-agent": settings.user_agent or USER_AGENT}
         self._settings = settings
         self._process = os.getpid()
-        self._connections = _pool(endpoint, settings)
+        self._connections = make_pool(endpoint, settings)
 
     def send(
         self,
@@ -101,9 +106,41 @@ class Transport:
             failed = of_exception(error)
         raise failed
 
-    def fetch(self, *arguments: Any, **options: Any) -> Any:
-        """A request to a token service, as google-auth makes it."""
-        return google.auth.transport.urllib3.Request(self._pool())(*arguments, **options)
+    def fetch(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        **_: object,
+    ) -> Fetched:
+        """The answer of a token service: what google-auth calls a request.
+
+        Its own would log headers and bodies. Raises google-auth's `TransportError`.
+        """
+        # What is not encrypted is the machine's own metadata server: no proxy knows it.
+        pool = self._pool() if url.startswith("https://") else urllib3.PoolManager()
+        deadline = time.monotonic() + self._timeout
+        try:
+            response = pool.urlopen(
+                method,
+                url,
+                body=body,
+                headers={**self._agent, **(headers or {})},
+                retries=False,
+                redirect=False,
+                timeout=self._wait,
+                preload_content=False,
+                decode_content=False,
+            )
+            try:
+                data = _body(response, deadline, MAX_TOKEN).to_pybytes()
+            finally:
+                response.close()
+            return Fetched(response.status, response.headers, data)
+        except (HTTPError, OSError, RequestError) as error:
+            failed = TransportError(type(error).__name__)
+        raise failed
 
     def close(self) -> None:
         """Close the connections that are not in use."""
@@ -111,7 +148,7 @@ class Transport:
 
     def _pool(self) -> urllib3.PoolManager:
         if self._process != os.getpid():
-            self._connections = _pool(self._endpoint, self._settings)
+            self._connections = make_pool(self._endpoint, self._settings)
             self._process = os.getpid()
         return self._connections
 
@@ -162,83 +199,3 @@ def _piece(response: Any, most: int, deadline: float) -> bytes:
 
 def _too_long(most: int) -> RequestError:
     return RequestError(Failure.REFUSED, f"an answer of more than {most} bytes is not read")
-
-
-def _pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
-    common: dict[str, Any] = {
-        "maxsize": settings.parallel + 16,
-        "timeout": urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout),
-    }
-    context = _tls(settings)
-    if endpoint.startswith("https://") or context is not None:
-        common["ssl_context"] = context or ssl.create_default_context()
-    proxy = _proxy(endpoint, settings)
-    pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
-    pool.pool_classes_by_scheme = _patient(settings.timeout)
-    return pool
-
-
-def _through(proxy: str, common: dict[str, Any]) -> urllib3.ProxyManager:
-    """Connections by way of ``proxy``, whose address may hold a password."""
-    try:
-        place = urllib3.util.parse_url(proxy)
-        headers = urllib3.make_headers(proxy_basic_auth=place.auth) if place.auth else None
-        plain = place._replace(auth=None).url
-        return urllib3.ProxyManager(plain, proxy_headers=headers, **common)
-    except (HTTPError, ValueError, AssertionError):
-        pass
-    raise InvalidInputError("the URL of the proxy (proxy_url) cannot be used")
-
-
-def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
-    """How to check certificates, if not in the usual way."""
-    if not settings.allow_invalid_certificates and settings.proxy_ca_certificate is None:
-        return None
-    context = ssl.create_default_context()
-    if settings.proxy_ca_certificate is not None:
-        try:
-            context.load_verify_locations(cadata=settings.proxy_ca_certificate)
-        except (ssl.SSLError, ValueError):
-            raise InvalidInputError("'proxy_ca_certificate' is no certificate (PEM)") from None
-    if settings.allow_invalid_certificates:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
-    """The URL of the proxy for ``endpoint``, None for none."""
-    place = urlsplit(endpoint)
-    excluded = {"no": settings.proxy_excludes} if settings.proxy_excludes else None
-    known = getproxies_environment()
-    if settings.proxy_url is not None:
-        known = {place.scheme: settings.proxy_url}
-        is_direct = excluded is not None and proxy_bypass_environment(place.netloc, excluded)
-    else:
-        is_direct = proxy_bypass_environment(place.netloc, known)
-    return None if is_direct else known.get(place.scheme, known.get("all"))
-
-
-def _patient(seconds: float) -> dict[str, Any]:
-    """Kinds of connections that let a body take ``seconds`` to be sent.
-
-    Those of urllib3 give the first body on a connection only as long as connecting may take.
-    """
-
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            self.sock.settimeout(seconds)
-
-    class Tls(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            self.sock.settimeout(seconds)
-
-    class PlainPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    return {"http": PlainPool, "https": TlsPool}

@@ -1,0 +1,102 @@
+"""Connections: by which proxy, with which certificates, and how patient."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import (  # type: ignore[attr-defined]  # typeshed leaves one of them out
+    getproxies_environment,
+    proxy_bypass_environment,
+)
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.remote.settings import RemoteSettings
+
+
+def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
+    """Connections to ``endpoint``, by way of the proxy of the settings or the environment.
+
+    Raises `InvalidInputError` for settings that cannot be used.
+    """
+    common: dict[str, Any] = {
+        "maxsize": settings.parallel + 16,
+        "timeout": urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout),
+    }
+    context = _tls(settings)
+    if endpoint.startswith("https://") or context is not None:
+        common["ssl_context"] = context or ssl.create_default_context()
+    proxy = _proxy(endpoint, settings)
+    pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
+    pool.pool_classes_by_scheme = _patient(settings.timeout)
+    return pool
+
+
+def _through(proxy: str, common: dict[str, Any]) -> urllib3.ProxyManager:
+    """Connections by way of ``proxy``, whose address may hold a password."""
+    try:
+        place = urllib3.util.parse_url(proxy)
+        headers = urllib3.make_headers(proxy_basic_auth=place.auth) if place.auth else None
+        plain = place._replace(auth=None).url
+        return urllib3.ProxyManager(plain, proxy_headers=headers, **common)
+    except (HTTPError, ValueError, AssertionError):
+        pass
+    raise InvalidInputError("the URL of the proxy (proxy_url) cannot be used")
+
+
+def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
+    """How to check certificates, if not in the usual way."""
+    if not settings.allow_invalid_certificates and settings.proxy_ca_certificate is None:
+        return None
+    context = ssl.create_default_context()
+    if settings.proxy_ca_certificate is not None:
+        try:
+            context.load_verify_locations(cadata=settings.proxy_ca_certificate)
+        except (ssl.SSLError, ValueError):
+            raise InvalidInputError("'proxy_ca_certificate' is no certificate (PEM)") from None
+    if settings.allow_invalid_certificates:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
+    """The URL of the proxy for ``endpoint``, None for none."""
+    place = urlsplit(endpoint)
+    excluded = {"no": settings.proxy_excludes} if settings.proxy_excludes else None
+    known = getproxies_environment()
+    if settings.proxy_url is not None:
+        known = {place.scheme: settings.proxy_url}
+        is_direct = excluded is not None and proxy_bypass_environment(place.netloc, excluded)
+    else:
+        is_direct = proxy_bypass_environment(place.netloc, known)
+    return None if is_direct else known.get(place.scheme, known.get("all"))
+
+
+def _patient(seconds: float) -> dict[str, Any]:
+    """Kinds of connections that let a body take ``seconds`` to be sent.
+
+    Those of urllib3 give the first body on a connection only as long as connecting may take.
+    """
+
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            self.sock.settimeout(seconds)
+
+    class Tls(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            self.sock.settimeout(seconds)
+
+    class PlainPool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class TlsPool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    return {"http": PlainPool, "https": TlsPool}
