@@ -7,22 +7,21 @@ their page table; the values of dictionaries; the schema; the metadata; the foot
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
+from lance_core.datafile.file_output import FileOutput, FileWriteResult
 from lance_core.datafile.footer import MAGIC
 from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
-from lance_core.datafile.writer import FileWriteResult
 from lance_core.encodings.v0_1.collect import Collector, covered
 from lance_core.encodings.v0_1.pages import write_pages
 from lance_core.encodings.value_encoding import refuse_value_encodings
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, encode_metadata
 from lance_core.schema.dictionary_values import (
     check_values,
@@ -37,15 +36,9 @@ DEFAULT_ROWS_PER_GROUP = 1024
 MAX_ROWS = (1 << 31) - 1
 """Row numbers of a file are stored as int32."""
 
-T = TypeVar("T")
 
-
-class LegacyFileWriter:
-    """Writes one 0.1 file. Not thread-safe.
-
-    Rows wait until there are enough for a batch. Nothing is visible before `finish` returns; a
-    writer that failed is aborted and cannot be used any more.
-    """
+class LegacyFileWriter(FileOutput):
+    """Writes one 0.1 file. Rows wait until there are enough for a batch."""
 
     def __init__(
         self,
@@ -58,31 +51,24 @@ class LegacyFileWriter:
 
         Raises `UnsupportedFeatureError` if a field asks for an encoding of a plugin.
         """
-        self.version = FileVersion.V0_1
+        super().__init__(writer, schema, FileVersion.V0_1)
         refuse_value_encodings(schema.fields, self.version)
-        self.schema = schema
-        self.num_rows = 0
         self._pages = _Pages(writer)
-        self._writer = writer
         self._rows_per_group = rows_per_group
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._edges = [0]
         self._statistics = {one.id: Collector(one.storage_type) for one in covered(schema.fields)}
-        self._is_open = True
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append the rows of ``batch``, whose columns are those of `Schema.storage_schema`.
 
-        Raises `SchemaMismatchError`, and nothing was written, if columns' types are different or a
-        dictionary does not have the values of the schema's.
+        Raises `SchemaMismatchError`, and nothing was written, if number or types of columns differ
+        or a dictionary does not have the values of the schema's.
         """
         self._check_open()
+        self._check_columns(batch.columns)
         for array, field in zip(batch.columns, self.schema.fields, strict=True):
-            if array.type != field.storage_type:
-                raise SchemaMismatchError(
-                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
-                )
             check_values(array, field)
         if self.num_rows + batch.num_rows > MAX_ROWS:
             raise InvalidInputError(f"a file of version 0.1 cannot have more than {MAX_ROWS} rows")
@@ -99,20 +85,6 @@ class LegacyFileWriter:
     def tell(self) -> int:
         """Bytes written so far; more rows may be waiting to fill a batch."""
         return self._pages.tell()
-
-    def finish(self) -> FileWriteResult:
-        """Write what is left and the metadata, and make the file visible.
-
-        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
-        """
-        self._check_open()
-        return self._guarded(self._finish)
-
-    def abort(self) -> None:
-        """Drop what was written. Does nothing after `finish`."""
-        if self._is_open:
-            self._is_open = False
-            self._writer.abort()
 
     def _write_group(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -151,8 +123,7 @@ class LegacyFileWriter:
         )
         position = pages.write_block(metadata.SerializeToString(deterministic=True))
         pages.write(FOOTER.pack(position, *self.version.footer, MAGIC))
-        self._is_open = False
-        self._writer.close()
+        self._close()
         return FileWriteResult(self.num_rows, pages.tell(), tuple(sorted(ids)), (), self.version)
 
     def _write_statistics(self, message: Metadata.StatisticsMetadata) -> None:
@@ -181,17 +152,6 @@ class LegacyFileWriter:
         return replaced(
             self.schema, lambda field: dataclasses.replace(field, dictionary=places[field.id])
         )
-
-    def _guarded(self, action: Callable[[], T]) -> T:
-        try:
-            return action()
-        except BaseException:
-            self.abort()
-            raise
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise InvalidInputError("this file was finished, aborted or failed before")
 
 
 class _Pages:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import pyarrow as pa
 
 from lance_core._pb import file_pb2
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
+from lance_core.datafile.file_output import FileOutput, FileWriteResult
 from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
@@ -30,7 +30,7 @@ from lance_core.encodings.structural import (
     field_encoder,
 )
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema import (
     Field,
     Schema,
@@ -49,33 +49,7 @@ _PADDING = b"H" * ALIGNMENT
 _PARALLEL_BYTES = 1 << 20
 """Arrays of fewer bytes are encoded faster than they are handed to other threads."""
 
-T = TypeVar("T")
-
 _ENTRY = struct.Struct("<QQ")
-
-
-@dataclass(frozen=True, slots=True)
-class FileWriteResult:
-    """A finished file, as a manifest's ``DataFile`` records it.
-
-    ``field_ids`` and ``column_indices`` are parallel: which field each physical column belongs to.
-    """
-
-    num_rows: int
-    size_bytes: int
-    field_ids: tuple[int, ...]
-    column_indices: tuple[int, ...]
-    version: FileVersion
-
-    @property
-    def major(self) -> int:
-        """Major version as a ``DataFile`` has it."""
-        return self.version.data_file[0]
-
-    @property
-    def minor(self) -> int:
-        """Minor version as a ``DataFile`` has it."""
-        return self.version.data_file[1]
 
 
 @dataclass(slots=True)
@@ -87,13 +61,12 @@ class _FieldState:
     first_column: int
 
 
-class FileWriter:
-    """Writes one file. Not thread-safe.
+class FileWriter(FileOutput):
+    """Writes one file of version 2.0 or later.
 
     Rows are collected per field until they fill a page, so memory is bounded by the number of
     fields times the size of a page, and a few pages that threads are encoding; buffers go to the
-    `ObjectWriter` without a copy. Nothing is visible before `finish` returns; a writer that failed
-    is aborted and cannot be used any more.
+    `ObjectWriter` without a copy.
     """
 
     def __init__(  # noqa: PLR0913 (each is a setting of its own, given by name)
@@ -116,16 +89,12 @@ class FileWriter:
         if blobs is None and has_blobs_v2(schema.fields):
             raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
         limits = page_limits(len(schema.fields), data_cache_bytes, max_page_bytes)
-        self.version = version
-        self.schema = schema
-        self.num_rows = 0
+        super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
-        self._writer = writer
         self._position = writer.tell()
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
-        self._is_open = True
         context = EncodeContext(
             version=version,
             registry=registry,
@@ -150,7 +119,7 @@ class FileWriter:
         """
         self._check_open()
         arrays = batch.columns
-        self._check_types(arrays)
+        self._check_columns(arrays)
         if batch.num_rows == 0:
             return
         by_state = list(zip(self._states, arrays, strict=True))
@@ -179,26 +148,11 @@ class FileWriter:
         """Bytes written so far; more rows may be waiting to fill a page."""
         return self._position
 
-    def finish(self) -> FileWriteResult:
-        """Write what is left and the metadata, and make the file visible.
-
-        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
-        """
-        self._check_open()
-        return self._guarded(self._finish)
-
-    def abort(self) -> None:
-        """Drop what was written. Does nothing after `finish`."""
-        if self._is_open:
-            self._is_open = False
-            self._writer.abort()
-
     def _finish(self) -> FileWriteResult:
         self._write_pages(lambda number: self._states[number].encoder.flush(), self._num_bytes)
         footer = self._write_metadata()
         self._write(footer.to_bytes())
-        self._is_open = False
-        self._writer.close()
+        self._close()
         field_ids = column_of(self._stored.fields, self.version)
         return FileWriteResult(
             self.num_rows,
@@ -281,24 +235,3 @@ class FileWriter:
         self._writer.write(data)
         self._position = start + memoryview(data).nbytes
         return ByteRange(start, self._position)
-
-    def _guarded(self, action: Callable[[], T]) -> T:
-        try:
-            return action()
-        except BaseException:
-            self.abort()
-            raise
-
-    def _check_types(self, arrays: Sequence[pa.Array]) -> None:
-        fields = self.schema.fields
-        if len(arrays) != len(fields):
-            raise SchemaMismatchError(f"{len(arrays)} columns were given, not {len(fields)}")
-        for array, field in zip(arrays, fields, strict=True):
-            if array.type != field.storage_type:
-                raise SchemaMismatchError(
-                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
-                )
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise InvalidInputError("this file was finished, aborted or failed before")

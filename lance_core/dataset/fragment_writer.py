@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
-from lance_core.datafile.writer import FileWriter, FileWriteResult
+from lance_core.datafile.writer import FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
 from lance_core.dataset.blobs.side_files import SideFiles

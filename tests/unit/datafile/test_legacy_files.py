@@ -146,6 +146,24 @@ def test_a_writer_that_failed_leaves_nothing() -> None:
     assert list(store.list("")) == []
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"n": pa.array([1], pa.int32()), "m": ["x"]}, {"n": pa.array([1])}],
+    ids=["too few columns", "too many columns", "another type"],
+)
+def test_a_batch_that_does_not_fit_changes_nothing(columns: dict[str, Any]) -> None:
+    store = MemoryStore(Objects())
+    schema = Schema.from_arrow(pa.schema({"n": pa.int32()}))
+    writer = LegacyFileWriter(store.open_writer(PATH), schema)
+    with pytest.raises(SchemaMismatchError):
+        writer.write_batch(pa.record_batch(columns))
+    writer.write_batch(pa.record_batch({"n": pa.array([7], pa.int32())}))
+    assert writer.finish().num_rows == 1
+    reader = opened(store)
+    (column,) = reader.read(reader.schema.fields, {0: 0}, RowRange(0, 1))
+    assert column.to_pylist() == [7]
+
+
 def damaged(change: Any) -> FileReader:
     """A file of one list column, its metadata changed by a function, opened."""
     store = MemoryStore(Objects())

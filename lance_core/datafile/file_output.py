@@ -1,0 +1,106 @@
+"""What writers of all file versions share: a file is open until it is finished or aborted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema import Schema
+from lance_core.store.base import ObjectWriter
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriteResult:
+    """A finished file, as a manifest's ``DataFile`` records it.
+
+    ``field_ids`` and ``column_indices`` are parallel: which field each physical column belongs to.
+    """
+
+    num_rows: int
+    size_bytes: int
+    field_ids: tuple[int, ...]
+    column_indices: tuple[int, ...]
+    version: FileVersion
+
+    @property
+    def major(self) -> int:
+        """Major version as a ``DataFile`` has it."""
+        return self.version.data_file[0]
+
+    @property
+    def minor(self) -> int:
+        """Minor version as a ``DataFile`` has it."""
+        return self.version.data_file[1]
+
+
+class FileOutput(ABC):
+    """One file being written. Not thread-safe.
+
+    Nothing is visible before `finish` returns; a writer that failed is aborted and cannot be used
+    any more. Who implements this writes only what `_guarded` runs, after `_check_open`.
+    """
+
+    def __init__(self, writer: ObjectWriter, schema: Schema, version: FileVersion) -> None:
+        self.version = version
+        self.schema = schema
+        self.num_rows = 0
+        self._writer = writer
+        self._is_open = True
+
+    @abstractmethod
+    def tell(self) -> int:
+        """Bytes written so far; more rows may be waiting."""
+
+    def finish(self) -> FileWriteResult:
+        """Write what is left and the metadata, and make the file visible.
+
+        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
+        """
+        self._check_open()
+        return self._guarded(self._finish)
+
+    def abort(self) -> None:
+        """Drop what was written. Does nothing after `finish`."""
+        if self._is_open:
+            self._is_open = False
+            self._writer.abort()
+
+    @abstractmethod
+    def _finish(self) -> FileWriteResult:
+        """Write all that is missing, and then call `_close`."""
+
+    def _close(self) -> None:
+        """Make the file visible."""
+        self._is_open = False
+        self._writer.close()
+
+    def _guarded(self, action: Callable[[], T]) -> T:
+        """What ``action`` returns; if it fails, so does the file."""
+        try:
+            return action()
+        except BaseException:
+            self.abort()
+            raise
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError("this file was finished, aborted or failed before")
+
+    def _check_columns(self, arrays: Sequence[pa.Array]) -> None:
+        """Raise `SchemaMismatchError` if ``arrays`` are not of the types that files store."""
+        fields = self.schema.fields
+        if len(arrays) != len(fields):
+            raise SchemaMismatchError(f"{len(arrays)} columns were given, not {len(fields)}")
+        for array, field in zip(arrays, fields, strict=True):
+            if array.type != field.storage_type:
+                raise SchemaMismatchError(
+                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
+                )
