@@ -57,7 +57,8 @@ def read_failure(error: Exception, path: str, where: str, hidden: Hidden) -> Lan
         return ObjectNotFoundError(path, where)
     if isinstance(error, NotImplementedError):
         return UnsupportedFeatureError(f"{where} cannot read {path!r}: {told(error, hidden)}")
-    return StoreError(f"reading {path!r} of {where} failed: {told(error, hidden)}")
+    reason = error.__cause__ if isinstance(error, FileNotFoundError) else None
+    return StoreError(f"reading {path!r} of {where} failed: {told(reason or error, hidden)}")
 
 
 def write_failure(error: Exception, path: str, where: str, hidden: Hidden) -> LanceError:

@@ -50,8 +50,11 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
 
 
 def is_folder(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of a listing is a folder and no object."""
-    return entry.get("type") == "directory"
+    """Whether an entry of a listing is a folder and no object.
+
+    A server of HTTP shows it by sending on to an address with a slash at its end.
+    """
+    return entry.get("type") == "directory" or str(entry.get("url", "")).endswith("/")
 
 
 def walk(mount: Mount, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -26,10 +26,10 @@ def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
     return {name: _value(name, given) for name, given in options.items()}
 
 
-def secrets_of(options: Mapping[str, str | Secret], netloc: str) -> tuple[str, ...]:
+def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[str, ...]:
     """The texts that must never be shown: those of secret options, and a password in ``netloc``.
 
-    Every text inside a secret JSON object counts.
+    Every longer text inside a secret JSON object counts. The longest come first.
     """
     found: set[str] = set()
     for given in options.values():
@@ -39,7 +39,8 @@ def secrets_of(options: Mapping[str, str | Secret], netloc: str) -> tuple[str, .
     user, _, _ = netloc.rpartition("@")
     password = user.partition(":")[2]
     found.add(password)
-    return tuple(sorted((text for text in found if text), key=len, reverse=True))
+    # To blot out fewer characters wherever they stand hides nothing but the message.
+    return tuple(sorted((text for text in found if len(text) >= 4), key=len, reverse=True))
 
 
 def _value(name: str, given: str | Secret) -> object:

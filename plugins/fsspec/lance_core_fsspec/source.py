@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from lance_core.errors import (
     InvalidInputError,
@@ -25,6 +25,9 @@ from lance_core_fsspec.options import arguments_of, secrets_of
 from lance_core_fsspec.plugin import REGISTERED
 from lance_core_fsspec.registered import registered
 
+ARCHIVES = frozenset({"libarchive", "tar", "zip"})
+"""Schemes whose URLs name no host: a path begins behind the slashes."""
+
 
 class Source:
     """The file system that ``url`` and ``options`` name.
@@ -33,7 +36,8 @@ class Source:
     """
 
     def __init__(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> None:
-        self.hidden = Hidden(secrets_of(options, url.netloc))
+        # What stands before the @ of github://owner:repository@branch is no password.
+        self.hidden = Hidden(secrets_of(options, "" if url.scheme == "github" else url.netloc))
         self._url = url
         self._arguments = arguments_of(options)
         self._lock = ForkSafeLock()
@@ -70,7 +74,8 @@ class Source:
         failure: LanceError
         try:
             # An instance of its own: what is switched off here concerns nobody else.
-            filesystem, root = url_to_fs(self._text(), skip_instance_cache=True, **self._arguments)
+            arguments = {**self._arguments, "skip_instance_cache": True}
+            filesystem, root = url_to_fs(self._text(arguments), **arguments)
             dircache = getattr(filesystem, "dircache", None)
             if dircache is not None and hasattr(dircache, "use_listings_cache"):
                 dircache.use_listings_cache = False
@@ -98,7 +103,20 @@ class Source:
             f"{self} cannot be opened with these options: {told(error, self.hidden)}"
         )
 
-    def _text(self) -> str:
-        url = self._url
-        path = quote(url.path) if url.scheme in {"http", "https"} else url.path
-        return f"{url.scheme}://{url.netloc}/{path}" if path else f"{url.scheme}://{url.netloc}"
+    def _text(self, arguments: dict[str, object]) -> str:
+        """The URL for fsspec; of HTTP, a password goes from there to ``arguments``."""
+        url, netloc, path = self._url, self._url.netloc, self._url.path
+        if url.scheme in {"http", "https"}:
+            # fsspec logs whole URLs.
+            path = quote(path)
+            user, at, netloc = netloc.rpartition("@")
+            if at:
+                from aiohttp import BasicAuth
+
+                name, _, password = user.partition(":")
+                given = arguments.get("client_kwargs")
+                login = {"auth": BasicAuth(unquote(name), unquote(password))}
+                arguments["client_kwargs"] = {**(given if isinstance(given, dict) else {}), **login}
+        elif url.scheme in ARCHIVES:
+            netloc = unquote(netloc)
+        return f"{url.scheme}://{netloc}/{path}" if path else f"{url.scheme}://{netloc}"

@@ -44,8 +44,12 @@ T = TypeVar("T")
 
 
 def open_fsspec(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-    """The store of ``url``; ``options`` are arguments of its file system, as text or JSON."""
-    return FsspecStore(Source(url, options))
+    """The store of ``url``; ``options`` are arguments of its file system, as text or JSON.
+
+    ``durability`` is none of them: it is said of local files, such as those of a commit handler.
+    """
+    arguments = {name: value for name, value in options.items() if name != "durability"}
+    return FsspecStore(Source(url, arguments))
 
 
 class FsspecStore(ObjectStore):
