@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+import botocore
 from botocore import UNSIGNED, credentials, loaders
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
@@ -22,6 +23,8 @@ from lance_core_s3.silence import discreet, watch_loggers
 
 DEFAULT_REGION = "us-east-1"
 """What requests to others than Amazon are signed for."""
+
+USER_AGENT = f"lance-core-s3 Botocore/{botocore.__version__}"
 
 
 def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
@@ -65,9 +68,8 @@ def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
 
 
 def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
-    chosen: dict[str, Any] = {}
-    if remote.user_agent is not None:
-        chosen["user_agent"] = remote.user_agent
+    # The SDK's own is put together anew for each request.
+    chosen: dict[str, Any] = {"user_agent": remote.user_agent or USER_AGENT}
     if remote.proxy_url is not None:
         chosen["proxies"] = {"http": remote.proxy_url, "https": remote.proxy_url}
     if settings.credentials.skip:

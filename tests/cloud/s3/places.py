@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
+from lance_core_s3.client import S3Client
 from lance_core_s3.plugin import lance_object_stores
 from tests.servers.moto import Moto
 
@@ -30,3 +35,31 @@ def store_of(moto: Moto, uri: str, **options: str) -> Iterator[RemoteStore]:
     """The same on ``moto``; ``options`` besides those that it takes."""
     with opened(uri, moto.options | options) as store:
         yield store
+
+
+ANSWERS = {"content-length": "0", "etag": '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
+
+
+@contextmanager
+def seen_requests(store: RemoteStore) -> Iterator[list[AWSPreparedRequest]]:
+    """The requests of ``store``, as they would go to a server; none does, and all succeed.
+
+    For what no server of the tests looks at, and for addresses of others.
+    """
+    seen: list[AWSPreparedRequest] = []
+
+    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        seen.append(request)
+        content = b"<A><UploadId>u</UploadId></A>" if request.method == "POST" else b""
+        return AWSResponse(request.url, 200, ANSWERS, _Raw(content))
+
+    assert isinstance(store.client, S3Client)
+    events = store.client._connected().meta.events
+    events.register("before-send.s3", answer)
+    yield seen
+    events.unregister("before-send.s3", answer)
+
+
+class _Raw(io.BytesIO):
+    def stream(self) -> Iterator[bytes]:
+        yield self.read()

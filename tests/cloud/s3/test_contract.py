@@ -9,31 +9,32 @@ import pytest
 
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import ObjectStore
+from lance_core.store.remote.client import RemoteClient
+from lance_core.store.remote.store import RemoteStore
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import SECRET_KEY, Moto
 
 
-@pytest.fixture
-def place(moto: Moto, bucket: str) -> str:
-    return f"s3://{bucket}/täble {uuid.uuid4()}"
-
-
-@pytest.fixture
-def store(moto: Moto, place: str) -> Iterator[ObjectStore]:
-    with store_of(moto, place) as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def client(moto: Moto) -> Iterator[RemoteClient]:
+    with store_of(moto, f"s3://{moto.new_bucket()}") as opened:
+        yield opened.client
 
 
 class TestS3Store(ObjectStoreTests):
     @pytest.fixture
-    def store(self, store: ObjectStore) -> ObjectStore:
-        return store
+    def root(self) -> str:
+        return f"täble {uuid.uuid4()}"
 
     @pytest.fixture
-    def reopened(self, moto: Moto, place: str) -> Iterator[ObjectStore]:
-        with store_of(moto, place) as opened:
+    def store(self, client: RemoteClient, root: str) -> ObjectStore:
+        return RemoteStore(client, root)
+
+    @pytest.fixture
+    def reopened(self, moto: Moto, client: RemoteClient, root: str) -> Iterator[ObjectStore]:
+        with store_of(moto, f"{client.name}/{root}") as opened:
             yield opened
 
     @pytest.fixture
@@ -43,8 +44,8 @@ class TestS3Store(ObjectStoreTests):
 
 class TestCommits(CommitHandlerTests):
     @pytest.fixture
-    def store(self, store: ObjectStore) -> ObjectStore:
-        return store
+    def store(self, client: RemoteClient) -> ObjectStore:
+        return RemoteStore(client, f"table {uuid.uuid4()}")
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
