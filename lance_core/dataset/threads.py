@@ -48,6 +48,10 @@ def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator
     At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded by
     that many results. A single item is worked on in the calling thread; so are all of them if that
     is one of the pool, whose threads would wait for each other.
+
+    When the iterator is closed, or an item fails, the items that wait for a thread are dropped.
+    Those that are being worked on are not waited for: they end by themselves, and what they return
+    or raise is lost.
     """
     if getattr(_local, "is_own", False):
         yield from map(work, items)
