@@ -186,6 +186,7 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
     if not rest.startswith("//"):  # file:/path
         rest = f"//{rest}"
     netloc, slash, raw_path = rest[2:].partition("/")
+    _refuse_password(netloc, scheme)
     if scheme == "file":
         # Repeated slashes are one, as in any local path.
         raw_path = "/".join(part for part in raw_path.split("/") if part)
@@ -199,6 +200,21 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
             raise InvalidInputError(f"{shown_uri(uri)!r}: a file URI needs an absolute path")
         return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri), uri)
     return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri), uri)
+
+
+def _refuse_password(netloc: str, scheme: str) -> None:
+    """Raise `InvalidInputError` for what looks like the begin of a password with a "/" in it.
+
+    Behind the ":" of a host is a number. Two colons join URLs of fsspec.
+    """
+    host = netloc.rpartition("@")[2]
+    _, colon, port = host.rpartition(":")
+    is_port = port.isascii() and port.isdigit()
+    if colon and not is_port and not host.endswith("]") and "::" not in host:
+        raise InvalidInputError(
+            f"a URI of scheme {scheme!r} has no port number behind the ':' of its host; write the "
+            "'/' of a password as %2F"
+        )
 
 
 def _decoded_path(raw: str, uri: str) -> str:

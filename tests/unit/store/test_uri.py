@@ -201,6 +201,18 @@ def test_an_error_hides_what_may_be_secret(text: str, flaw: str) -> None:
     assert "S3CRET" not in str(caught.value)
 
 
+@pytest.mark.parametrize("host", ["user:S3CRET", "user:", "user:S3", "me@user:S3", "[::1]:S3"])
+def test_a_password_that_seems_to_be_a_port_is_refused_unseen(host: str) -> None:
+    with pytest.raises(InvalidInputError, match="%2F") as caught:
+        parse_uri(f"s3://{host}/CRET/%2F@host/x")
+    assert not re.search("S3|CRET", str(caught.value).replace("'s3'", ""))
+
+
+@pytest.mark.parametrize("netloc", ["host:9000", "[::1]", "[::1]:80", "u:p@h:1", "u:p@h", "a::b"])
+def test_a_host_may_have_a_port(netloc: str) -> None:
+    assert parse_uri(f"s3://{netloc}/x") == StoreUrl("s3", "x", netloc)
+
+
 @pytest.mark.parametrize(
     ("text", "without"),
     [
