@@ -18,7 +18,6 @@ TABLE_CONFIG = 1 << 3
 BASE_PATHS = 1 << 4
 TRANSACTION_FILE_DISABLED = 1 << 5
 """Commits to the table write the transaction into the manifest only."""
-DATA_OVERLAY_FILES = 1 << 6
 COVERED_INDEX_METADATA = 1 << 7
 MIXED_FILE_VERSIONS = 1 << 8
 """Files of several versions, from 2.0 on, may be in the table; once set, this stays."""
