@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
 
@@ -38,6 +39,13 @@ def moto() -> Iterator[Moto]:
 
 
 @pytest.fixture(scope="session")
+def azurite() -> Iterator[Azurite]:
+    """Azure Blob Storage, with the rights of one account."""
+    with running_azurite() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def gcs() -> Iterator[GcsServer]:
     """Google Cloud Storage, without rights; copies of more than 300 KB take several requests."""
     with running_gcs("--rewrite-bytes", "300000") as server:
@@ -48,3 +56,9 @@ def gcs() -> Iterator[GcsServer]:
 def bucket(moto: Moto) -> str:
     """The name of an empty bucket of this test."""
     return moto.new_bucket()
+
+
+@pytest.fixture
+def container(azurite: Azurite) -> str:
+    """The name of an empty container of this test."""
+    return azurite.new_container()

@@ -1,0 +1,1 @@
+"""Tables in containers of Azure Blob Storage: ``az://container/path`` and ``abfss://…``."""

@@ -1,0 +1,30 @@
+"""What Azure Blob Storage guarantees, and what others that speak its language do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lance_core.store.base import Guarantee, StoreCapabilities
+
+OF_AZURE = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    multipart_if_absent=Guarantee.YES,
+    copy_if_absent=Guarantee.YES,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+
+OF_OTHERS = replace(
+    OF_AZURE,
+    # Whether the condition is heeded is found out by trying.
+    put_if_absent=Guarantee.UNKNOWN,
+    multipart_if_absent=Guarantee.UNKNOWN,
+    copy_if_absent=Guarantee.UNKNOWN,
+)
+
+_AZURE = (".blob.core.windows.net", ".blob.core.usgovcloudapi.net", ".blob.core.chinacloudapi.cn")
+
+
+def is_azure(host: str) -> bool:
+    """Whether a host of this name is Microsoft's storage service."""
+    return host.lower().endswith(_AZURE)

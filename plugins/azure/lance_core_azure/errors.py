@@ -1,0 +1,151 @@
+"""What an answer of the service, or none, says about a request."""
+
+from __future__ import annotations
+
+import html
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import urllib3.exceptions as http
+
+from lance_core.store.remote.client import Failure, RequestError
+
+SKEW = 300
+"""Seconds by which clocks may differ before an error says so. The service accepts 15 minutes."""
+
+_CODES = {
+    "BlobNotFound": Failure.MISSING,
+    "PathNotFound": Failure.MISSING,
+    "ResourceNotFound": Failure.MISSING,
+    "CannotVerifyCopySource": Failure.MISSING,
+    "BlobAlreadyExists": Failure.EXISTS,
+    "PathAlreadyExists": Failure.EXISTS,
+    "ResourceAlreadyExists": Failure.EXISTS,
+    # A signature that allows to create but not to overwrite.
+    "UnauthorizedBlobOverwrite": Failure.EXISTS,
+    "InvalidRange": Failure.RANGE,
+    "ServerBusy": Failure.BUSY,
+    "PendingCopyOperation": Failure.BUSY,
+    "AccountBeingCreated": Failure.BUSY,
+    "InvalidAuthenticationInfo": Failure.EXPIRED,
+    "APINotImplemented": Failure.UNSUPPORTED,
+    "NotImplemented": Failure.UNSUPPORTED,
+    "UnsupportedHeader": Failure.UNSUPPORTED,
+    "UnsupportedQueryParameter": Failure.UNSUPPORTED,
+}
+_UNMET = frozenset({"ConditionNotMet", "TargetConditionNotMet", "SourceConditionNotMet"})
+_STATUSES = {
+    404: Failure.REFUSED,  # of the container, or of something that is no blob service
+    408: Failure.UNKNOWN,
+    416: Failure.RANGE,
+    429: Failure.BUSY,
+    501: Failure.UNSUPPORTED,
+}
+_MESSAGE = re.compile(r"<Message>(.*?)</Message>|\"message\"\s*:\s*\"(.*?)\"", re.DOTALL)
+_CODE = re.compile(r"<Code>(\w{1,80})</Code>|\"code\"\s*:\s*\"(\w{1,80})\"")
+_DETAIL = re.compile(r"<AuthenticationErrorDetail>(.*?)</AuthenticationErrorDetail>", re.DOTALL)
+_SECRETS = re.compile(r"(sig=|SharedKey \S+?:|Bearer )[^\s&'\"]+", re.IGNORECASE)
+_IS_OVER = ("not valid in the specified time frame", "token is expired")
+
+
+def of_answer(status: int, headers: Mapping[str, str], body: bytes, unmet: Failure) -> RequestError:
+    """What an answer means that is no success. ``unmet``: what an unmet condition means."""
+    text = body[:65536].decode("utf-8", "replace")
+    code = headers.get("x-ms-error-code") or _group(_CODE, text) or ""
+    detail = _group(_DETAIL, text) or ""
+    failure = _failure(status, code, unmet)
+    if failure is Failure.REFUSED and any(words in detail for words in _IS_OVER):
+        failure = Failure.EXPIRED
+    message = _shown(_group(_MESSAGE, text) or "")
+    told = f"status {status}{f', {code}' if code else ''}{f': {message}' if message else ''}"
+    if status in {401, 403}:
+        told += _clocks(headers.get("Date"))
+    identity = headers.get("x-ms-request-id", "")
+    if identity and failure not in {Failure.MISSING, Failure.EXISTS}:
+        told += f" (request {identity[:60]})"
+    return RequestError(failure, told, _retry_after(headers))
+
+
+def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
+    """What it means that there is no answer. Only errors of connecting prove that nothing came."""
+    if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError | http.ProxyError):
+        cause = _cause(error)
+        return RequestError(Failure.UNSENT, f"no connection to {host}: {cause}")
+    if isinstance(error, http.SSLError | ssl.SSLError):
+        reason = " ".join(str(error).split())[:200]
+        if "CERTIFICATE_VERIFY_FAILED" in reason or "match" in reason:
+            return RequestError(Failure.REFUSED, f"the certificate of {host} is not trusted")
+        if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason:
+            return RequestError(Failure.REFUSED, f"{host} does not speak TLS at this port")
+        return RequestError(Failure.UNKNOWN, f"TLS failed with {host}")
+    if isinstance(error, http.TimeoutError | TimeoutError):
+        return RequestError(Failure.UNKNOWN, f"{host} did not answer in time")
+    return RequestError(Failure.UNKNOWN, f"the connection to {host} broke ({_cause(error)})")
+
+
+def _failure(status: int, code: str, unmet: Failure) -> Failure:
+    if code in _UNMET or (status in {304, 412} and not code):
+        return unmet
+    if code in _CODES:
+        return _CODES[code]
+    if status in _STATUSES:
+        return _STATUSES[status]
+    # Whether a server that fails has applied a request is not known: 503 without "ServerBusy" may
+    # come from something between us and the service.
+    return Failure.UNKNOWN if status >= 500 else Failure.REFUSED
+
+
+def _clocks(date: str | None) -> str:
+    try:
+        ahead = (datetime.now(UTC) - parsedate_to_datetime(date or "")).total_seconds()
+    except (TypeError, ValueError):
+        return ""
+    if abs(ahead) < SKEW:
+        return ""
+    which = "ahead of" if ahead > 0 else "behind"
+    return (
+        f"; this machine's clock is {round(abs(ahead) / 60)} minutes {which} that of the "
+        "service, which refuses requests of another time: set the clock"
+    )
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("Retry-After") or ""
+    if text.isdecimal():
+        return float(text[:6])
+    milliseconds = headers.get("x-ms-retry-after-ms") or ""
+    return float(milliseconds[:9]) / 1000 if milliseconds.isdecimal() else None
+
+
+def _group(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return next(filter(None, found.groups()), None) if found else None
+
+
+def _shown(message: str) -> str:
+    """The first line: the others are the time, and what the service has of the request."""
+    line = html.unescape(message).strip().split("\n")[0].split("\\n")[0]
+    return hidden(" ".join(line.split())[:300])
+
+
+def hidden(text: str) -> str:
+    """``text`` without signatures."""
+    return _SECRETS.sub(r"\1***", text)
+
+
+def _cause(error: BaseException) -> str:
+    """The system's own words for it, as far as there are any."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, socket.gaierror):
+            return "its name is not known"
+        if isinstance(seen, OSError) and seen.strerror:
+            return seen.strerror
+        if isinstance(seen, TimeoutError):
+            return "no answer in time"
+        seen = seen.__cause__ or seen.__context__
+    return type(error).__name__

@@ -1,0 +1,70 @@
+"""What a listing says, in the service's XML."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from lance_core.store.remote.client import Failure, RemoteObject, RequestError
+
+
+class Listed(NamedTuple):
+    """Part of a listing. ``has_folders``: the account has folders, by which it orders names."""
+
+    objects: list[RemoteObject]
+    marker: str | None
+    has_folders: bool
+
+
+def parse(body: bytes) -> Listed:
+    """The objects of an answer to "List Blobs"; folders are none."""
+    try:
+        # Of a service that is trusted with the data; the parser knows no external entities.
+        root = ElementTree.fromstring(body)  # noqa: S314
+        blobs = root.find("Blobs")
+        found = [] if blobs is None else [_object(blob) for blob in blobs.iter("Blob")]
+    except (ElementTree.ParseError, ValueError, TypeError):
+        raise RequestError(Failure.UNKNOWN, "an answer is no listing of blobs") from None
+    return Listed(
+        [listed for listed, is_folder in found if not is_folder],
+        root.findtext("NextMarker") or None,
+        any(is_folder is not None for _, is_folder in found),
+    )
+
+
+def is_by_bytes(listed: Listed, prefix: str) -> bool:
+    """Whether the objects, and what the pages behind add, are in the order of their keys' bytes.
+
+    The service compares units of UTF-16, which differs for characters from U+D800 on; and accounts
+    with folders list what is in ``a`` before ``a-b``. Neither matters before a page with such keys.
+    """
+    keys = [one.key for one in listed.objects]
+    if not all(key.isascii() or max(key) < "\ud800" for key in keys):
+        return False
+    return not listed.has_folders or not any("/" in key[len(prefix) :] for key in keys)
+
+
+def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
+    """An object, and whether it stands for a folder; None where there is no such thing."""
+    name = blob.find("Name")
+    properties = blob.find("Properties")
+    if name is None or properties is None:
+        raise ValueError
+    key = name.text or ""
+    if name.get("Encoded") == "true":
+        key = unquote(key)
+    kind = properties.findtext("ResourceType")
+    listed = RemoteObject(
+        key,
+        int(properties.findtext("Content-Length") or 0),
+        parsedate_to_datetime(properties.findtext("Last-Modified") or ""),
+        tag(properties.findtext("Etag")),
+    )
+    return listed, None if kind is None else kind == "directory"
+
+
+def tag(text: str | None) -> str | None:
+    """A version tag without the quotes, which headers have and listings have not."""
+    return text.strip('"') if text else None

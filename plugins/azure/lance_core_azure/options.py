@@ -1,0 +1,196 @@
+"""The storage options of Azure: every name that pylance knows, and what becomes of it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from lance_core.store.remote import settings as shared
+
+
+class Use(enum.Enum):
+    """What becomes of an option."""
+
+    HEEDED = "heeded"
+    IGNORED = "ignored"
+    """It changes nothing here, for the reason that its text says."""
+    REFUSED = "refused"
+    """Setting it raises `UnsupportedFeatureError`, unless it is set to false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A storage option. ``name`` is canonical; ``others`` lead to it."""
+
+    name: str
+    text: str
+    others: tuple[str, ...] = ()
+    use: Use = Use.HEEDED
+    is_secret: bool = False
+
+
+_PLACE = (
+    Option("account_name", "The storage account.", ("azure_storage_account_name",)),
+    Option(
+        "container_name",
+        "The container of the URI; another one is an error.",
+        ("azure_container_name",),
+    ),
+    Option(
+        "endpoint",
+        "Address of the account at another server than Azure's, `http://127.0.0.1:10000/account`. "
+        "What it guarantees is tried out before the first commit.",
+        ("azure_storage_endpoint", "azure_endpoint"),
+    ),
+    Option(
+        "use_emulator",
+        "Azurite at `AZURITE_BLOB_STORAGE_URL`, else `http://127.0.0.1:10000`, with its account "
+        "and key.",
+        ("azure_storage_use_emulator", "object_store_use_emulator"),
+    ),
+    Option(
+        "use_fabric_endpoint",
+        "OneLake: the account is at `blob.fabric.microsoft.com`.",
+        ("azure_use_fabric_endpoint",),
+    ),
+)
+
+_CREDENTIALS = (
+    Option(
+        "account_key",
+        "Key of the account.",
+        (
+            *("azure_storage_account_key", "azure_storage_access_key", "azure_storage_master_key"),
+            *("access_key", "master_key"),
+        ),
+        is_secret=True,
+    ),
+    Option(
+        "sas_token",
+        "Shared access signature.",
+        ("azure_storage_sas_key", "azure_storage_sas_token", "sas_key"),
+        is_secret=True,
+    ),
+    Option(
+        "bearer_token",
+        "Token of Entra ID, as it is.",
+        ("azure_storage_token", "token"),
+        is_secret=True,
+    ),
+    Option(
+        "client_id",
+        "Service principal, or the managed identity that is meant.",
+        ("azure_storage_client_id", "azure_client_id"),
+    ),
+    Option(
+        "client_secret",
+        "Its secret.",
+        ("azure_storage_client_secret", "azure_client_secret"),
+        is_secret=True,
+    ),
+    Option(
+        "tenant_id",
+        "Its tenant.",
+        (
+            *("azure_storage_tenant_id", "azure_storage_authority_id", "azure_tenant_id"),
+            *("azure_authority_id", "authority_id"),
+        ),
+    ),
+    Option(
+        "authority_host",
+        "Where Entra ID is, for clouds of their own.",
+        ("azure_storage_authority_host", "azure_authority_host"),
+    ),
+    Option(
+        "federated_token_file",
+        "File with the token of a workload identity.",
+        ("azure_federated_token_file",),
+    ),
+    Option("object_id", "The managed identity, by its object.", ("azure_object_id",)),
+    Option("msi_resource_id", "The managed identity, by its resource.", ("azure_msi_resource_id",)),
+    Option(
+        "use_azure_cli",
+        "Tokens of who is logged in with `az`.",
+        ("azure_use_azure_cli",),
+    ),
+    Option("skip_signature", "Send requests without credentials.", ("azure_skip_signature",)),
+    Option(
+        "credential_type",
+        "`access_key`, `sas_token`, `bearer_token`, `client_secret`, `workload_identity`, "
+        "`azure_cli` or `managed_identity`; `auto`: the first of these that is configured.",
+        ("azure_credential_type",),
+    ),
+)
+
+_OTHERS = (
+    Option("disable_tagging", "Nothing is tagged.", ("azure_disable_tagging",), Use.IGNORED),
+    Option("use_opendal", "It chooses between two clients of pylance.", (), Use.IGNORED),
+    Option(
+        "expires_at_millis",
+        "Who gives tokens with an end opens the table again with others.",
+        (),
+        Use.IGNORED,
+    ),
+    Option("refresh_offset_millis", "Tokens are renewed ahead of their end.", (), Use.IGNORED),
+    Option(
+        "msi_endpoint",
+        "The library for tokens finds the endpoint of managed identities by itself.",
+        ("azure_msi_endpoint", "azure_identity_endpoint", "identity_endpoint"),
+        Use.REFUSED,
+    ),
+    Option(
+        "encryption_key",
+        "Objects are not encrypted with keys of the client.",
+        ("azure_storage_encryption_key",),
+        Use.REFUSED,
+        is_secret=True,
+    ),
+    Option(
+        "fabric_token_service_url",
+        "Tokens of Fabric are not asked for: give `bearer_token`.",
+        ("azure_fabric_token_service_url",),
+        Use.REFUSED,
+    ),
+    Option("fabric_workload_host", "As above.", ("azure_fabric_workload_host",), Use.REFUSED),
+    Option(
+        "fabric_session_token",
+        "As above.",
+        ("azure_fabric_session_token",),
+        Use.REFUSED,
+        is_secret=True,
+    ),
+    Option(
+        "fabric_cluster_identifier",
+        "As above.",
+        ("azure_fabric_cluster_identifier",),
+        Use.REFUSED,
+    ),
+)
+
+TABLE = (*_PLACE, *_CREDENTIALS, *_OTHERS)
+"""Options that only Azure has; those of all remote stores are in
+`lance_core.store.remote.settings`."""
+
+BY_NAME = {option.name: option for option in TABLE}
+
+CREDENTIALS = frozenset(option.name for option in _CREDENTIALS)
+"""Names of the options that say who asks. They are used together or not at all: where one of them
+is given, none comes from the environment."""
+
+
+def _aliases() -> dict[str, str]:
+    names = {f"azure_{name}": name for name in shared.OPTIONS}
+    names |= {f"azure_{other}": name for other, name in shared.ALIASES.items()}
+    names |= shared.ALIASES
+    for option in TABLE:
+        names |= dict.fromkeys(option.others, option.name)
+    return names
+
+
+ALIASES = _aliases()
+"""Other names of options, in lower case, with the canonical one of each."""
+
+NAMES = frozenset(BY_NAME) | shared.OPTIONS
+"""The canonical names of all options."""
+
+SECRETS = frozenset(option.name for option in TABLE if option.is_secret) | shared.SECRET_OPTIONS
