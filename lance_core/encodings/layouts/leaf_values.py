@@ -69,6 +69,9 @@ def _check_size(indices: Words, items: pa.Array) -> None:
     type_ = items.type
     if not is_variable(type_) or offset_dtype(type_) is not np.int32 or not len(items):
         return
+    data = items.buffers()[2]
+    if data is None or len(indices) * data.size <= MAX_OFFSET:
+        return
     edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
     lengths = np.diff(edges).astype(np.int64)
     if int(lengths.max()) * len(indices) > MAX_OFFSET and int(lengths[indices].sum()) > MAX_OFFSET:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
+from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.layouts.builtin import plan_page
 from lance_core.encodings.layouts.constant import (
     ConstantPlan,
@@ -73,11 +74,13 @@ class LeafColumn:
     def all_null(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array] | None]:
         """The rows, if they are in a page of nulls that has nothing else; None otherwise."""
         yield from ()
-        parts = split_rows(self.column, rows, self.path)
-        if len(parts) != 1:
+        page = self._page_of(rows.start if isinstance(rows, RowRange) else int(rows.values[0]))
+        if page is None:
             return None
-        plan = self._page(parts[0][0], context)
+        plan = self._page(page, context)
         if not isinstance(plan, ConstantPlan) or not plan.is_all_null:
+            return None
+        if len(split_rows(self.column, rows, self.path)) != 1:
             return None
         return [all_null(self.type, len(rows))]
 
