@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import NoReturn
@@ -18,6 +19,9 @@ _TELLING = (
 )
 _SHORT = frozenset({"sig", "sas"})
 """Names that tell only as a whole."""
+
+_PASSWORD = re.compile(r"://[^/@\s]*:[^@\s]+@")
+"""A URL with a password in it."""
 
 
 class Secret:
@@ -115,12 +119,13 @@ def wrap_secrets(
     """``options`` with a `Secret` for each name that is ``declared`` or sounds like one.
 
     The names that a store declares do not suffice: options are also given under names that it
-    does not know.
+    does not know. URLs with a password, such as those of proxies, are secrets under any name.
     """
     secret = {name.lower() for name in declared}
     return {
         name: Secret(value)
-        if isinstance(value, str) and (name.lower() in secret or sounds_secret(name))
+        if isinstance(value, str)
+        and (name.lower() in secret or sounds_secret(name) or _PASSWORD.search(value))
         else value
         for name, value in options.items()
     }

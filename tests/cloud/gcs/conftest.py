@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -39,3 +40,11 @@ def opened(gcs: GcsServer) -> Iterator[Open]:
 @pytest.fixture
 def store(opened: Open, bucket: str) -> ObjectStore:
     return opened(f"gs://{bucket}/some/table")
+
+
+@pytest.fixture
+def unused_endpoint() -> Iterator[str]:
+    """An address where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{free.getsockname()[1]}"

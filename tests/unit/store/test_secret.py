@@ -113,3 +113,18 @@ def test_options_that_are_or_sound_secret_are_wrapped(name: str) -> None:
 def test_other_options_are_left_as_they_are() -> None:
     options = {"aws_region": "eu", "endpoint": "http://x", "partition_key": "p", "x": Secret("y")}
     assert wrap_secrets(options) == options
+
+
+@pytest.mark.parametrize(
+    ("url", "is_secret"),
+    [
+        ("http://me:pw@proxy:3128", True),
+        ("postgresql+psycopg://me:p/w?@db/lance", True),
+        ("ftp://:pw@host", True),
+        ("http://me@proxy:3128", False),
+        ("http://proxy:3128/a@b", False),
+        ("me:pw@host", False),
+    ],
+)
+def test_a_url_with_a_password_is_secret_under_any_name(url: str, is_secret: bool) -> None:
+    assert wrap_secrets({"proxy_url": url}) == {"proxy_url": Secret(url) if is_secret else url}
