@@ -22,7 +22,6 @@ from lance_core.errors import (
 )
 from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
 from lance_core.store.config import Secret
-from lance_core.store.remote.client import Failure, RequestError
 from lance_core_dynamodb.client import DynamoClient, client_of
 from lance_core_dynamodb.items import entry_of, item_of, key_of
 from lance_core_dynamodb.schema import BASE_URI, VERSION
@@ -85,7 +84,7 @@ class DynamoManifestStore(ExternalManifestStore):
     def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
         _check_version(entry)
         try:
-            self._put(base_uri, entry, _ABSENT, Failure.EXISTS)
+            self._put(base_uri, entry, _ABSENT)
         except OutcomeUnknownError as error:
             doubt = error
         else:
@@ -95,7 +94,10 @@ class DynamoManifestStore(ExternalManifestStore):
     def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
         if not 0 <= entry.version < _VERSIONS:
             raise ObjectNotFoundError(entry.path)
-        self._put(base_uri, entry, _PRESENT, Failure.MISSING)
+        try:
+            self._put(base_uri, entry, _PRESENT)
+        except ObjectExistsError:  # what an unmet condition is called: here, there is no such row
+            raise ObjectNotFoundError(entry.path) from None
 
     def delete(self, base_uri: str) -> None:
         client = self._checked(base_uri)
@@ -133,19 +135,10 @@ class DynamoManifestStore(ExternalManifestStore):
         client.check()
         return client
 
-    def _put(self, base_uri: str, entry: ManifestEntry, condition: str, unmet: Failure) -> None:
-        """Put the row if ``condition`` holds; ``unmet`` is what it means if it does not."""
+    def _put(self, base_uri: str, entry: ManifestEntry, condition: str) -> None:
         client = self._checked(base_uri)
         item = item_of(base_uri, entry)
-
-        def request() -> None:
-            try:
-                client.request("put_item", Item=item, ConditionExpression=condition)
-            except RequestError as error:
-                if error.failure is Failure.EXISTS:
-                    raise RequestError(unmet, error.text) from None
-                raise
-
+        request = partial(client.request, "put_item", Item=item, ConditionExpression=condition)
         client.sender.write("put row", entry.path, request)
 
     def _settle(self, base_uri: str, entry: ManifestEntry, doubt: OutcomeUnknownError) -> None:
