@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lance_core._pb import file_pb2
@@ -305,3 +306,17 @@ def test_a_wrong_mapping_is_an_error(store: TracingStore) -> None:
             {text.id: column_of(reader.schema.fields, FileVersion.V2_0)[text.id]},
             RowRange(0, 5),
         )
+
+
+def test_what_is_known_of_a_field_is_of_its_columns() -> None:
+    numbers = pa.array(range(10))
+    both = pa.StructArray.from_arrays([numbers, pc.negate(numbers)], ["a", "b"])
+    reader = written(MemoryStore(), pa.table({"t": both}), FileVersion.V2_2)
+    (field,) = reader.schema.fields
+    a, b = (member.id for member in field.children)
+    for columns in ({a: 0, b: 1}, {a: 1, b: 0}, {a: 0, b: 1}):
+        for rows in (RowRange(3, 4), RowRange(0, 10)):
+            (found,) = reader.read([field], columns, rows)
+            sign = 1 if columns[a] == 0 else -1
+            expected = [sign * n for n in range(rows.start, rows.stop)]
+            assert pc.struct_field(found, 0).to_pylist() == expected
