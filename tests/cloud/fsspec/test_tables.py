@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
+from lance_core.errors import CommitError, NoSafeCommitHandlerError
 from lance_core.plugins.stores import open_store
 from lance_core.store.shortcuts import list_paths
 from lance_core_fsspec import register_file_system, unregister_file_system
@@ -64,7 +64,7 @@ def test_a_commit_that_nothing_decides_is_refused_with_the_remedies(
 
 def test_who_vouches_for_what_is_not_there_is_refused_by_the_store(called: str) -> None:
     options = {"put_if_absent": "yes"}
-    with pytest.raises(UnsupportedFeatureError, match="only if there is none"):
+    with pytest.raises(CommitError, match="only if there is none"):
         lance_core.write_dataset(ROWS, f"fsspec://{called}/t.lance", storage_options=options)
 
 

@@ -1,0 +1,136 @@
+"""The storage plugin of the documentation keeps the contracts, on a server."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from lance_core_example_webdav.client import WebdavClient
+
+import lance_core
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError, StoreError
+from lance_core.plugins.stores import open_store
+from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.probe import probe
+from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.object_store import ObjectStoreTests
+from tests.servers.faults import Answer, Reset, Rule
+from tests.servers.proxy import FaultProxy
+from tests.servers.webdav import running_webdav
+
+TABLE = pa.table({"id": [1, 2, 3]})
+PASSWORD = "canary-9b2e"
+HTTP = {"allow_http": "true"}
+LOGIN = {"webdav_user": "writer", "webdav_password": PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with running_webdav("--login", f"writer:{PASSWORD}") as host:
+        yield host
+
+
+@pytest.fixture
+def store(server: str) -> ObjectStore:
+    return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+
+
+class TestWebdav(ObjectStoreTests):
+    @pytest.fixture
+    def store(self, server: str) -> ObjectStore:
+        return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+
+    @pytest.fixture
+    def secrets(self) -> tuple[str, ...]:
+        return (PASSWORD,)
+
+    def test_the_probe_proves_all_that_is_left_open(self, store: ObjectStore) -> None:
+        seen = probe(store)
+        assert seen.put_if_absent is seen.copy_if_absent is Guarantee.YES
+
+
+class TestCommitsOnWebdav(CommitHandlerTests):
+    @pytest.fixture
+    def store(self, server: str) -> ObjectStore:
+        return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+
+    @pytest.fixture
+    def make_handler(self) -> MakeHandler:
+        return PutIfAbsentCommitHandler
+
+
+def test_a_table_is_written_and_read(server: str) -> None:
+    uri = f"webdav://{server}/{uuid.uuid4()}/table.lance"
+    lance_core.write_dataset(TABLE, uri, storage_options=HTTP | LOGIN)
+    lance_core.write_dataset(TABLE, uri, mode="append", storage_options=HTTP | LOGIN)
+    dataset = lance_core.dataset(uri, storage_options=HTTP | LOGIN)
+    assert dataset.version == 2
+    assert dataset.to_table(filter="id > 2").to_pydict() == {"id": [3, 3]}
+    dataset.delete("id = 1")
+    assert lance_core.dataset(uri, storage_options=HTTP | LOGIN).count_rows() == 4
+
+
+def test_a_server_that_ignores_conditions_is_found_out() -> None:
+    with running_webdav("--ignore-conditions") as host:
+        uri = f"webdav://{host}/table.lance"
+        with pytest.raises(NoSafeCommitHandlerError, match="put_if_absent"):
+            lance_core.write_dataset(TABLE, uri, storage_options=HTTP)
+        assert probe(open_store(uri, HTTP)).put_if_absent is Guarantee.NO
+
+
+def test_the_parts_of_an_upload_become_one_object_or_nothing(server: str) -> None:
+    settings = RemoteSettings(allow_http=True, part_size=5 << 20, max_single_put=5 << 20)
+    client = WebdavClient(server, ("writer", PASSWORD), settings)
+    store = RemoteStore(client, f"uploads-{uuid.uuid4()}", settings)
+    content = bytes(range(256)) * (50 << 10)
+    with store.open_writer("object") as writer:
+        writer.write(content)
+    assert bytes(store.get("object")) == content
+    writer = store.open_writer("object")
+    writer.write(content)
+    writer.abort()
+    assert [found.path for found in store.list("")] == ["object"]
+    with pytest.raises(RequestError) as caught:
+        client.list_page(".uploads/", None, None, deep=True)
+    assert caught.value.failure is Failure.MISSING
+
+
+def test_retries_come_with_the_store(server: str) -> None:
+    with FaultProxy(f"http://{server}") as proxy:
+        uri = f"webdav://{proxy.url.removeprefix('http://')}/{uuid.uuid4()}/table.lance"
+        rules = [Rule(Reset(after=True), probability=0.1), Rule(Answer(503), probability=0.1)]
+        lance_core.write_dataset(TABLE, uri, storage_options=HTTP | LOGIN)
+        proxy.set_rules(rules)
+        for _ in range(5):
+            lance_core.write_dataset(TABLE, uri, mode="append", storage_options=HTTP | LOGIN)
+        dataset = lance_core.dataset(uri, storage_options=HTTP | LOGIN)
+        assert (dataset.version, dataset.count_rows()) == (6, 18)
+        assert proxy.struck > 0
+
+
+REFUSED = {
+    "a wrong password": (HTTP | LOGIN | {"webdav_password": "wrong"}, StoreError, "401"),
+    "no TLS": (LOGIN, StoreError, "SSL"),
+    "an unknown option": (HTTP | LOGIN | {"webdav_usr": "x"}, InvalidInputError, "webdav_user"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_is_one_typed_error(server: str, case: str) -> None:
+    options, kind, telling = REFUSED[case]
+    with pytest.raises(kind) as caught:
+        open_store(f"webdav://{server}/table", options).get("object")
+    assert telling in str(caught.value)
+    assert PASSWORD not in repr(caught.value)
+
+
+def test_a_url_holds_no_password(server: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        open_store(f"webdav://writer:{PASSWORD}@{server}/table", HTTP)
+    assert PASSWORD not in str(caught.value)

@@ -1,0 +1,222 @@
+"""Tables on a WebDAV server (RFC 4918), by requests of the standard library."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import ssl
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+from xml.etree import ElementTree
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
+from lance_core.store.base import ByteRange, Guarantee
+from lance_core.store.config import Secret
+from lance_core.store.remote.client import (
+    Content,
+    Failure,
+    Page,
+    Part,
+    RemoteClient,
+    RemoteObject,
+    RequestError,
+)
+from lance_core.store.remote.options import take
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+
+UPLOADS = ".uploads"
+"""The folder of the server where parts wait; assembled as Nextcloud does it."""
+
+FAILURES = {
+    404: Failure.MISSING,
+    412: Failure.EXISTS,
+    416: Failure.RANGE,
+    423: Failure.BUSY,
+    429: Failure.BUSY,
+    501: Failure.UNSUPPORTED,
+    503: Failure.BUSY,
+}
+"""What statuses mean. Others from 400 on are REFUSED, from 500 on UNKNOWN."""
+
+CAPABILITIES = StoreCapabilities(
+    # Servers differ in whether they heed If-None-Match: it is tried before commits rely on it.
+    put_if_absent=Guarantee.UNKNOWN,
+    multipart_if_absent=Guarantee.UNKNOWN,
+    copy_if_absent=Guarantee.UNKNOWN,
+    strong_reads=Guarantee.YES,
+)
+
+
+def open_webdav(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+    """The store of ``webdav://host:port/folder``; over TLS unless ``allow_http`` is set."""
+    left = dict(options)
+    settings = RemoteSettings.of(left)
+    login = take(left, "webdav_user"), take(left, "webdav_password")
+    if not url.netloc or "@" in url.netloc:
+        raise InvalidInputError(f"{url}: write webdav://host:port/folder, and no password in it")
+    return RemoteStore(WebdavClient(url.netloc, login, settings), url.path, settings)
+
+
+class Answer(NamedTuple):
+    """What the server said: status, headers and body."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+
+class WebdavClient(RemoteClient):
+    """Requests to one server, each over a connection of its own."""
+
+    def __init__(
+        self, host: str, login: tuple[str | None, str | None], settings: RemoteSettings
+    ) -> None:
+        self._host = host
+        self._settings = settings
+        self._headers = {"User-Agent": settings.user_agent or "lance-core"}
+        user, password = login
+        if user is not None:
+            token = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {token}"
+
+    @property
+    def name(self) -> str:
+        return f"webdav://{self._host}"
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return CAPABILITIES
+
+    def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
+        headers = {}
+        if wanted is not None:
+            headers["Range"] = f"bytes={wanted.start}-{wanted.stop - 1}"
+        if etag is not None:
+            headers["If-Match"] = etag
+        try:
+            answer = self._send("GET", key, headers)
+        except RequestError as error:
+            if error.failure is Failure.EXISTS:  # 412 is about If-Match here
+                raise RequestError(Failure.CHANGED, error.text) from None
+            raise
+        size = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        body = pa.py_buffer(answer.body)
+        return Content(body, int(size or body.size), answer.headers["ETag"])
+
+    def head(self, key: str) -> RemoteObject:
+        headers = self._send("HEAD", key).headers
+        return _object(key, headers["Content-Length"], headers["Last-Modified"], headers["ETag"])
+
+    def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
+        headers = {"If-None-Match": "*"} if if_absent else {}
+        self._send("PUT", key, headers, body)
+
+    def delete(self, key: str) -> None:
+        self._send("DELETE", key)
+
+    def copy(self, source: str, target: str, *, if_absent: bool) -> None:
+        self._send("COPY", source, _to(target, if_absent=if_absent))
+
+    def list_page(
+        self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
+    ) -> Page:
+        answer = self._send("PROPFIND", prefix, {"Depth": "infinity" if deep else "1"})
+        try:
+            found = sorted(_objects(ElementTree.fromstring(answer.body)), key=_key)
+        except (ElementTree.ParseError, ValueError, TypeError) as error:
+            raise RequestError(Failure.UNKNOWN, f"the listing is malformed: {error}") from None
+        return Page([each for each in found if not each.key.startswith(UPLOADS)], None)
+
+    def start_upload(self, key: str, *, if_absent: bool) -> str:
+        upload = f"{UPLOADS}/{uuid.uuid4()}"
+        self._send("MKCOL", f"{upload}/")
+        return upload
+
+    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+        self._send("PUT", f"{upload}/{number:05}", {}, body)
+        return Part(number, f"{number:05}")
+
+    def finish_upload(
+        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+    ) -> None:
+        self._send("MOVE", f"{upload}/.file", _to(key, if_absent=if_absent))
+
+    def abort_upload(self, key: str, upload: str) -> None:
+        self._send("DELETE", f"{upload}/")
+
+    def _send(
+        self,
+        method: str,
+        key: str,
+        headers: Mapping[str, str] | None = None,
+        body: Sequence[memoryview] = (),
+    ) -> Answer:
+        """Send one request, once; `RequestError` for whatever is no success."""
+        connection = self._connection()
+        try:
+            try:
+                connection.connect()
+            except ssl.SSLError as error:
+                raise RequestError(Failure.REFUSED, f"{self._host}: {error}") from None
+            except OSError as error:
+                raise RequestError(Failure.UNSENT, f"{self._host}: {error}") from None
+            try:
+                length = {"Content-Length": str(sum(view.nbytes for view in body))}
+                every = {**self._headers, **(headers or {}), **length}
+                connection.request(method, f"/{quote(key)}", body, every)
+                response = connection.getresponse()
+                answer = Answer(response.status, response.headers, response.read())
+            except (OSError, http.client.HTTPException) as error:
+                text = f"{self._host} did not answer: {type(error).__name__}: {error}"
+                raise RequestError(Failure.UNKNOWN, text) from None
+        finally:
+            connection.close()
+        if answer.status < 300:
+            return answer
+        other = Failure.UNKNOWN if answer.status >= 500 else Failure.REFUSED
+        after = answer.headers.get("Retry-After", "")
+        raise RequestError(
+            FAILURES.get(answer.status, other),
+            f"{self._host} answers {method}: {answer.status} {response.reason}",
+            float(after) if after.isdigit() else None,
+        )
+
+    def _connection(self) -> http.client.HTTPConnection:
+        timeout = self._settings.timeout
+        if self._settings.allow_http:
+            return http.client.HTTPConnection(self._host, timeout=timeout)
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(self._host, timeout=timeout, context=context)
+
+
+def _to(key: str, *, if_absent: bool) -> dict[str, str]:
+    """Headers of a copy or a move."""
+    return {"Destination": f"/{quote(key)}", "Overwrite": "F" if if_absent else "T"}
+
+
+def _objects(listing: ElementTree.Element) -> Iterable[RemoteObject]:
+    """The objects of a multistatus document: its responses, without those for folders."""
+    for response in listing.iter("{DAV:}response"):
+        if response.find(".//{DAV:}collection") is None:
+            path = urlsplit(response.findtext("{DAV:}href", "")).path
+            size = response.findtext(".//{DAV:}getcontentlength")
+            modified = response.findtext(".//{DAV:}getlastmodified")
+            etag = response.findtext(".//{DAV:}getetag")
+            yield _object(unquote(path).removeprefix("/"), size, modified, etag)
+
+
+def _object(key: str, size: str | None, modified: str | None, etag: str | None) -> RemoteObject:
+    date = parsedate_to_datetime(modified) if modified else datetime.now(UTC)
+    return RemoteObject(key, int(size or ""), date, etag)
+
+
+def _key(found: RemoteObject) -> str:
+    return found.key
