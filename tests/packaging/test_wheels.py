@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests" / "example_plugin"
-PROJECTS = [ROOT, *sorted(p.parent for p in ROOT.glob("plugins/*/pyproject.toml")), EXAMPLE]
+EXAMPLES = sorted(path.parent for path in ROOT.glob("tests/example_*/pyproject.toml"))
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+PROJECTS = [ROOT, *PLUGINS, *EXAMPLES]
 
 pytestmark = [pytest.mark.wheels, pytest.mark.xdist_group("wheels")]
 
@@ -63,7 +64,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     run(sys.executable, "-m", "venv", folder)
     core = settings(ROOT)
     extras = ",".join(core["optional-dependencies"])  # type: ignore[call-overload]
-    wanted = [f"lance-core[{extras}]", str(settings(EXAMPLE)["name"])]
+    wanted = [f"lance-core[{extras}]", *(str(settings(example)["name"]) for example in EXAMPLES)]
     run(folder / "bin" / "python", "-m", "pip", "install", "-q", "--find-links", wheels, *wanted)
     listing = {
         wheel.name: run(sys.executable, "-m", "zipfile", "-l", wheel).splitlines()
