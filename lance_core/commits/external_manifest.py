@@ -96,6 +96,9 @@ class ExternalManifestCommitHandler(CommitHandler):
         if listed is None or listed.version < row.version:
             return self._follow(row, listed)
         if listed.version > row.version:
+            if not row.is_staged:  # before a row of this folder is added to another table's
+                with contextlib.suppress(DatasetNotFoundError):
+                    self._follow(row)
             return self.locate(listed.version)
         if row.is_staged:
             return self._follow(row, listed)

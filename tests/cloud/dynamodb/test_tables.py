@@ -282,7 +282,15 @@ def a_table_of_as_many_versions(place: Place) -> None:
     an_older_table(place)
 
 
-@pytest.mark.parametrize("prepare", [no_table, an_older_table, a_table_of_as_many_versions])
+def a_table_of_more_versions(place: Place) -> None:
+    a_table_of_as_many_versions(place)
+    an_older_table(place)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [no_table, an_older_table, a_table_of_as_many_versions, a_table_of_more_versions],
+)
 def test_rows_of_another_buckets_table_are_never_followed(
     place: Place, elsewhere: Place, prepare: Callable[[Place], None]
 ) -> None:

@@ -1,0 +1,69 @@
+"""Commits over a network that fails: every append succeeds, and is there once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import lance as pylance
+import pyarrow as pa
+import pytest
+
+import lance_core
+from tests.servers.faults import Answer, Delay, Reset, Rule, Truncated, json_error
+from tests.servers.moto import Moto
+from tests.servers.proxy import FaultProxy
+
+WRITERS = 2
+APPENDS = 5
+
+MIX = [
+    Rule(Reset(), probability=0.06),
+    Rule(Reset(after=True), probability=0.06),
+    Rule(json_error(500, "InternalServerError", after=True), probability=0.06),
+    Rule(json_error(400, "ProvisionedThroughputExceededException"), probability=0.06),
+    Rule(Answer(503, b"<html>later</html>"), probability=0.06),
+    Rule(Truncated(), probability=0.03),
+    Rule(Delay(0.05), probability=0.06),
+]
+
+
+@pytest.fixture
+def faulty(moto: Moto) -> Iterator[FaultProxy]:
+    with FaultProxy(moto.endpoint, seed=7) as proxy:
+        yield proxy
+
+
+def test_no_append_is_lost_or_doubled_by_a_third_of_all_requests_failing(
+    faulty: FaultProxy, bucket: str, ddb_table: str, options: dict[str, str], base_uri: str
+) -> None:
+    uri = f"s3+ddb://{bucket}/{base_uri}?ddbTableName={ddb_table}"
+    given = {**options, "dynamodb_endpoint": faulty.url}
+    lance_core.write_dataset(table_of(-1), uri, storage_options=given)
+    faulty.set_rules(MIX)
+    failed: list[BaseException] = []
+
+    def append(writer: int) -> None:
+        try:
+            for number in range(APPENDS):
+                data = table_of(10 * writer + number)
+                lance_core.write_dataset(data, uri, mode="append", storage_options=given)
+        except BaseException as error:  # to be told by the test's own thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=append, args=(writer,)) for writer in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert faulty.struck > 10
+    expected = [-1] + [10 * w + number for w in range(WRITERS) for number in range(APPENDS)]
+    for library in (lance_core, pylance):
+        dataset = library.dataset(uri, storage_options=options)
+        assert sorted(dataset.to_table()["number"].to_pylist()) == expected
+        assert dataset.version == len(expected)
+
+
+def table_of(number: int) -> pa.Table:
+    return pa.table({"number": pa.array([number], pa.int64())})
