@@ -22,6 +22,7 @@ _CODES = {
     "PathNotFound": Failure.MISSING,
     "ResourceNotFound": Failure.MISSING,
     "CannotVerifyCopySource": Failure.MISSING,
+    "InvalidBlockList": Failure.MISSING,  # the blocks of an upload are gone
     "BlobAlreadyExists": Failure.EXISTS,
     "PathAlreadyExists": Failure.EXISTS,
     "ResourceAlreadyExists": Failure.EXISTS,
