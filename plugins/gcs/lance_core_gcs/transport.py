@@ -112,6 +112,7 @@ class Transport:
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
         **_: object,
     ) -> Fetched:
         """The answer of a token service: what google-auth calls a request.
@@ -120,7 +121,9 @@ class Transport:
         """
         # What is not encrypted is the machine's own metadata server: no proxy knows it.
         pool = self._pool() if url.startswith("https://") else urllib3.PoolManager()
-        deadline = time.monotonic() + self._timeout
+        seconds = self._timeout if timeout is None else min(timeout, self._timeout)
+        connecting = min(seconds, self._settings.connect_timeout)
+        deadline = time.monotonic() + seconds
         try:
             response = pool.urlopen(
                 method,
@@ -129,7 +132,7 @@ class Transport:
                 headers={**self._agent, **(headers or {})},
                 retries=False,
                 redirect=False,
-                timeout=self._wait,
+                timeout=urllib3.Timeout(connect=connecting, read=seconds),
                 preload_content=False,
                 decode_content=False,
             )

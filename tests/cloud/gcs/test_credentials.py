@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from google.auth.exceptions import TransportError
 
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.plugins.stores import open_store
@@ -71,8 +72,12 @@ def test_nobody_sends_no_credentials() -> None:
     assert not nobody.renew()
 
 
+def unreachable(*_: Any, **__: Any) -> Any:
+    raise TransportError("no network")
+
+
 def test_without_credentials_the_first_request_says_where_they_are_looked_for() -> None:
-    ambient = Authorization(Ambient(), no_fetch)
+    ambient = Authorization(Ambient(), unreachable)
     with pytest.raises(RequestError, match="google_service_account") as caught:
         ambient.headers()
     assert caught.value.failure is Failure.REFUSED
