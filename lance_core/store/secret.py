@@ -16,6 +16,7 @@ _carrying: ContextVar[bool] = ContextVar("lance_core_carrying_secrets", default=
 _TELLING = (
     *("secret", "token", "passw", "pwd", "passphrase", "credential", "signature", "private"),
     *("accesskey", "accountkey", "apikey", "masterkey", "sharedkey", "encryptionkey", "saskey"),
+    "customerkey",
 )
 _SHORT = frozenset({"sig", "sas"})
 """Names that tell only as a whole."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lance_core.store.remote.options import (
     Options,
@@ -49,7 +49,7 @@ class RemoteSettings:
     timeout: float = 30.0
     connect_timeout: float = 5.0
     user_agent: str | None = None
-    proxy_url: str | None = None
+    proxy_url: str | None = field(default=None, repr=False)
     proxy_ca_certificate: str | None = None
     proxy_excludes: str | None = None
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import os
 import re
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -34,6 +36,9 @@ from lance_core_s3.silence import discreet
 T = TypeVar("T")
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_PIECE = 1 << 18
+"""Bytes that are read without a look at the clock."""
 
 _NOTHING_THERE = {"IfNoneMatch": "*"}
 
@@ -71,9 +76,12 @@ class S3Client(RemoteClient):
             asked["Range"] = f"bytes={wanted.start}-{wanted.stop - 1}"
         if etag is not None:
             asked["IfMatch"] = etag
-        return self._ask(
-            lambda sdk: _content(sdk.get_object(**self._every, **asked), wanted), Failure.CHANGED
-        )
+
+        def read(sdk: Any) -> Content:
+            until = time.monotonic() + self._remote.timeout
+            return _content(sdk.get_object(**self._every, **asked), wanted, until)
+
+        return self._ask(read, Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
         answer = self._send("head_object", Key=key, **self._encryption.use)
@@ -223,17 +231,37 @@ def _capabilities(settings: S3Settings, host: str) -> StoreCapabilities:
     return OF_AMAZON if is_amazon(host) else OF_OTHERS
 
 
-def _content(answer: Any, wanted: ByteRange | None) -> Content:
-    """The body of an answer to GET, read to its end."""
-    size = answer["ContentLength"]
-    is_part = "ContentRange" in answer
+def _content(answer: Any, wanted: ByteRange | None, until: float) -> Content:
+    """The body of an answer to GET, read to its end before ``until``."""
+    length = size = answer["ContentLength"]
     if wanted is not None:
-        if is_part:
+        if "ContentRange" in answer:
             size = _whole_size(answer["ContentRange"])
-        elif wanted.start or size > wanted.stop:
+        if ("ContentRange" not in answer and wanted.start) or length > wanted.length:
             answer["Body"].close()
-            raise RequestError(Failure.UNSUPPORTED, "the server sends whole objects, no ranges")
-    return Content(pa.py_buffer(answer["Body"].read()), size, answer.get("ETag"))
+            raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
+    return Content(_read(answer["Body"], length, until), size, answer.get("ETag"))
+
+
+def _read(body: Any, length: int, until: float) -> pa.Buffer:
+    """``length`` bytes of ``body``; what is long is read piece by piece, to look at the clock.
+
+    The SDK bounds the time between two bytes, not that of all.
+    """
+    if length <= _PIECE:
+        return pa.py_buffer(body.read())
+    buffer = pa.allocate_buffer(length)
+    target = memoryview(buffer).cast("B")
+    at = 0
+    while at < length:
+        if time.monotonic() > until:
+            body.close()
+            raise RequestError(Failure.UNKNOWN, "no complete answer within the time for a request")
+        piece = body.readinto(target[at : at + _PIECE])
+        if not piece:
+            raise RequestError(Failure.UNKNOWN, "the answer broke off")
+        at += piece
+    return buffer
 
 
 def _whole_size(content_range: str) -> int:
@@ -244,8 +272,9 @@ def _whole_size(content_range: str) -> int:
     return int(size)
 
 
-class _Encrypted(NamedTuple):
-    """Parameters that encryption adds to requests."""
+@dataclass(frozen=True, slots=True, repr=False)
+class _Encrypted:
+    """Parameters that encryption adds to requests; a customer's key is among them."""
 
     write: Mapping[str, Any]
     """That make an object."""

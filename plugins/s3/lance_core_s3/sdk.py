@@ -42,11 +42,12 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     if failure:
         raise InvalidInputError(failure)
     watch_loggers()
-    if urlsplit(client.meta.endpoint_url).scheme != "https" and not remote.allow_http:
-        raise InvalidInputError(
-            "the endpoint of S3 is an http:// address: use https://, or allow keys and data to be "
-            "sent without encryption by storage option 'allow_http'"
-        )
+    for address in (client.meta.endpoint_url, settings.credentials.token_exchange):
+        if address and urlsplit(address).scheme != "https" and not remote.allow_http:
+            raise InvalidInputError(
+                "an endpoint for S3 is an http:// address: use https://, or allow keys and data to "
+                "be sent without encryption by storage option 'allow_http'"
+            )
     # Waiting for a "100 Continue" costs a round trip per body.
     client.meta.events.unregister("before-call.s3", add_expect_header)
     return client

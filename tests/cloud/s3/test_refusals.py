@@ -23,7 +23,7 @@ from lance_core.errors import (
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
 from tests.cloud.s3.places import opened
-from tests.servers.faults import Answer, LateAnswer, Reset, Rule, Truncated, xml_error
+from tests.servers.faults import Answer, LateAnswer, Reset, Rule, SlowBody, Truncated, xml_error
 from tests.servers.moto import Moto, running_moto
 from tests.servers.proxy import FaultProxy
 
@@ -157,6 +157,17 @@ def test_a_body_that_breaks_off_is_read_again(store: RemoteStore, proxy: FaultPr
     proxy.set_rules([Rule(Truncated(), "GET", times=2)])
     assert store.get("a").size == 100_000
     assert proxy.struck == 2
+
+
+def test_a_body_that_never_ends_is_given_up_within_the_deadline(
+    store: RemoteStore, proxy: FaultProxy
+) -> None:
+    store.put("a", bytes(2_000_000))
+    proxy.set_rules([Rule(SlowBody(4, pieces=20), "GET")])
+    start = time.monotonic()
+    with pytest.raises(StoreError, match="no complete answer"):
+        store.get("a")
+    assert time.monotonic() - start < 2.5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,159 @@
+"""Where credentials come from, and how they are renewed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lance_core.errors import InvalidInputError, StoreError
+from tests.cloud.s3.places import opened, seen_requests
+from tests.servers.faults import Rule, xml_error
+from tests.servers.moto import Moto
+from tests.servers.proxy import FaultProxy
+
+URI = "s3://bucket/table"
+PLACE = {"aws_endpoint": "https://host.example", "aws_region": "us-east-1"}
+
+
+@contextmanager
+def container() -> Iterator[tuple[str, list[str]]]:
+    """A server that hands out a new key whenever it is asked, its address, and whom it trusted."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers.get("Authorization", ""))
+            until = datetime.now(UTC) + timedelta(hours=6)
+            keys = {
+                "AccessKeyId": f"key{len(asked)}",
+                "SecretAccessKey": "secret",
+                "Token": "token",
+                "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+            body = json.dumps(keys).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/keys", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def key_of(**given: str) -> str:
+    """The access key that a request is signed with."""
+    with opened(URI, PLACE | given) as store, seen_requests(store) as requests:
+        store.client.delete("k")
+    signature = requests[0].headers["Authorization"]
+    text = signature.decode() if isinstance(signature, bytes) else signature
+    return text.partition("Credential=")[2].partition("/")[0]
+
+
+def test_keys_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    assert key_of() == "of-the-environment"
+    assert key_of(access_key_id="given", secret_access_key="s") == "given"
+
+
+def test_a_profile_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "credentials"
+    file.write_text("[mine]\naws_access_key_id = of-mine\naws_secret_access_key = secret\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    assert key_of(aws_profile="mine") == "of-mine"
+    with pytest.raises(InvalidInputError, match="nobody"), opened(URI, {"aws_profile": "nobody"}):
+        pass
+
+
+def test_a_container_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    token = tmp_path / "token"
+    token.write_text("let me in")
+    with container() as (address, asked):
+        given = {"container_credentials_full_uri": address}
+        assert key_of(**given, container_authorization_token_file=str(token)) == "key1"
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address)
+        assert key_of(aws_provider_scheme="ecs") == "key2"
+        assert key_of() == "of-the-environment"
+    assert asked == ["let me in", ""]
+
+
+def test_a_web_identity_takes_a_role(moto: Moto, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("a.b.c")
+    given = {
+        "aws_web_identity_token_file": str(token),
+        "aws_role_arn": "arn:aws:iam::123456789012:role/writer",
+        "aws_role_session_name": "session",
+        "aws_endpoint_url_sts": moto.endpoint,
+    }
+    with pytest.raises(InvalidInputError, match="allow_http"):
+        key_of(**given)
+    assert key_of(**given, allow_http="true").startswith("ASIA")
+
+
+def test_having_no_credentials_is_said_at_once() -> None:
+    with opened(URI, PLACE) as store, pytest.raises(StoreError, match="aws_access_key_id"):
+        store.get("a")
+
+
+def test_public_buckets_need_none(moto: Moto, bucket: str) -> None:
+    moto.client("s3").put_object(Bucket=bucket, Key="t/a", Body=b"1", ACL="public-read")
+    place = {"endpoint": moto.endpoint, "allow_http": "true", "skip_signature": "true"}
+    with opened(f"s3://{bucket}/t", place) as store:
+        assert bytes(store.get("a")) == b"1"
+
+
+def test_expired_credentials_are_renewed_once_for_all_threads(moto: Moto, bucket: str) -> None:
+    with FaultProxy(moto.endpoint) as proxy, container() as (address, asked):
+        options = {
+            "aws_endpoint": proxy.url,
+            "allow_http": "true",
+            "container_credentials_full_uri": address,
+        }
+        with opened(f"s3://{bucket}/t", options) as store, ThreadPoolExecutor(4) as pool:
+            store.put("a", b"1")
+            assert len(asked) == 1
+            proxy.set_rules([Rule(xml_error(400, "ExpiredToken"), "GET", times=4)])
+            found = list(pool.map(lambda _: bytes(store.get("a")), range(4)))
+            assert found == [b"1"] * 4
+            assert proxy.struck == 4
+            assert proxy.count("GET") == 8
+    assert len(asked) == 2
+
+
+def test_head_tells_nothing_of_expiry_and_is_sent_again_all_the_same(
+    moto: Moto, bucket: str
+) -> None:
+    with FaultProxy(moto.endpoint) as proxy, container() as (address, asked):
+        options = {
+            "aws_endpoint": proxy.url,
+            "allow_http": "true",
+            "container_credentials_full_uri": address,
+        }
+        with opened(f"s3://{bucket}/t", options) as store:
+            store.put("a", b"1")
+            # After the first, the SDK looks for another region by itself.
+            expired = Rule(xml_error(400, "ExpiredToken"), "HEAD", f"/{bucket}/t/a", times=2)
+            proxy.set_rules([expired])
+            assert store.head("a").size == 1
+    assert len(asked) == 2
