@@ -30,6 +30,9 @@ from lance_core_dynamodb.settings import DynamoSettings, settings_of
 _VERSIONS = 1 << 63
 """Detached versions, from here on, are never the latest."""
 
+PAGE = 500
+"""Rows that are listed, and then removed, at a time."""
+
 _LONGEST_NAME = 2048
 """Bytes of the first part of a key."""
 
@@ -110,6 +113,7 @@ class DynamoManifestStore(ExternalManifestStore):
                 **start,
                 ProjectionExpression="#version",
                 ConsistentRead=True,
+                Limit=PAGE,
             )
             page = client.sender.read("list rows", base_uri, request)
             keys = [

@@ -15,6 +15,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core_dynamodb import store
 from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.faults import Answer, Fault, LateAnswer, Reset, Rule, Truncated, json_error
@@ -187,6 +188,39 @@ def test_every_attempt_is_one_request(
     with pytest.raises(StoreError, match=r"ThrottlingException.*3 attempts"):
         rows.get(base_uri, 1)
     assert proxy.count() == RETRIES + 1
+
+
+def test_the_sdk_sends_nothing_again_whatever_the_environment_says(
+    ddb_table: str,
+    options: dict[str, str],
+    proxy: FaultProxy,
+    base_uri: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "5")
+    monkeypatch.setenv("AWS_RETRY_MODE", "adaptive")
+    # Options that no other test gives: they share no connection.
+    given = {**options, "dynamodb_endpoint": proxy.url, "client_max_retries": "1"}
+    rows = DynamoManifestStore(named(ddb_table, {**given, "download_retry_count": "0"}))
+    proxy.set_rules([Rule(json_error(500, "InternalServerError"))])
+    with pytest.raises(StoreError):
+        rows.get(base_uri, 1)
+    assert proxy.count() == 2
+
+
+def test_removing_goes_through_all_pages(
+    rows: DynamoManifestStore,
+    proxy: FaultProxy,
+    base_uri: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store, "PAGE", 4)
+    for version in range(1, 12):
+        rows.put_if_absent(base_uri, staged(base_uri, version))
+    proxy.set_rules(())
+    rows.delete(base_uri)
+    assert proxy.count() == 3 + 11
+    assert rows.get_latest(base_uri) is None
 
 
 def test_without_faults_every_call_is_one_request(
