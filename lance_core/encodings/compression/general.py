@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import gather_variable
@@ -160,7 +161,7 @@ def _decompress_zstd(data: pa.Buffer, budget: Budget) -> pa.Buffer:
     if not _plausible(size, body.size):
         raise CorruptFileError(f"a zstd buffer of {body.size} bytes claims to hold {size}")
     budget.spend(size)
-    return _one_shot("zstd", body, size)
+    return _one_shot(body, size)
 
 
 def _read_frame(data: pa.Buffer, budget: Budget) -> pa.Buffer:
@@ -191,22 +192,13 @@ def _decompress_lz4(data: pa.Buffer, budget: Budget) -> pa.Buffer:
     if size > body.size * _LZ4_RATIO or not _plausible(size, body.size):
         raise CorruptFileError(f"an lz4 block of {body.size} bytes claims to hold {size}")
     budget.spend(size)
-    plain = _one_shot("lz4_raw", body, size)
-    # Arrow does not tell when a block holds less than it was asked for and leaves the rest of its
-    # fresh memory as it is. A block that does not fit into one byte less has the right size.
-    try:
-        pa.Codec("lz4_raw").decompress(body, max(size - 1, 0))
-    except OSError:
-        return plain
-    if size:
-        raise CorruptFileError(f"an lz4 block holds less than the {size} bytes that it claims")
-    return plain
+    return lz4_block(body, size)
 
 
-def _one_shot(codec: str, body: pa.Buffer, size: int) -> pa.Buffer:
+def _one_shot(body: pa.Buffer, size: int) -> pa.Buffer:
     if size == 0:
         return pa.py_buffer(b"")
     try:
-        return pa.Codec(codec).decompress(body, size)
+        return pa.Codec("zstd").decompress(body, size)
     except (OSError, ValueError) as error:
-        raise CorruptFileError(f"a {codec} buffer cannot be decompressed: {error}") from error
+        raise CorruptFileError(f"a zstd buffer cannot be decompressed: {error}") from error

@@ -1,0 +1,73 @@
+"""LZ4 blocks are decompressed to just the bytes that they hold."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lance_core.encodings.compression.lz4_blocks import lz4_block
+from lance_core.errors import CorruptFileError
+
+MIB = 1 << 20
+EDGES = [edge + more for edge in (64 << 10, 256 << 10, MIB, 4 * MIB) for more in (-13, -12, -11, 1)]
+
+
+def block(content: bytes) -> pa.Buffer:
+    return pa.Codec("lz4_raw").compress(content)
+
+
+def contents(size: int) -> list[bytes]:
+    """Such as shrink to little, to half, and not at all."""
+    chance = np.random.default_rng(size)
+    words = chance.choice(np.array([b"amber ", b"basin ", b"cedar ", b"delta ", b"ember, "]), size)
+    return [bytes(size), b"".join(words[: size // 5 + 1].tolist())[:size], chance.bytes(size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 12, 13, 100, 4096, *EDGES, 9 * MIB])
+def test_blocks_of_all_sizes_come_back(size: int) -> None:
+    for content in contents(size):
+        assert lz4_block(block(content), len(content)).equals(pa.py_buffer(content))
+
+
+@pytest.mark.parametrize("size", [20, 4096, 64 << 10, MIB, 5 * MIB])
+@pytest.mark.parametrize("more", [-13, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 12, 13, 100])
+def test_a_block_of_another_size_is_corrupt(size: int, more: int) -> None:
+    for content in contents(size):
+        with pytest.raises(CorruptFileError):
+            lz4_block(block(content), len(content) + more)
+
+
+@pytest.mark.parametrize("literals", [20, 5 * MIB])
+@pytest.mark.parametrize("more", range(1, 12))
+def test_what_a_block_lacks_is_not_filled_with_memory(literals: int, more: int) -> None:
+    """Its last match is nearer to the end than encoders may have it."""
+    long = literals - 15
+    lengths = b"\xff" * (long // 255) + bytes([long % 255])
+    body = b"\xf0" + lengths + b"l" * literals + struct.pack("<H", 1) + b"\x50abcde"
+    with pytest.raises(CorruptFileError):
+        lz4_block(pa.py_buffer(body), literals + 4 + 5 + more)
+
+
+@given(st.binary(max_size=200), st.data())
+def test_damaged_blocks_are_corrupt_or_hold_what_they_claim(
+    content: bytes, data: st.DataObject
+) -> None:
+    body = bytearray(block(content * 3))
+    for _ in range(data.draw(st.integers(1, 3))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    size = len(content) * 3
+    try:
+        found = lz4_block(pa.py_buffer(bytes(body)), size)
+    except CorruptFileError:
+        return
+    assert found.size == size
+
+
+def test_a_block_without_content_needs_no_bytes() -> None:
+    assert lz4_block(pa.py_buffer(b""), 0).size == 0
+    assert lz4_block(block(b""), 0).size == 0
