@@ -181,7 +181,7 @@ def test_what_is_not_installed_is_reported() -> None:
     with pytest.raises(PluginNotFoundError, match="'wat'"):
         select_commit_handler(MemoryStore(), URL, {}, "wat")
     with pytest.raises(PluginNotFoundError, match=r"lance-core\[dynamodb\]"):
-        select_commit_handler(MemoryStore(), parse_uri("memory+ddb://x/y?ddbTableName=T"), {})
+        select_commit_handler(MemoryStore(), parse_uri("memory+dynamodb://x/y"), {})
     with pytest.raises(PluginNotFoundError, match="'marked'"):
         select_commit_handler(MemoryStore(), URL, {}, table_marker="marked")
 
