@@ -233,7 +233,10 @@ def _capabilities(settings: S3Settings, host: str) -> StoreCapabilities:
 
 def _content(answer: Any, wanted: ByteRange | None, until: float) -> Content:
     """The body of an answer to GET, read to its end before ``until``."""
-    length = size = answer["ContentLength"]
+    length = size = answer.get("ContentLength")
+    if length is None:
+        answer["Body"].close()
+        raise RequestError(Failure.UNSUPPORTED, "the server does not tell the length of its answer")
     if wanted is not None:
         if "ContentRange" in answer:
             size = _whole_size(answer["ContentRange"])

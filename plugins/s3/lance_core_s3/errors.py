@@ -114,6 +114,8 @@ def _of_silence(error: Exception) -> tuple[Failure, str]:
         return Failure.UNSENT, f"no connection: {_reason(error)}"
     if isinstance(error, sdk.ReadTimeoutError):
         return Failure.UNKNOWN, "no answer within the time for one request"
+    if isinstance(error, sdk.IncompleteReadError):
+        return Failure.UNKNOWN, "the answer broke off"
     if isinstance(error, sdk.HTTPClientError):
         return Failure.UNKNOWN, f"the connection broke: {_reason(error)}"
     if isinstance(error, sdk.CredentialRetrievalError | sdk.MetadataRetrievalError):
