@@ -165,39 +165,39 @@ def _body(response: Any, deadline: float, most: int) -> pa.Buffer:
             raise _too_long(most)
         return _of_length(response, length, deadline)
     pieces, size = [], 0
-    while piece := _piece(response, PIECE, deadline):
+    while piece := response.read1(PIECE):
         size += len(piece)
         if size > most:
             raise _too_long(most)
         pieces.append(piece)
+        _check(deadline)
     return pa.py_buffer(b"".join(pieces))
 
 
 def _of_length(response: Any, length: int, deadline: float) -> pa.Buffer:
     if not length:
         return pa.py_buffer(b"")
-    first = _piece(response, length, deadline)
-    if len(first) == length:
-        return pa.py_buffer(first)
+    # As many bytes as have arrived: at least one, unless the body has ended.
+    piece: bytes = response.read1(length)
+    if len(piece) == length:
+        return pa.py_buffer(piece)
     buffer = pa.allocate_buffer(length)
     target = np.frombuffer(buffer, np.uint8)
-    position = len(first)
-    target[:position] = np.frombuffer(first, np.uint8)
-    while position < length:
-        piece = _piece(response, min(length - position, PIECE), deadline)
-        if not piece:
-            raise RequestError(Failure.UNKNOWN, "the answer broke off")
+    position = 0
+    while True:
         target[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
         position += len(piece)
-    return buffer
+        if position == length:
+            return buffer
+        _check(deadline)
+        piece = response.read1(min(length - position, PIECE))
+        if not piece:
+            raise RequestError(Failure.UNKNOWN, "the answer broke off")
 
 
-def _piece(response: Any, most: int, deadline: float) -> bytes:
-    """What has arrived: at least a byte, unless the body has ended."""
-    piece: bytes = response.read1(most)
+def _check(deadline: float) -> None:
     if time.monotonic() > deadline:
         raise RequestError(Failure.UNKNOWN, "the answer did not come in time")
-    return piece
 
 
 def _too_long(most: int) -> RequestError:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -20,6 +21,7 @@ from lance_core.store.config import Secret
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core_gcs.credentials import SCOPES, Authorization
 from lance_core_gcs.identity import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
+from lance_core_gcs.transport import Fetched
 from tests.servers.faults import Rule, json_error
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.proxy import FaultProxy
@@ -137,6 +139,51 @@ def test_a_token_service_that_refuses_is_an_error(gcs: GcsServer, tmp_path: Path
         with pytest.raises(StoreError, match="no token is issued") as caught:
             store.get("object")
         assert "subject-of-the-machine" not in str(caught.value)
+
+
+USER = {
+    "type": "authorized_user",
+    "client_id": "id",
+    "client_secret": "s",
+    "refresh_token": "r",
+    "quota_project_id": "payer",
+}
+IMPERSONATED = {
+    "type": "impersonated_service_account",
+    "source_credentials": USER,
+    "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/"
+    "projects/-/serviceAccounts/me@example.com:generateAccessToken",
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "hosts", "payer"),
+    [
+        (USER, ["oauth2.googleapis.com"], "payer"),
+        (IMPERSONATED, ["oauth2.googleapis.com", "iamcredentials.googleapis.com"], None),
+    ],
+)
+def test_files_of_other_types_are_exchanged_where_google_does(
+    tmp_path: Path, fields: dict[str, Any], hosts: list[str], payer: str | None
+) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps(fields))
+    asked = []
+
+    def fetch(url: str, **_: Any) -> Fetched:
+        asked.append(urlsplit(url).hostname)
+        token = {"access_token": f"token-{len(asked)}", "expires_in": 3600}
+        later = {"accessToken": f"token-{len(asked)}", "expireTime": "2099-01-01T00:00:00Z"}
+        return Fetched(200, {}, json.dumps(token | later).encode())
+
+    given = Authorization(CredentialsFile(str(file)), fetch)
+    for _ in range(2):
+        headers = given.headers()
+        assert headers["authorization"] == f"Bearer token-{len(hosts)}"
+        assert headers.get("x-goog-user-project") == payer
+    assert asked == hosts
+    assert given.renew()
+    assert len(asked) > len(hosts)
 
 
 @pytest.mark.parametrize(

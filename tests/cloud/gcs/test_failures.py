@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from urllib3.exceptions import InsecureRequestWarning
 
 from lance_core.store.base import ByteRange
 from lance_core.store.remote.client import Failure, RequestError
@@ -168,3 +169,89 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_certificate_that_nobody_signed_is_refused(stranger: str) -> None:
     assert failure_of(client_at(stranger)) is Failure.REFUSED
+
+
+def test_certificates_go_unchecked_only_if_asked(stranger: str) -> None:
+    client = client_at(stranger, allow_invalid_certificates="true")
+    with pytest.warns(InsecureRequestWarning):
+        assert failure_of(client) is Failure.UNKNOWN  # the server hangs up at once
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "is_direct"),
+    [
+        ({"proxy_url": "{dead}"}, {}, False),
+        ({"proxy_url": "{dead}", "proxy_excludes": "example.com,127.0.0.1"}, {}, True),
+        ({"proxy_url": "{dead}", "proxy_excludes": "example.com"}, {}, False),
+        ({}, {"http_proxy": "{dead}"}, False),
+        ({}, {"all_proxy": "{dead}"}, False),
+        ({}, {"http_proxy": "{dead}", "no_proxy": "127.0.0.1"}, True),
+        ({}, {"https_proxy": "{dead}"}, True),
+    ],
+)
+def test_proxies_of_options_and_environment_are_used(
+    gcs: GcsServer,
+    unused_endpoint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    environment: dict[str, str],
+    is_direct: bool,
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.format(dead=unused_endpoint))
+    options = {name: value.format(dead=unused_endpoint) for name, value in given.items()}
+    found = failure_of(client_at(gcs.endpoint, "no-such-bucket", **options))
+    assert found is (Failure.REFUSED if is_direct else Failure.UNSENT)
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", Failure.REFUSED),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", Failure.REFUSED),
+        (b"HTTP/1.1 206 OK\r\ncontent-length: 3\r\n\r\nabc", Failure.REFUSED),
+        (
+            b"HTTP/1.1 206 OK\r\ncontent-range: bytes 7-9/20\r\ncontent-length: 3\r\n\r\nabc",
+            Failure.REFUSED,
+        ),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", Failure.UNKNOWN),
+        (b"HTTP/1.1 2\r\n\r\n", Failure.UNKNOWN),
+        (b"nonsense\r\n\r\n", Failure.UNKNOWN),
+        (b"", Failure.UNKNOWN),
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Failure) -> None:
+    with answering(answer) as endpoint:
+        client = client_at(endpoint)
+        with closing(client), pytest.raises(RequestError) as caught:
+            client.get("key", ByteRange(5, 8))
+    assert caught.value.failure is failure
+
+
+def test_a_body_in_chunks_is_read_as_one() -> None:
+    head = b"HTTP/1.1 206 OK\r\ncontent-range: bytes 5-9/20\r\ntransfer-encoding: chunked\r\n\r\n"
+    with answering(head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n") as endpoint:
+        client = client_at(endpoint)
+        with closing(client):
+            found = client.get("key", ByteRange(5, 10))
+    assert (found.data.to_pybytes(), found.size) == (b"abcde", 20)
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """A server that says this to whoever comes first."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
