@@ -66,7 +66,7 @@ class Azurite:
         from azure.storage.blob import ContainerClient
 
         key = {"account_name": ACCOUNT, "account_key": KEY}
-        return ContainerClient(self.endpoint, name, credential=key, connection_verify=False)
+        return ContainerClient(self.endpoint, name, credential=key)
 
     def new_container(self) -> str:
         """The name of a container that nobody else uses."""

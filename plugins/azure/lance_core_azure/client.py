@@ -84,6 +84,8 @@ class AzureClient(RemoteClient):
 
     def head(self, key: str) -> RemoteObject:
         found = self._asked(self._blob(key).get_blob_properties)
+        if found.size is None or found.last_modified is None:
+            raise RequestError(Failure.UNKNOWN, "an answer is none of Blob Storage")
         return RemoteObject(key, found.size, found.last_modified, tag(found.etag))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
@@ -209,6 +211,11 @@ class AzureClient(RemoteClient):
             failure = self._explained(_of_sdk(error))
         except AzureError as error:  # of the library for tokens, or a key that is none
             failure = RequestError(Failure.REFUSED, _words(error))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # What the SDK makes of headers that are missing or malformed.
+            failure = RequestError(
+                Failure.UNKNOWN, f"an answer is none of Blob Storage ({type(error).__name__})"
+            )
         # Out of reach of the SDK's errors, which hold the request.
         raise failure
 

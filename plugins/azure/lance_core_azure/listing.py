@@ -24,7 +24,9 @@ def parse(body: bytes) -> Listed:
         # Of a service that is trusted with the data; the parser knows no external entities.
         root = ElementTree.fromstring(body)  # noqa: S314
         blobs = root.find("Blobs")
-        found = [] if blobs is None else [_object(blob) for blob in blobs.iter("Blob")]
+        if root.tag != "EnumerationResults" or blobs is None:
+            raise ValueError(root.tag)
+        found = [_object(blob) for blob in blobs.iter("Blob")]
     except (ElementTree.ParseError, ValueError, TypeError):
         raise RequestError(Failure.UNKNOWN, "an answer is no listing of blobs") from None
     return Listed(

@@ -69,7 +69,7 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
             raise of_answer(status, headers, body, unmet)
         if listing is not None and status == 200:
             listing.append(body)
-            body = NO_BLOBS
+            headers, body = urllib3.HTTPHeaderDict({"Content-Type": "application/xml"}), NO_BLOBS
         return Answer(request, status, reason, headers, body)
 
     def _exchange(self, request: HttpRequest) -> tuple[int, str, urllib3.HTTPHeaderDict, bytes]:

@@ -1,0 +1,144 @@
+"""Over TLS, and by tokens of Entra ID as Azurite takes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from lance_core.errors import ObjectExistsError, StoreError
+from lance_core.store.base import ObjectStore, PutMode
+from lance_core.store.remote.store import RemoteStore
+from lance_core.store.uri import parse_uri
+from lance_core_azure.plugin import lance_object_stores
+from tests.servers.azurite import ACCOUNT, Azurite, running_azurite
+
+(SPEC,) = lance_object_stores()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate for this machine that nobody vouches for, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def secure(certificate: Path) -> Iterator[Azurite]:
+    """A server that speaks TLS only."""
+    files = ("--cert", str(certificate / "cert.pem"), "--key", str(certificate / "key.pem"))
+    with running_azurite(*files, "--oauth", "basic") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def container(secure: Azurite, certificate: Path) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REQUESTS_CA_BUNDLE", str(certificate / "cert.pem"))
+        return secure.new_container()
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch, certificate: Path) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate / "cert.pem"))
+
+
+def opened(server: Azurite, container: str, **options: str) -> RemoteStore:
+    given = {"account_name": ACCOUNT, "endpoint": server.endpoint, "client_retry_timeout": "1s"}
+    store = SPEC.open(parse_uri(f"az://{container}/t"), given | options)
+    assert isinstance(store, RemoteStore)
+    return store
+
+
+def token(seconds: float) -> str:
+    """A token as Entra ID gives them, with an end; its signature is nobody's."""
+    now = time.time()
+    claims = {
+        "aud": "https://storage.azure.com",
+        "iss": "https://sts.windows.net/ab1f708d-50f6-404c-a006-d71b2ac7a606/",
+        "iat": int(now - 9000),
+        "nbf": int(now - 9000),
+        "exp": int(now + seconds),
+    }
+    parts = ({"alg": "none", "typ": "JWT"}, claims, {})
+    texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
+    return ".".join(text.decode().rstrip("=") for text in texts)
+
+
+def use(store: ObjectStore) -> None:
+    store.delete("copy")
+    store.put("file", b"content")
+    with pytest.raises(ObjectExistsError):
+        store.put("file", b"other", PutMode.create)
+    store.copy("file", "copy", PutMode.create)
+    assert bytes(store.get("copy")) == b"content"
+    assert sorted(store.list_names("")) == ["copy", "file"]
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(secure: Azurite, container: str) -> None:
+    store = opened(secure, container, account_key=secure.options["account_key"])
+    with pytest.raises(StoreError, match=r"the certificate of 127\.0\.0\.1 is not trusted"):
+        store.get("file")
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+def test_it_may_be_accepted_by_an_option(secure: Azurite, container: str) -> None:
+    key = secure.options["account_key"]
+    use(opened(secure, container, account_key=key, allow_invalid_certificates="true"))
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_bundle_of_the_environment_is_trusted(secure: Azurite, container: str) -> None:
+    use(opened(secure, container, account_key=secure.options["account_key"]))
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_token_suffices_for_everything(secure: Azurite, container: str) -> None:
+    use(opened(secure, container, bearer_token=token(3600)))
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_token_that_ended_is_told(secure: Azurite, container: str) -> None:
+    ended = token(-3600)
+    store = opened(secure, container, bearer_token=ended)
+    with pytest.raises(StoreError, match=r"status 40[13]") as caught:
+        store.get("file")
+    assert ended not in str(caught.value)
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_token_that_cannot_be_had_is_told(
+    secure: Azurite, container: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    store = opened(secure, container, use_azure_cli="true")
+    with pytest.raises(StoreError, match="Azure CLI"):
+        store.get("file")
