@@ -53,6 +53,11 @@ class Columns(Sequence[Column]):
     def __len__(self) -> int:
         return len(self._table) // TABLE_ENTRY
 
+    @property
+    def parsed(self) -> list[Column]:
+        """The columns that were asked for by now."""
+        return list(self._parsed.copy().values())
+
     @overload
     def __getitem__(self, index: int) -> Column: ...
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.page_statistics import PageStatistics
+from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import DecodeContext, Decoding, RowRange, Rows, together
 from lance_core.encodings.registry import EncodingRegistry
@@ -34,14 +35,20 @@ class FileReader:
     parsing once. Files must not change while a reader exists; data files never do.
     """
 
-    __slots__ = ("_content", "_context", "_store", "_whole", "path")
+    __slots__ = ("_content", "_context", "_source", "_store", "_whole", "path")
 
     def __init__(
-        self, store: ObjectStore, path: str, content: FileContent, registry: EncodingRegistry
+        self,
+        store: ObjectStore,
+        path: str,
+        content: FileContent,
+        registry: EncodingRegistry,
+        source: FileReadAhead | None = None,
     ) -> None:
         self.path = path
         self._content = content
         self._store = store
+        self._source = source or store
         self._whole: pa.Buffer | None = None
         self._context = DecodeContext(store.coalesce_gap, content.size, content.version, registry)
 
@@ -65,6 +72,19 @@ class FileReader:
         if tail.is_whole_file:
             reader._whole = tail.buffer
         return reader
+
+    def reading_ahead(self, rows: RowRange, kept: Kept, growth: int | None = None) -> FileReader:
+        """The same file for a scan that wants ``rows`` of it; see `FileReadAhead`.
+
+        The reader itself where reading ahead is of no use.
+        """
+        content, store = self._content, self._store
+        if not isinstance(content, FileMetadata) or self._whole is not None:
+            return self
+        if not store.read_ahead:
+            return self
+        source = FileReadAhead(store, content, rows, kept, growth)
+        return FileReader(store, self.path, content, self._context.registry, source)
 
     @property
     def version(self) -> FileVersion:
@@ -172,7 +192,7 @@ class FileReader:
         if not ranges:
             return ()
         if self._whole is None:
-            return self._store.get_ranges(self.path, ranges)
+            return self._source.get_ranges(self.path, ranges)
         return slice_ranges(self._whole, ranges, self.path)
 
     def _check_rows(self, rows: Rows) -> None:

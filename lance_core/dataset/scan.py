@@ -21,6 +21,7 @@ from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import count_live, live, offsets_of, within
 from lance_core.dataset.pace import Pace, fixed_bytes
 from lance_core.dataset.projection import Projection, required
+from lance_core.dataset.read_ahead import reading_ahead
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
@@ -241,7 +242,9 @@ class _Window:
     """How one window is read; shared by the threads of a scan."""
 
     def __init__(self, snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> None:
-        self._snapshot = snapshot
+        self._snapshot = self._chosen_snapshot = snapshot
+        if plan.filter is None or plan.limit is None:
+            self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
         self._pace = pace
         self._projection = projection = plan.projection
         self._filter = plan.filter
@@ -325,6 +328,8 @@ class _Window:
     ) -> pa.Table:
         """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
         snapshot, fragment = self._snapshot, span.fragment
+        if self._filter is not None and isinstance(rows, RowIndices):
+            snapshot = self._chosen_snapshot
         if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
             first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
             if len(rows) * DENSE >= stop - first:

@@ -136,6 +136,10 @@ class ObjectStore(ABC):
     """Ranges less than this many bytes apart are cheaper to read as one (decoders merge them).
     A store that hands out views of mapped memory sets it very large."""
 
+    read_ahead: int = 0
+    """Bytes that a scan should read by one request, if it is going to need them: more than it
+    needs at the moment. 0 where reading bit by bit is as good."""
+
     has_views: bool = False
     """Whether reads hand out views of memory, so that several at a time are not faster."""
 

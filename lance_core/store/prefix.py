@@ -33,6 +33,7 @@ class PrefixStore(ObjectStore):
         self.inner = inner
         self._prefix = f"{check_path(prefix)}/"
         self.coalesce_gap = inner.coalesce_gap
+        self.read_ahead = inner.read_ahead
         self.has_views = inner.has_views
 
     def __repr__(self) -> str:

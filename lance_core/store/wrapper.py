@@ -63,6 +63,7 @@ class StoreWrapper(ObjectStore):
     def __init__(self, inner: ObjectStore) -> None:
         self.inner = inner
         self.coalesce_gap = inner.coalesce_gap
+        self.read_ahead = inner.read_ahead
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"

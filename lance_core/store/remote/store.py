@@ -49,6 +49,7 @@ class RemoteStore(ObjectStore):
         self.client = client
         self.settings = settings
         self.coalesce_gap = settings.coalesce_gap
+        self.read_ahead = settings.read_size
         self._root = f"{check_path(root)}/" if root else ""
         self._sender = Sender(client, settings, waiting)
         self._reader = Reader(client, self._sender, settings)

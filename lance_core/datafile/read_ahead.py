@@ -1,0 +1,243 @@
+"""Reading more of a page than a window of rows needs, because the next windows will need it.
+
+Where every request costs time or money, a scan reads whole pages, or long parts of them, and cuts
+the bytes of its windows out of these. No byte is read that the scan does not want: what is read in
+addition ends with the page, and pages of which few rows are wanted are read piece by piece.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right, insort
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.datafile.metadata import FileMetadata
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.page import Page
+from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.remote.plan import Extent, plan_reads
+
+CAPACITY = 64 << 20
+"""Bytes that one scan keeps for windows to come."""
+
+_SLACK = 64 << 10
+"""Bytes that are read beyond the share of a page that its wanted rows probably have."""
+
+_EMPTY = pa.py_buffer(b"")
+
+_PADDING = 64
+"""Most bytes between two buffers of a page."""
+
+
+class Kept:
+    """What one scan has read, or is reading, of all files; the oldest goes first. Thread-safe."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.capacity = capacity
+        self.lock = threading.Lock()
+        self._size = 0
+        self._extents: OrderedDict[_Reading, FileReadAhead] = OrderedDict()
+
+    def add(self, reading: _Reading, file: FileReadAhead) -> None:
+        """Keep ``reading`` of ``file``; the caller holds the lock."""
+        self._extents[reading] = file
+        self._size += reading.stop - reading.start
+        while self._size > self.capacity and len(self._extents) > 1:
+            oldest = next(iter(self._extents))
+            self.drop(oldest)
+
+    def drop(self, reading: _Reading) -> None:
+        """Forget ``reading``; the caller holds the lock."""
+        file = self._extents.pop(reading, None)
+        if file is not None:
+            self._size -= reading.stop - reading.start
+            file.readings.remove(reading)
+
+
+class _Reading:
+    """Bytes of a file that are there, or under way to the thread that asked for them."""
+
+    __slots__ = ("done", "start", "stop")
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.start = start
+        self.stop = stop
+        self.done: Future[pa.Buffer] = Future()
+
+    def __lt__(self, other: _Reading) -> bool:
+        return self.start < other.start
+
+
+class FileReadAhead:
+    """Reads ranges of one file for a scan that wants ``rows`` of it, one after the other.
+
+    ``growth``: at most so many times as many bytes are read as were asked for; None: no such limit.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        content: FileMetadata,
+        rows: RowRange,
+        kept: Kept,
+        growth: int | None = None,
+    ) -> None:
+        self._store = store
+        self._content = content
+        self._rows = rows
+        self._kept = kept
+        self._growth = growth
+        self._pages: list[tuple[int, int]] = []
+        self._num_parsed = 0
+        self.readings: list[_Reading] = []
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        """See `ObjectStore.get_ranges`. What another thread is reading is waited for."""
+        with self._kept.lock:
+            found = [_holding(self.readings, wanted.start, wanted.stop) for wanted in ranges]
+            missing = [
+                ByteRange(one[-1].stop if one else wanted.start, wanted.stop)
+                for one, wanted in zip(found, ranges, strict=True)
+                if not one or one[-1].stop < wanted.stop
+            ]
+            new = self._begin(missing) if missing else []
+        if new:
+            self._read(path, new)
+        return [_cut(one, new, wanted) for one, wanted in zip(found, ranges, strict=True)]
+
+    def _read(self, path: str, new: Sequence[_Reading]) -> None:
+        try:
+            wanted = [ByteRange(reading.start, reading.stop) for reading in new]
+            buffers = self._store.get_ranges(path, wanted)
+        except BaseException as error:
+            with self._kept.lock:
+                for reading in new:
+                    self._kept.drop(reading)
+            for reading in new:
+                reading.done.set_exception(error)
+            raise
+        for reading, buffer in zip(new, buffers, strict=True):
+            reading.done.set_result(buffer)
+
+    def _begin(self, missing: Sequence[ByteRange]) -> list[_Reading]:
+        """What to read for ``missing``, ascending."""
+        size = self._store.read_ahead
+        extents = plan_reads(missing, self._store.coalesce_gap, size).extents
+        if not extents:
+            return []
+        self._know_pages()
+        stops = list(map(self._stop, extents))
+        new: list[_Reading] = []
+        for (start, least), most in zip(extents, _fair(extents, stops, self._room()), strict=True):
+            behind = new[-1].stop if new else 0
+            if least <= behind:
+                continue
+            for piece in Extent(max(start, behind), max(least, most)).pieces(size):
+                reading = _Reading(*piece)
+                new.append(reading)
+                insort(self.readings, reading)
+                self._kept.add(reading, self)
+        return new
+
+    def _room(self) -> int:
+        """Bytes that one call may read ahead: what is in use of the call before stays."""
+        return self._kept.capacity // 2
+
+    def _stop(self, extent: Extent) -> int:
+        """Where a request for ``extent`` ends at most."""
+        place = bisect_right(self._pages, (extent.stop - 1, 1 << 63)) - 1
+        stop = self._pages[place][1] if place >= 0 else 0
+        if self._growth is not None:
+            stop = min(stop, extent.start + (extent.stop - extent.start) * self._growth)
+        following = bisect_right(self.readings, extent.start, key=_start_of)
+        if following < len(self.readings):
+            stop = min(stop, self.readings[following].start)
+        return max(stop, extent.stop)
+
+    def _know_pages(self) -> None:
+        """Note where the pages of the columns that were used by now begin, and are to be left."""
+        columns = self._content.columns.parsed
+        if len(columns) == self._num_parsed:
+            return
+        self._num_parsed = len(columns)
+        self._pages = sorted(
+            page
+            for column in columns
+            for first, one in zip(column.starts, column.pages, strict=False)
+            if (page := self._worth_reading(one, first)) is not None
+        )
+
+    def _worth_reading(self, page: Page, first: int) -> tuple[int, int] | None:
+        """Start and stop of what is wanted of a page from row ``first`` on, None for little."""
+        rows = self._rows
+        wanted = min(rows.stop, first + page.num_rows) - max(rows.start, first)
+        if not page.buffers or wanted * 2 < page.num_rows:
+            return None
+        start = min(buffer.start for buffer in page.buffers)
+        stop = max(buffer.stop for buffer in page.buffers)
+        used = sum(buffer.length for buffer in page.buffers)
+        if stop - start > used + _PADDING * len(page.buffers):
+            return None
+        share = (rows.stop - first) / page.num_rows if page.num_rows else 1.0
+        if share < 1.0:
+            stop = min(stop, start + int((stop - start) * share) + _SLACK)
+        return start, stop
+
+
+def _start_of(reading: _Reading) -> int:
+    return reading.start
+
+
+def _holding(readings: Sequence[_Reading], start: int, stop: int) -> list[_Reading]:
+    """Readings, ascending, that hold the bytes from ``start`` on, up to ``stop`` if all are there.
+
+    Others that begin earlier may reach farther, but that is rare.
+    """
+    place = bisect_right(readings, start, key=_start_of) - 1
+    holding: list[_Reading] = []
+    while 0 <= place < len(readings) and readings[place].start <= start < readings[place].stop:
+        holding.append(readings[place])
+        start = readings[place].stop
+        if start >= stop:
+            break
+        place += 1
+    return holding
+
+
+def _cut(held: Sequence[_Reading], new: Sequence[_Reading], wanted: ByteRange) -> pa.Buffer:
+    """The bytes ``wanted``, of which ``new`` holds what ``held`` does not; copied where they meet.
+
+    Waits for readings that are under way.
+    """
+    start, stop = wanted
+    if start == stop:
+        return _EMPTY
+    position = held[-1].stop if held else start
+    holding = [*held, *_holding(new, position, stop)] if position < stop else held
+    assert holding
+    assert holding[-1].stop >= stop
+    if len(holding) == 1:
+        return holding[0].done.result().slice(start - holding[0].start, stop - start)
+    whole = pa.allocate_buffer(stop - start)
+    target = np.frombuffer(whole, np.uint8)
+    for reading in holding:
+        part = np.frombuffer(reading.done.result(), np.uint8)
+        first, last = max(start, reading.start), min(stop, reading.stop)
+        target[first - start : last - start] = part[first - reading.start : last - reading.start]
+    return whole
+
+
+def _fair(extents: Sequence[Extent], stops: Sequence[int], room: int) -> list[int]:
+    """``stops``, or less, so that the extents have ``room`` bytes: what some leave, others get."""
+    ends = list(stops)
+    order = sorted(range(len(ends)), key=lambda number: stops[number] - extents[number].start)
+    for done, number in enumerate(order):
+        start, stop = extents[number].start, stops[number]
+        ends[number] = min(stop, start + room // (len(order) - done))
+        room = max(0, room - (ends[number] - start))
+    return ends
