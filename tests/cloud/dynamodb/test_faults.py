@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from tests.servers.faults import Answer, Delay, Reset, Rule, Truncated, json_error
+from lance_core.errors import NoSafeCommitHandlerError
+from tests.servers.faults import Answer, Delay, Reset, Rule, Truncated, Without, json_error
 from tests.servers.moto import Moto
 from tests.servers.proxy import FaultProxy
 
@@ -34,20 +35,14 @@ def faulty(moto: Moto) -> Iterator[FaultProxy]:
         yield proxy
 
 
-def test_no_append_is_lost_or_doubled_by_a_third_of_all_requests_failing(
-    faulty: FaultProxy, bucket: str, ddb_table: str, options: dict[str, str], base_uri: str
-) -> None:
-    uri = f"s3+ddb://{bucket}/{base_uri}?ddbTableName={ddb_table}"
-    given = {**options, "dynamodb_endpoint": faulty.url}
-    lance_core.write_dataset(table_of(-1), uri, storage_options=given)
-    faulty.set_rules(MIX)
+def append_together(uri: str, options: dict[str, str]) -> None:
     failed: list[BaseException] = []
 
     def append(writer: int) -> None:
         try:
             for number in range(APPENDS):
                 data = table_of(10 * writer + number)
-                lance_core.write_dataset(data, uri, mode="append", storage_options=given)
+                lance_core.write_dataset(data, uri, mode="append", storage_options=options)
         except BaseException as error:  # to be told by the test's own thread
             failed.append(error)
 
@@ -57,12 +52,39 @@ def test_no_append_is_lost_or_doubled_by_a_third_of_all_requests_failing(
     for thread in threads:
         thread.join()
     assert failed == []
-    assert faulty.struck > 10
+
+
+def check_all_appended(uri: str, options: dict[str, str]) -> None:
     expected = [-1] + [10 * w + number for w in range(WRITERS) for number in range(APPENDS)]
     for library in (lance_core, pylance):
         dataset = library.dataset(uri, storage_options=options)
         assert sorted(dataset.to_table()["number"].to_pylist()) == expected
         assert dataset.version == len(expected)
+
+
+def test_no_append_is_lost_or_doubled_by_a_third_of_all_requests_failing(
+    faulty: FaultProxy, bucket: str, ddb_table: str, options: dict[str, str], base_uri: str
+) -> None:
+    uri = f"s3+ddb://{bucket}/{base_uri}?ddbTableName={ddb_table}"
+    given = {**options, "dynamodb_endpoint": faulty.url}
+    lance_core.write_dataset(table_of(-1), uri, storage_options=given)
+    faulty.set_rules(MIX)
+    append_together(uri, given)
+    assert faulty.struck > 10
+    check_all_appended(uri, options)
+
+
+def test_a_server_that_ignores_conditions_is_safe_with_rows_and_refused_without(
+    faulty: FaultProxy, bucket: str, ddb_table: str, options: dict[str, str], base_uri: str
+) -> None:
+    faulty.set_rules([Rule(Without(frozenset({"if-none-match"})))])
+    given = {**options, "aws_endpoint": faulty.url}
+    with pytest.raises(NoSafeCommitHandlerError, match=r"s3\+ddb"):
+        lance_core.write_dataset(table_of(-1), f"s3://{bucket}/{base_uri}", storage_options=given)
+    uri = f"s3+ddb://{bucket}/{base_uri}?ddbTableName={ddb_table}"
+    lance_core.write_dataset(table_of(-1), uri, storage_options=given)
+    append_together(uri, given)
+    check_all_appended(uri, options)
 
 
 def table_of(number: int) -> pa.Table:

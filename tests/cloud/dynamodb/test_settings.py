@@ -13,8 +13,11 @@ import lance as pylance
 import pytest
 
 import lance_core
+from lance_core.commits.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError, UnsupportedFeatureError
+from lance_core.plugins.handlers import select_commit_handler
 from lance_core.store.config import Secret, carrying_secrets
+from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import parse_uri
 from lance_core_dynamodb.settings import DynamoSettings, named, settings_of
 from lance_core_dynamodb.store import DynamoManifestStore, open_rows
@@ -65,6 +68,15 @@ def test_a_path_that_no_key_can_have_is_refused(base_uri: str) -> None:
     for act in (lambda: rows.get(base_uri, 1), lambda: rows.delete(base_uri)):
         with pytest.raises(InvalidInputError, match="path"):
             act()
+
+
+def test_a_table_that_asks_for_the_rows_by_name_needs_the_parameter_too() -> None:
+    with pytest.raises(InvalidInputError, match="ddbTableName"):
+        select_commit_handler(MemoryStore(), parse_uri("memory://bucket/t"), KEYS, "ddb")
+    named_so = parse_uri("memory://bucket/t?ddbTableName=commits")
+    handler = select_commit_handler(MemoryStore(), named_so, KEYS, "ddb")
+    assert isinstance(handler, ExternalManifestCommitHandler)
+    assert isinstance(handler.rows, DynamoManifestStore)
 
 
 # --- options --------------------------------------------------------------------------------------

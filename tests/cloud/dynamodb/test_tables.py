@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import uuid
@@ -17,6 +18,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import CorruptFileError, DatasetNotFoundError
+from lance_core.store.config import carrying_secrets
 from tests.servers.moto import Moto
 
 BOTH = [lance_core, pylance]
@@ -156,7 +158,7 @@ for number in range(int(count)):
 
 
 def test_no_append_of_any_process_of_either_library_is_lost(place: Place) -> None:
-    appends = 5
+    appends = 4
     place.write(lance_core, -1, "create")
     running = [
         subprocess.Popen(
@@ -237,6 +239,16 @@ def test_dropping_removes_the_rows_those_of_branches_included(place: Place) -> N
         assert place.open(pylance).checkout_version(("b", None)).count_rows() == 2
         lance_core.LanceDataset.drop(place.uri, storage_options=place.options)
         assert [*place.rows(), *place.rows("/tree/b"), *place.manifests()] == []
+
+
+def test_a_dataset_travels_without_its_secrets(place: Place) -> None:
+    dataset = place.write(lance_core, 0, "create")
+    assert place.options["aws_secret_access_key"].encode() not in pickle.dumps(dataset)
+    with carrying_secrets():
+        travelled = pickle.loads(pickle.dumps(dataset))
+    lance_core.write_dataset(pa.table({"number": [1]}), travelled, mode="append")
+    assert place.numbers(pylance) == [0, 1]
+    check_rows(place, 2)
 
 
 def test_rows_without_a_table_are_an_error_until_they_are_dropped(place: Place) -> None:
