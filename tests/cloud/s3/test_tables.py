@@ -75,7 +75,7 @@ def test_both_append_at_the_same_time_and_nothing_is_lost(moto: Moto, bucket: st
     assert found.version == 17
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "S3", "s3n"])
+@pytest.mark.parametrize("scheme", ["s3a", "S3N"])
 def test_buckets_are_found_under_the_schemes_of_hadoop(
     moto: Moto, bucket: str, scheme: str
 ) -> None:
@@ -113,11 +113,10 @@ def read(uri: str, options: dict[str, str], found: multiprocessing.Queue[int]) -
     found.put(lance.dataset(uri, storage_options=options).count_rows("id >= 0"))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes_read_what_this_one_opened(moto: Moto, bucket: str, method: str) -> None:
+def test_a_forked_process_reads_what_this_one_opened(moto: Moto, bucket: str) -> None:
     uri = f"s3://{bucket}/t"
     lance.write_dataset(rows(0, 50), uri, storage_options=moto.options)
-    context = multiprocessing.get_context(method)
+    context = multiprocessing.get_context("fork")
     found: multiprocessing.Queue[int] = context.Queue()
     child = context.Process(target=read, args=(uri, moto.options, found))
     child.start()
