@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 WHOLE = 1 << 48
 """More bytes than an object has."""
+SURPLUS = 1 << 16
 SIGNED_FOR = timedelta(hours=1)
 """How long a copy may take."""
 
@@ -71,16 +72,20 @@ class AzureClient(RemoteClient):
             {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified} if etag else {}
         )
         where = {"offset": wanted.start, "length": wanted.length} if wanted else {}
+        # The store refuses more than it asked for, and must be able to see it.
+        most = wanted.length + SURPLUS if wanted else WHOLE
+        body: list[bytes | bytearray] = []
         found = self._asked(
             self._blob(key).download_blob,
             **where,
             **condition,
             max_concurrency=1,
             unmet=Failure.CHANGED,
+            body=body,
+            most=most,
         )
         size = int((found.properties.content_range or "").rpartition("/")[2])
-        data = pa.py_buffer(self._asked(found.readall))
-        return Content(data, size, tag(found.properties.etag))
+        return Content(pa.py_buffer(body[0]), size, tag(found.properties.etag))
 
     def head(self, key: str) -> RemoteObject:
         found = self._asked(self._blob(key).get_blob_properties)
@@ -173,8 +178,8 @@ class AzureClient(RemoteClient):
     def _listed(
         self, ask: Callable[..., Any], prefix: str, token: str | None, begin: dict[str, str]
     ) -> Listed:
-        bodies: list[bytes] = []
-        pages = ask(name_starts_with=prefix or None, listing=bodies, **begin).by_page(token)
+        bodies: list[bytes | bytearray] = []
+        pages = ask(name_starts_with=prefix or None, body=bodies, **begin).by_page(token)
         self._asked(next, pages)
         return parse(bodies[0])
 

@@ -18,7 +18,7 @@ class Listed(NamedTuple):
     has_folders: bool
 
 
-def parse(body: bytes) -> Listed:
+def parse(body: bytes | bytearray) -> Listed:
     """The objects of an answer to "List Blobs"; folders are none."""
     try:
         # Of a service that is trusted with the data; the parser knows no external entities.

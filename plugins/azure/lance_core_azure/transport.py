@@ -26,16 +26,20 @@ from lance_core_azure.settings import AzureSettings
 
 CHUNK = 1 << 18
 """Bytes taken from a connection at once, at most."""
+MOST = 64 << 20
+"""Bytes that an answer may have, if the request does not say. Listings have a few millions."""
 
 NO_BLOBS = b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>"
+"""What the SDK is shown of bodies that are not for it."""
 
 
 class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
     """Sends a request once; `RequestError` unless the answer is a success or asks for a token.
 
     Options of a request, which the SDK hands through: ``unmet``, what an unmet condition means;
-    ``listing``, where the body of a listing is put, instead of being given to the SDK, which would
-    take a quarter of a millisecond for each object.
+    ``body``, where the body of a success is put instead of being given to the SDK, which would
+    copy it, or take a quarter of a millisecond for each object of a listing; ``most``, how many
+    bytes that may be.
     """
 
     def __init__(self, settings: AzureSettings) -> None:
@@ -63,16 +67,18 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
 
     def send(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         unmet: Failure = kwargs.get("unmet", Failure.EXISTS)
-        listing: MutableSequence[bytes] | None = kwargs.get("listing")
-        status, reason, headers, body = self._exchange(request)
+        into: MutableSequence[bytes | bytearray] | None = kwargs.get("body")
+        status, reason, headers, body = self._exchange(request, kwargs.get("most", MOST))
         if status >= 300 and status != 401:
-            raise of_answer(status, headers, body, unmet)
-        if listing is not None and status == 200:
-            listing.append(body)
-            headers, body = urllib3.HTTPHeaderDict({"Content-Type": "application/xml"}), NO_BLOBS
-        return Answer(request, status, reason, headers, body)
+            raise of_answer(status, headers, bytes(body), unmet)
+        if into is not None and status < 300:
+            into.append(body)
+            headers["Content-Type"], body = "application/xml", NO_BLOBS
+        return Answer(request, status, reason, headers, bytes(body))
 
-    def _exchange(self, request: HttpRequest) -> tuple[int, str, urllib3.HTTPHeaderDict, bytes]:
+    def _exchange(
+        self, request: HttpRequest, most: int
+    ) -> tuple[int, str, urllib3.HTTPHeaderDict, bytes | bytearray]:
         remote = self._settings.remote
         deadline = time.monotonic() + remote.timeout
         try:
@@ -87,7 +93,7 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
                 decode_content=False,
                 timeout=urllib3.Timeout(connect=remote.connect_timeout, read=remote.timeout),
             )
-            body = _body(response, deadline)
+            body = _body(response, deadline, most)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             failure = of_transport(error, self._settings.host)
         else:
@@ -104,16 +110,22 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
         return self._pool
 
 
-def _body(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+def _body(response: urllib3.BaseHTTPResponse, deadline: float, most: int) -> bytes | bytearray:
     """All that follows, if it comes in time; else the connection is given up."""
-    chunks: list[bytes] = []
+    # Written where it stays: a list of pieces would take twice the memory to be joined.
+    body = bytearray(min(response.length_remaining or 0, most))
+    at = 0
     try:
         while chunk := response.read1(CHUNK):
-            chunks.append(chunk)
+            if at + len(chunk) > most:
+                raise RequestError(Failure.UNKNOWN, f"an answer has more than {most} bytes")
+            body[at : at + len(chunk)] = chunk
+            at += len(chunk)
             if time.monotonic() > deadline:
                 raise RequestError(Failure.UNKNOWN, "an answer did not end in time")
     except BaseException:
         response.close()
         raise
     response.release_conn()
-    return b"".join(chunks)
+    del body[at:]
+    return body
