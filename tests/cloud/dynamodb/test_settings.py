@@ -209,6 +209,7 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "nothing": (KEYS, {}),
     "keys of environment": ({"aws_region": "eu-west-1"}, KEYS_OF_ENVIRONMENT),
     "options before environment": ({**KEYS, "region": "eu-west-1"}, KEYS_OF_ENVIRONMENT),
+    "address of environment": ({**KEYS, "region": "eu-west-1"}, {"DYNAMODB_ENDPOINT": "used"}),
     "token": ({**KEYS, "aws_session_token": "T", "region": "eu-west-1"}, {}),
     "token of environment": (
         {"region": "eu-west-1"},
@@ -217,25 +218,21 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("by_environment", [False, True])
 @pytest.mark.parametrize(("options", "environment"), WAYS.values(), ids=WAYS)
 def test_the_same_table_is_asked_by_the_same_key_as_by_pylance(
     recorder: Recorder,
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, str],
     environment: dict[str, str],
-    by_environment: bool,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     # Addresses that are configured for the SDK are those of S3, as a rule.
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
-    given = {**options, "allow_http": "true"}
-    if by_environment:
-        monkeypatch.setenv("DYNAMODB_ENDPOINT", recorder.url)
-    else:
-        given["dynamodb_endpoint"] = recorder.url
+    given = {**options, "allow_http": "true", "dynamodb_endpoint": recorder.url}
+    if "DYNAMODB_ENDPOINT" in environment:
+        monkeypatch.setenv("DYNAMODB_ENDPOINT", given.pop("dynamodb_endpoint"))
     libraries: list[Any] = [pylance, lance_core]
     for library in libraries:
         with pytest.raises((OSError, ValueError)):

