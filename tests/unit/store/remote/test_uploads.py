@@ -1,0 +1,183 @@
+"""Uploads in parts: how long parts are, how many are in memory, and what is left of a failure."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Sequence
+
+import pytest
+
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectExistsError,
+    StoreError,
+    UnsupportedFeatureError,
+)
+from lance_core.store.base import Guarantee, PutMode
+from lance_core.store.remote.client import Failure, Part, RequestError
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
+from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
+
+MIB = 1 << 20
+SMALL = RemoteSettings(part_size=100, max_single_put=1000, max_retries=2)
+
+
+class Sink(MemoryClient):
+    """Keeps no bytes but counts them, and parts under way."""
+
+    min_part_size = 5 * MIB
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: dict[int, int] = {}
+        self.most_at_once = 0
+        self._at_once = 0
+        self._counting = threading.Lock()
+
+    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+        with self._counting:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        threading.Event().wait(0.001)
+        with self._counting:
+            self.lengths[number] = sum(view.nbytes for view in body)
+            self._at_once -= 1
+        return Part(number, "tag")
+
+    def finish_upload(
+        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+    ) -> None:
+        assert [part.number for part in parts] == list(range(1, len(self.lengths) + 1))
+
+
+@pytest.mark.parametrize("piece", [1000, 70_000, 3 * MIB, 20 * MIB])
+def test_an_upload_takes_little_memory_however_long_it_is(piece: int) -> None:
+    client = Sink()
+    total = 256 * MIB if piece > 1000 else 48 * MIB
+    data = bytes(piece)
+    tracemalloc.start()
+    try:
+        with RemoteStore(client).open_writer("file") as writer:
+            for _ in range(total // piece):
+                # A copy each time, as a caller has it that makes new buffers.
+                writer.write(bytearray(data))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(client.lengths.values()) == total // piece * piece
+    assert most < 64 * MIB + piece
+    assert client.most_at_once <= 3
+
+
+def test_parts_grow_so_that_their_number_suffices() -> None:
+    client = MemoryClient()
+    store = RemoteStore(client)
+    sizes = [store._uploads.part_size(number) for number in range(1, client.max_parts + 1)]
+    assert sizes[:1000] == [8 * MIB] * 1000
+    assert sizes == sorted(sizes)
+    assert sum(sizes) > 5 << 40
+
+
+def test_parts_keep_to_what_the_service_takes() -> None:
+    class Odd(Sink):
+        min_part_size = 9 * MIB
+        part_multiple = 256 << 10
+        max_parts_at_once = 1
+
+    client = Odd()
+    with RemoteStore(client, settings=RemoteSettings(part_size=10 * MIB + 1)).open_writer("f") as w:
+        w.write(bytes(50 * MIB))
+    lengths = [client.lengths[number] for number in sorted(client.lengths)]
+    assert all(length % (256 << 10) == 0 for length in lengths)
+    assert min(lengths[:-1]) >= 9 * MIB
+    assert client.most_at_once == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "requests"),
+    [
+        (0, ["put"]),
+        (100, ["put"]),
+        (101, ["start_upload", "upload_part", "upload_part", "finish_upload"]),
+        (200, ["start_upload", "upload_part", "upload_part", "finish_upload"]),
+    ],
+)
+def test_what_fits_into_one_part_is_one_request(length: int, requests: list[str]) -> None:
+    client = ScriptedClient()
+    store = RemoteStore(client, settings=SMALL)
+    with store.open_writer("file") as writer:
+        for _ in range(length):
+            writer.write(b"x")
+    assert [method for method, _ in client.requests] == requests
+    assert bytes(store.get("file")) == b"x" * length
+
+
+def test_an_upload_that_fails_is_dropped_and_its_writer_closed() -> None:
+    client = ScriptedClient()
+    store = RemoteStore(client, settings=SMALL, waiting=Time().waiting)
+    client.fail_always("upload_part", Fails(Failure.UNKNOWN))
+    writer = store.open_writer("file")
+    with pytest.raises(StoreError, match="uploading 'file'"):
+        writer.write(b"x" * 5000)
+    assert client.unfinished_uploads == 0
+    with pytest.raises(InvalidInputError, match="is closed"):
+        writer.write(b"x")
+    with pytest.raises(InvalidInputError, match="is closed"):
+        writer.close()
+    writer.abort()
+
+
+def test_an_upload_that_cannot_be_dropped_is_left() -> None:
+    client = ScriptedClient()
+    store = RemoteStore(client, settings=SMALL, waiting=Time().waiting)
+    client.fail_always("abort_upload", Fails(Failure.REFUSED))
+    writer = store.open_writer("file")
+    writer.write(b"x" * 500)
+    writer.abort()
+    assert client.unfinished_uploads == 1
+
+
+class NoCondition(ScriptedClient):
+    """Cannot make an object of parts only where none is."""
+
+    max_put_size = 2000
+
+
+def test_a_long_object_is_created_by_what_has_the_condition() -> None:
+    plain = ScriptedClient()
+    store = RemoteStore(plain, settings=SMALL)
+    store.put("file", b"x" * 1500, PutMode.create)
+    assert plain.sent["finish_upload"] == 1
+    with pytest.raises(ObjectExistsError):
+        store.put("file", b"y" * 1500, PutMode.create)
+    assert plain.unfinished_uploads == 0
+    without = NoCondition(
+        type(CAPABILITIES)(put_if_absent=Guarantee.YES, multipart_if_absent=Guarantee.NO)
+    )
+    store = RemoteStore(without, settings=SMALL)
+    store.put("file", b"x" * 1500, PutMode.create)
+    assert without.sent["put"] == 1
+    with pytest.raises(UnsupportedFeatureError, match="of 2001 bytes it takes 2000"):
+        store.put("other", b"x" * 2001, PutMode.create)
+    store.put("other", b"x" * 2001)
+    assert without.sent["finish_upload"] == 1
+
+
+def test_a_long_object_is_copied_through_this_process() -> None:
+    class Short(MemoryClient):
+        max_copy_size = 1000
+        min_part_size = 1
+
+        def copy(self, source: str, target: str, *, if_absent: bool) -> None:
+            raise RequestError(Failure.REFUSED, "too long")
+
+    client = Short()
+    store = RemoteStore(client, settings=RemoteSettings(part_size=100, read_size=300))
+    store.put("source", bytes(range(250)) * 5)
+    store.copy("source", "target")
+    assert bytes(store.get("target")) == bytes(range(250)) * 5
+    with pytest.raises(ObjectExistsError):
+        store.copy("source", "target", PutMode.create)
