@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import time
+import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -32,6 +31,12 @@ from lance_core_azure.settings import AzureSettings
 from lance_core_azure.transport import OnceTransport
 
 T = TypeVar("T")
+
+IF_ABSENT: dict[str, Any] = {
+    "match_condition": MatchConditions.IfMissing,
+    "unmet": Failure.EXISTS,
+}
+"""How a request is made conditional, and what it then means that the condition is not met."""
 
 WHOLE = 1 << 48
 """More bytes than an object has."""
@@ -95,7 +100,13 @@ class AzureClient(RemoteClient):
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         data = _joined(body)
-        self._asked(self._blob(key).upload_blob, data, length=len(data), overwrite=not if_absent)
+        self._asked(
+            self._blob(key).upload_blob,
+            data,
+            length=len(data),
+            overwrite=True,
+            **(IF_ABSENT if if_absent else {}),
+        )
 
     def delete(self, key: str) -> None:
         self._asked(self._blob(key).delete_blob)
@@ -103,9 +114,12 @@ class AzureClient(RemoteClient):
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
         """Synchronous: the target appears when it is complete."""
         url, headers = self._asked(self._source, source)
-        condition = {"match_condition": MatchConditions.IfMissing} if if_absent else {}
         self._asked(
-            self._blob(target).start_copy_from_url, url, requires_sync=True, **headers, **condition
+            self._blob(target).start_copy_from_url,
+            url,
+            requires_sync=True,
+            **headers,
+            **(IF_ABSENT if if_absent else {}),
         )
 
     def list_page(
@@ -128,7 +142,7 @@ class AzureClient(RemoteClient):
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         """Names only: blocks wait at the object until a list names them."""
-        return base64.b32encode(time.time_ns().to_bytes(10)).decode()
+        return uuid.uuid4().hex
 
     def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
         # All blocks of an object must have names of the same length.
@@ -140,7 +154,7 @@ class AzureClient(RemoteClient):
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
     ) -> None:
-        condition = {"match_condition": MatchConditions.IfMissing} if if_absent else {}
+        condition = IF_ABSENT if if_absent else {}
         blocks: list[Any] = [part.tag for part in parts]
         self._asked(self._blob(key).commit_block_list, blocks, **condition)
 

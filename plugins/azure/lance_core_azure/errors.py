@@ -21,13 +21,7 @@ _CODES = {
     "BlobNotFound": Failure.MISSING,
     "PathNotFound": Failure.MISSING,
     "ResourceNotFound": Failure.MISSING,
-    "CannotVerifyCopySource": Failure.MISSING,
     "InvalidBlockList": Failure.MISSING,  # the blocks of an upload are gone
-    "BlobAlreadyExists": Failure.EXISTS,
-    "PathAlreadyExists": Failure.EXISTS,
-    "ResourceAlreadyExists": Failure.EXISTS,
-    # A signature that allows to create but not to overwrite.
-    "UnauthorizedBlobOverwrite": Failure.EXISTS,
     "InvalidRange": Failure.RANGE,
     "ServerBusy": Failure.BUSY,
     "PendingCopyOperation": Failure.BUSY,
@@ -38,7 +32,14 @@ _CODES = {
     "UnsupportedHeader": Failure.UNSUPPORTED,
     "UnsupportedQueryParameter": Failure.UNSUPPORTED,
 }
-_UNMET = frozenset({"ConditionNotMet", "TargetConditionNotMet", "SourceConditionNotMet"})
+_UNMET = frozenset(
+    {
+        *("ConditionNotMet", "TargetConditionNotMet", "BlobAlreadyExists", "PathAlreadyExists"),
+        "ResourceAlreadyExists",
+        # A signature that allows to create, but not to overwrite.
+        "UnauthorizedBlobOverwrite",
+    }
+)
 _STATUSES = {
     404: Failure.REFUSED,  # of the container, or of something that is no blob service
     408: Failure.UNKNOWN,
@@ -91,6 +92,8 @@ def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
 def _failure(status: int, code: str, unmet: Failure) -> Failure:
     if code in _UNMET or (status in {304, 412} and not code):
         return unmet
+    if code == "CannotVerifyCopySource":  # with the status that reading the source had
+        return Failure.MISSING if status == 404 else Failure.REFUSED
     if code in _CODES:
         return _CODES[code]
     if status in _STATUSES:

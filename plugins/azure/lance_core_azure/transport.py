@@ -66,7 +66,7 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
         self.close()
 
     def send(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        unmet: Failure = kwargs.get("unmet", Failure.EXISTS)
+        unmet: Failure = kwargs.get("unmet", Failure.REFUSED)
         into: MutableSequence[bytes | bytearray] | None = kwargs.get("body")
         status, reason, headers, body = self._exchange(request, kwargs.get("most", MOST))
         if status >= 300 and status != 401:

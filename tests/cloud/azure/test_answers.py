@@ -15,6 +15,7 @@ from lance_core_azure.errors import of_answer, of_transport
 ANSWERS = {
     "nothing there": (404, "BlobNotFound", Failure.MISSING),
     "nothing to copy": (404, "CannotVerifyCopySource", Failure.MISSING),
+    "nothing that may be copied": (403, "CannotVerifyCopySource", Failure.REFUSED),
     "blocks that are gone": (400, "InvalidBlockList", Failure.MISSING),
     "no such container": (404, "ContainerNotFound", Failure.REFUSED),
     "not found by something else": (404, "", Failure.REFUSED),
@@ -57,9 +58,10 @@ def test_an_answer_means(status: int, code: str, failure: Failure) -> None:
     assert code in in_header.text
 
 
-def test_what_an_unmet_condition_means_is_up_to_the_request() -> None:
-    answer = of_answer(412, {"x-ms-error-code": "ConditionNotMet"}, b"", Failure.CHANGED)
-    assert answer.failure is Failure.CHANGED
+@pytest.mark.parametrize("unmet", [Failure.CHANGED, Failure.REFUSED])
+def test_what_an_unmet_condition_means_is_up_to_the_request(unmet: Failure) -> None:
+    for status, code in ((412, "ConditionNotMet"), (403, "UnauthorizedBlobOverwrite")):
+        assert of_answer(status, {"x-ms-error-code": code}, b"", unmet).failure is unmet
 
 
 MESSAGE = """<?xml version="1.0" encoding="utf-8"?><Error><Code>AuthenticationFailed</Code>

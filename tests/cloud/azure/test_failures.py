@@ -220,6 +220,20 @@ def test_a_signature_that_ended_is_told(signed: Callable[..., ObjectStore], cont
         assert "sig=" not in str(caught.value)
 
 
+def test_a_signature_of_the_environment_is_looked_for_again(
+    azurite: Azurite, container: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = azurite.options.copy()
+    del options["account_key"]
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", signature(container, "rwdl", hours=-1))
+    store = open_store(parse_uri(f"az://{container}/t"), options)
+    with pytest.raises(StoreError, match="ended"):
+        store.put("file", b"content")
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", signature(container, "rwdl"))
+    store.put("file", b"content", PutMode.create)
+    assert bytes(store.get("file")) == b"content"
+
+
 def test_a_signature_suffices_for_everything(
     signed: Callable[..., ObjectStore], container: str
 ) -> None:
@@ -228,6 +242,8 @@ def test_a_signature_suffices_for_everything(
     with pytest.raises(ObjectExistsError):
         store.put("a/file", b"other", PutMode.create)
     store.copy("a/file", "b", PutMode.create)
+    with pytest.raises(ObjectExistsError):
+        store.copy("a/file", "b", PutMode.create)
     with store.open_writer("c") as writer:
         writer.write(bytes(9 << 20))
     assert bytes(store.get("b")) == b"content"
