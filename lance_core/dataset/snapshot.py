@@ -59,10 +59,12 @@ class TableRoot:
     registry: EncodingRegistry
     commit_lock: CommitLock | None = None
     readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
-        default_factory=lambda: Bounded(MAX_OPEN_FILES)
+        default_factory=lambda: Bounded(MAX_OPEN_FILES, made_once=True)
     )
     deletions: Bounded[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
-        default_factory=lambda: Bounded(MAX_DELETION_BYTES, lambda offsets: offsets.nbytes)
+        default_factory=lambda: Bounded(
+            MAX_DELETION_BYTES, lambda offsets: offsets.nbytes, made_once=True
+        )
     )
     bases: Bounded[tuple[str | None, str], ObjectStore] = field(
         default_factory=lambda: Bounded(MAX_OPEN_BASES)

@@ -86,13 +86,15 @@ class Effect(enum.Enum):
 class Call:
     """What is asked for: a verb and a path for the texts of errors.
 
-    ``retries``: how often it is sent again at most.
+    ``retries``: how often it is sent again at most. ``source``: path of what is read by a write, ""
+    for nothing.
     """
 
     verb: str
     path: str
     effect: Effect
     retries: int
+    source: str = ""
 
 
 class Sender:
@@ -115,9 +117,9 @@ class Sender:
         """The same for a request whose effect nobody sees yet, such as a part of an upload."""
         return self._send(Call(verb, path, Effect.HIDDEN, self._retries), request)
 
-    def write(self, verb: str, path: str, request: Callable[[], T]) -> T:
+    def write(self, verb: str, path: str, request: Callable[[], T], source: str = "") -> T:
         """The same for a write; `OutcomeUnknownError` if it may have been applied."""
-        return self._send(Call(verb, path, Effect.VISIBLE, self._retries), request)
+        return self._send(Call(verb, path, Effect.VISIBLE, self._retries, source), request)
 
     def _send(self, call: Call, request: Callable[[], T]) -> T:
         attempts: _Attempts | None = None
@@ -198,6 +200,8 @@ class _Attempts:
         match error.failure:
             case Failure.MISSING if self._call.effect is Effect.NONE:
                 return ObjectNotFoundError(path, where)
+            case Failure.MISSING if self._call.source:
+                return ObjectNotFoundError(self._call.source, where)
             case Failure.EXISTS:
                 return ObjectExistsError(path)
             case Failure.CHANGED:

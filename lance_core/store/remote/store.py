@@ -30,6 +30,9 @@ from lance_core.store.remote.uploads import RemoteWriter, Uploads
 
 DEFAULT = RemoteSettings()
 
+LARGEST_OBJECT = 5 << 40
+"""Bytes: no service has larger objects that could be copied at once."""
+
 
 class RemoteStore(ObjectStore):
     """The objects of ``client`` whose keys begin with ``root`` and a slash ("": all of them).
@@ -119,12 +122,13 @@ class RemoteStore(ObjectStore):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         source_key, target_key = self._key(source), self._key(target)
         if_absent = self._is_create(mode, "copy_if_absent")
-        size = self.head(source).size
-        if size > self.client.max_copy_size:
-            self._copy_through(source, target, size, if_absent)
-            return
+        if self.client.max_copy_size < LARGEST_OBJECT:
+            size = self.head(source).size
+            if size > self.client.max_copy_size:
+                self._copy_through(source, target, size, if_absent)
+                return
         send = partial(self.client.copy, source_key, target_key, if_absent=if_absent)
-        self._sender.write(f"copying {source!r} to", target, send)
+        self._sender.write(f"copying {source!r} to", target, send, source)
 
     def close(self) -> None:
         """Give back connections."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -85,3 +86,59 @@ def test_a_forked_child_finds_the_items_unless_they_are_its_parents(parents_only
     assert "a" in items
     items.reset()
     assert len(items) == 0
+
+
+def test_threads_wait_for_the_one_that_makes_an_item() -> None:
+    items: Bounded[str, object] = Bounded(5, made_once=True)
+    begun, go_on = threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def make() -> object:
+        made.append("item")
+        begun.set()
+        assert go_on.wait(10)
+        return object()
+
+    with ThreadPoolExecutor(6) as threads:
+        first = threads.submit(items.get, "key", make)
+        assert begun.wait(10)
+        others = [threads.submit(items.get, "key", make) for _ in range(5)]
+        assert items.get("other", lambda: "at once") == "at once"
+        go_on.set()
+        assert {id(future.result()) for future in others} == {id(first.result())}
+    assert made == ["item"]
+
+
+def test_an_item_that_could_not_be_made_is_made_again() -> None:
+    items: Bounded[str, str] = Bounded(5, made_once=True)
+
+    def fail() -> str:
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        items.get("key", fail)
+    assert items.get("key", lambda: "whole") == "whole"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
+    items: Bounded[str, str] = Bounded(5, made_once=True)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def make() -> str:
+        begun.set()
+        assert go_on.wait(10)
+        return "parent"
+
+    maker = threading.Thread(target=items.get, args=("key", make))
+    maker.start()
+    assert begun.wait(10)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if items.get("key", lambda: "child") == "child" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    go_on.set()
+    maker.join()

@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[str, Callable[[ObjectStore], object]]] = {
     "delete": ("delete", lambda store: store.delete("old")),
     "copy": ("copy", lambda store: store.copy("old", "new")),
     "copy, create": ("copy", lambda store: store.copy("old", "new", PutMode.create)),
-    "copy, look": ("head", lambda store: store.copy("old", "new")),
+    "copy, look": ("head", lambda store: store.copy("old", "new")),  # how long is it?
     "writer": ("put", lambda store: _write(store, 5)),
     "start": ("start_upload", lambda store: _write(store, 500)),
     "part": ("upload_part", lambda store: _write(store, 500)),
@@ -82,6 +82,8 @@ def _expected(call: str, failure: Failure) -> type[LanceError] | None:
         return ObjectExistsError
     if failure is Failure.UNKNOWN and call not in READS and call not in HIDDEN:
         return OutcomeUnknownError
+    if failure is Failure.MISSING and call.startswith("copy"):
+        return ObjectNotFoundError
     if failure is Failure.MISSING and call in READS:
         return None if call.startswith("list") else ObjectNotFoundError
     if failure is Failure.MISSING and call == "delete":
