@@ -24,7 +24,7 @@ from benchmarks.workloads import WORKLOADS
 ROWS_PER_BATCH = 200_000
 BYTES_PER_ROW = 8 + 8 + 4 * 32 + 40
 
-_SAMPLER = """
+SAMPLER = """
 import sys, threading, time
 def anonymous():
     with open("/proc/self/smaps_rollup") as file:
@@ -95,7 +95,7 @@ def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
             for kind in (Ours, Pylance, Parquet):
                 if operation != "batches" or kind is not Parquet:
                     arguments = kind.__name__, folder, operation, workload.selective, among
-                    output = _run(_SAMPLER + _OPERATION, *map(str, arguments))
+                    output = run_program(SAMPLER + _OPERATION, *map(str, arguments))
                     peaks[kind.name] = int(output)
             text = "  ".join(f"{name} {peak:5} MB" for name, peak in peaks.items())
             label = f"{version} {workload.name}: memory, {operation}"
@@ -110,12 +110,13 @@ def stream(report: Report, folder: Path, quick: bool) -> None:
     first = _batch(0)
     reader = pa.RecordBatchReader.from_batches(first.schema, map(_batch, range(batches)))
     lance_core.write_dataset(reader, path, data_storage_version="2.0")
-    rows, megabytes = map(int, _run(_SAMPLER + _STREAM, path).split())
+    rows, megabytes = map(int, run_program(SAMPLER + _STREAM, path).split())
     assert rows == batches * ROWS_PER_BATCH
     report.note(f"stream a table of {size >> 20} MB: memory", megabytes, "MB", most=500)
 
 
-def _run(code: str, *arguments: str) -> str:
+def run_program(code: str, *arguments: str) -> str:
+    """What a program prints: another process of this interpreter."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

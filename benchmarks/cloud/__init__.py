@@ -1,0 +1,1 @@
+"""Tables in emulators of clouds, beside pylance, in one run: ``python -m benchmarks.cloud``."""

@@ -1,0 +1,45 @@
+"""``python -m benchmarks.cloud [--quick] [--place s3 ...] [--only requests ...]``.
+
+Requests and bytes are counted by a proxy; times are measured without it, and once more through a
+proxy that holds every request back for some milliseconds, as the way to a cloud does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.cloud import requests, times, uploads
+from benchmarks.cloud.counting import counting_proxy
+from benchmarks.cloud.places import PLACES, forget_clouds
+from benchmarks.report import Report
+
+GROUPS = ("requests", "times", "uploads")
+
+
+def main() -> int:
+    """Run what was asked for; the exit code is 1 if a bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no verdict")
+    parser.add_argument("--place", nargs="*", choices=PLACES, help="emulators, or all")
+    parser.add_argument("--only", nargs="*", choices=GROUPS, help="groups of figures, or all")
+    parser.add_argument("--delay", type=float, default=20.0, help="milliseconds of a request")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    arguments = parser.parse_args()
+    groups = arguments.only or GROUPS
+    forget_clouds()
+    report = Report()
+    for name in arguments.place or PLACES:
+        with PLACES[name]() as place, counting_proxy(place.origin) as proxy:
+            if "requests" in groups:
+                requests.requests(report, place, proxy, arguments.quick)
+            if "times" in groups:
+                times.times(report, place, proxy, arguments.delay / 1000, arguments.quick)
+            if "uploads" in groups:
+                uploads.memory(report, place, proxy, arguments.quick)
+    missed = report.finish(arguments.json)
+    return 0 if arguments.quick else min(missed, 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,76 @@
+"""A proxy in a process of its own, which counts requests, and delays or swallows them if told to.
+
+It is apart from what is measured: a proxy in the same process would take the time of one library,
+which runs Python, and not of the other.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from tests.servers.faults import Rule
+from tests.servers.proxy import FaultProxy, Request
+
+STARTING = 60
+"""Seconds."""
+
+
+class CountingProxy:
+    """Passes on what comes to ``url``."""
+
+    def __init__(self, url: str, pipe: Connection) -> None:
+        self.url = url
+        self._pipe = pipe
+
+    def set_rules(self, rules: Sequence[Rule]) -> None:
+        """See `FaultProxy.set_rules`."""
+        self._pipe.send(tuple(rules))
+        self._pipe.recv()
+
+    def requests(self) -> list[Request]:
+        """What came since the rules were set."""
+        self._pipe.send(None)
+        found: list[Request] = self._pipe.recv()
+        return found
+
+    def requests_of(self, action: Callable[[], object]) -> list[Request]:
+        """What comes while ``action`` runs, which no rule concerns."""
+        self.set_rules(())
+        action()
+        return self.requests()
+
+
+@contextmanager
+def counting_proxy(target: str) -> Iterator[CountingProxy]:
+    """A proxy of the service at ``target``, until the block ends."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(target, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(STARTING):
+            raise RuntimeError("the proxy does not start")
+        yield CountingProxy(ours.recv(), ours)
+    finally:
+        ours.close()
+        process.terminate()
+        process.join()
+
+
+def _serve(target: str, pipe: Connection) -> None:
+    with FaultProxy(target) as proxy:
+        pipe.send(proxy.url)
+        while True:
+            try:
+                rules = pipe.recv()
+            except EOFError:
+                return
+            if rules is None:
+                pipe.send(list(proxy.requests))
+            else:
+                proxy.set_rules(rules)
+                pipe.send(True)

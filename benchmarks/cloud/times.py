@@ -1,0 +1,92 @@
+"""How long operations take: at the emulator itself, and with a delay of every request.
+
+The emulators run on the same processors, and some read a whole object for any part of it, so that
+their own time is part of every figure; ``cpu`` is the time of the library alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cloud.counting import CountingProxy
+from benchmarks.cloud.libraries import Library, each, libraries, one_row
+from benchmarks.cloud.places import Place
+from benchmarks.measure import interleaved
+from benchmarks.report import PEER, Report
+from benchmarks.touch import touch
+from benchmarks.workloads import Workload, embed, wide
+from tests.servers.faults import Delay, Rule
+
+THROUGHPUT = 0.8
+"""The least ratio to pylance of what is read in a second."""
+TAKEN = 100
+FRAGMENTS = 4
+
+TABLES = (
+    Workload("wide", wide, 800_000, "i32 < 1000", ("text",)),
+    Workload("vectors", embed, 32_000, "id % 1000 = 7", ("text",)),
+)
+
+
+def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quick: bool) -> None:
+    """Time what is done at ``place``; ``delay``: seconds."""
+    writer = libraries(place)[PEER]
+    for table in TABLES:
+        rows = table.rows // (10 if quick else 1)
+        writer.write(table.name, table.make(rows), max_rows_per_file=rows // FRAGMENTS)
+    row = one_row(wide(1))
+    for library in libraries(place).values():
+        library.write(f"{library.name}-grown", row)
+    for slowed in (0.0, delay):
+        proxy.set_rules([Rule(Delay(slowed))] if slowed else ())
+        origin = proxy.url if slowed else None
+        label = f"{place.name}{f' +{1000 * slowed:g} ms' if slowed else ''}"
+        timing = _Timing(report, label, libraries(place, origin), 3 if quick or slowed else 5)
+        for table in TABLES:
+            timing.scans(table, None if slowed else THROUGHPUT)
+        timing.small(TABLES[0], TABLES[0].rows // (10 if quick else 1))
+        timing.add("append 1 row", lambda one: one.write(f"{one.name}-grown", row, mode="append"))
+
+
+class _Timing:
+    """Times both libraries in turn. Each operation opens the table anew, as a program does."""
+
+    def __init__(self, report: Report, label: str, chosen: dict[str, Library], rounds: int) -> None:
+        self._report = report
+        self._label = label
+        self._chosen = chosen
+        self._rounds = rounds
+
+    def scans(self, table: Workload, bar: float | None) -> None:
+        name = table.name
+        _check_equal(name, self._chosen)
+        self.read(f"scan {name}", name, lambda opened: touch(opened.to_table()), bar)
+        for column in table.columns:
+            label = f"scan {name}, column {column}"
+            self.read(label, name, lambda opened: touch(opened.to_table([column])), bar)  # noqa: B023
+
+    def small(self, table: Workload, rows: int) -> None:
+        some = np.random.default_rng(3).choice(rows // FRAGMENTS, TAKEN, replace=False).tolist()
+        name = table.name
+        self.add("open", lambda library: library.open(name))
+        self.read(f"take {TAKEN} rows", name, lambda opened: touch(opened.take(some)))
+        self.read("take 1 row", name, lambda opened: touch(opened.take(some[:1])))
+        where = table.selective
+        self.read("filter 0.1 %", name, lambda opened: touch(opened.to_table(filter=where)))
+
+    def read(
+        self, label: str, table: str, work: Callable[[Any], object], bar: float | None = None
+    ) -> None:
+        self.add(label, lambda library: work(library.open(table)), bar)
+
+    def add(self, label: str, work: Callable[[Library], object], bar: float | None = None) -> None:
+        timings = interleaved(each(self._chosen, work), self._rounds)
+        self._report.add(f"{self._label}: {label}", timings, bar)
+
+
+def _check_equal(table: str, chosen: dict[str, Library]) -> None:
+    ours, theirs = (library.open(table).to_table() for library in chosen.values())
+    assert ours == theirs, f"the libraries read {table} differently"
