@@ -26,7 +26,7 @@ from lance_core_azure.answer import Answer
 from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
 from lance_core_azure.errors import hidden, of_answer
-from lance_core_azure.listing import Listed, is_by_bytes, parse, tag
+from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
 from lance_core_azure.settings import AzureSettings
 from lance_core_azure.transport import OnceTransport
 
@@ -41,6 +41,7 @@ IF_ABSENT: dict[str, Any] = {
 WHOLE = 1 << 48
 """More bytes than an object has."""
 SURPLUS = 1 << 16
+"""Bytes by which an answer may exceed what was asked for before it is given up."""
 SIGNED_FOR = timedelta(hours=1)
 """How long a copy may take."""
 
@@ -128,8 +129,7 @@ class AzureClient(RemoteClient):
         """One request, unless the service orders names otherwise than by their bytes."""
         ask = self._container.list_blobs if deep else self._container.walk_blobs
         begin: dict[str, str] = {}
-        # Where folders order names, what comes behind a name of another depth is not known.
-        if start_after and start_after.startswith(prefix) and not (deep or token):
+        if deep and not token and start_after and can_begin_at(start_after, prefix):
             begin = {"start_from": start_after}
         listed = self._listed(ask, prefix, token, begin)
         if is_by_bytes(listed, prefix):

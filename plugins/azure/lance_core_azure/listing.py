@@ -48,6 +48,15 @@ def is_by_bytes(listed: Listed, prefix: str) -> bool:
     return not listed.has_folders or not any("/" in key[len(prefix) :] for key in keys)
 
 
+def can_begin_at(key: str, prefix: str) -> bool:
+    """Whether everything behind ``key``, by bytes, is also behind it in the service's order.
+
+    Where folders order names, ``a/x`` comes before ``a-b`` and would be left out.
+    """
+    below = key[len(prefix) :]
+    return key.startswith(prefix) and below.isascii() and min(below, default="") >= "/"
+
+
 def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
     """An object, and whether it stands for a folder; None where there is no such thing."""
     name = blob.find("Name")

@@ -118,7 +118,7 @@ def _body(response: urllib3.BaseHTTPResponse, deadline: float, most: int) -> byt
     try:
         while chunk := response.read1(CHUNK):
             if at + len(chunk) > most:
-                raise RequestError(Failure.UNKNOWN, f"an answer has more than {most} bytes")
+                raise RequestError(Failure.REFUSED, f"an answer has more than {most} bytes")
             body[at : at + len(chunk)] = chunk
             at += len(chunk)
             if time.monotonic() > deadline:

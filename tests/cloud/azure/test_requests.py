@@ -161,12 +161,16 @@ def test_a_folder_of_files_is_listed_page_by_page(store: RemoteStore, proxy: Fau
     assert proxy.count() == 1
 
 
-def test_names_are_listed_from_where_they_are_wanted(store: RemoteStore, proxy: FaultProxy) -> None:
-    for name in ("v/1", "v/2", "v/3"):
+@pytest.mark.parametrize(("start", "is_sent"), [("v/2", 1), ("v/2.x", 0), ("v/é", 0), ("w", 0)])
+def test_a_listing_begins_where_it_is_wanted(
+    store: RemoteStore, proxy: FaultProxy, start: str, is_sent: int
+) -> None:
+    names = ["v/1", "v/2", "v/2/x", "v/2.x", "v/2.y", "v/3", "v/é", "v/ê"]
+    for name in names:
         store.put(name, b"")
     proxy.set_rules(())
-    assert list(store.list_names("v", "v/2")) == ["3"]
-    assert proxy.count(query="*startFrom=t%2Fv%2F2*") == 1
+    assert {one.path for one in store.list("v", start)} == {name for name in names if name > start}
+    assert proxy.count(query="*startFrom=*") == is_sent
 
 
 @pytest.mark.parametrize(
