@@ -186,6 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
         proxy = self.server.proxy
         path, _, query = self.path.partition("?")
         fault = proxy.choose(self.command, unquote(path), query)
+        self.wfile.flush()  # "100 Continue": some clients wait for it before they send the body
         body = self._body()
         answer = self._answer(fault, body)
         status = None if answer is None else answer[0]
