@@ -82,7 +82,10 @@ class MemoryClient(RemoteClient):
 
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
         self.requests.append(("copy", source))
-        self._put(target, self._object(source)[0], if_absent)
+        data = self._object(source)[0]
+        if data.size > self.max_copy_size:
+            raise RequestError(Failure.REFUSED, "400 InvalidRequest: the source is too large")
+        self._put(target, data, if_absent)
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool

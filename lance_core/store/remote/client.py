@@ -147,7 +147,7 @@ class RemoteClient(ABC):
 
     @abstractmethod
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
-        """Copy an object of at most `max_copy_size` bytes inside the service."""
+        """Copy an object inside the service; REFUSED if it has more than `max_copy_size` bytes."""
 
     @abstractmethod
     def list_page(

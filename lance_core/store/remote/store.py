@@ -8,7 +8,12 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    InvalidInputError,
+    OutcomeUnknownError,
+    StoreError,
+    UnsupportedFeatureError,
+)
 from lance_core.store.base import (
     Buffers,
     ByteRange,
@@ -29,9 +34,6 @@ from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.uploads import RemoteWriter, Uploads
 
 DEFAULT = RemoteSettings()
-
-LARGEST_OBJECT = 5 << 40
-"""Bytes: no service has larger objects that could be copied at once."""
 
 
 class RemoteStore(ObjectStore):
@@ -122,13 +124,17 @@ class RemoteStore(ObjectStore):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         source_key, target_key = self._key(source), self._key(target)
         if_absent = self._is_create(mode, "copy_if_absent")
-        if self.client.max_copy_size < LARGEST_OBJECT:
-            size = self.head(source).size
-            if size > self.client.max_copy_size:
-                self._copy_through(source, target, size, if_absent)
-                return
         send = partial(self.client.copy, source_key, target_key, if_absent=if_absent)
-        self._sender.write(f"copying {source!r} to", target, send, source)
+        try:
+            self._sender.write(f"copying {source!r} to", target, send, source)
+        except OutcomeUnknownError:
+            raise
+        except StoreError:
+            # Few objects are too long for one request: asking for the size comes afterwards.
+            size = self.head(source).size
+            if size <= self.client.max_copy_size:
+                raise
+            self._copy_through(source, target, size, if_absent)
 
     def close(self) -> None:
         """Give back connections."""

@@ -58,7 +58,6 @@ CALLS: dict[str, tuple[str, Callable[[ObjectStore], object]]] = {
     "delete": ("delete", lambda store: store.delete("old")),
     "copy": ("copy", lambda store: store.copy("old", "new")),
     "copy, create": ("copy", lambda store: store.copy("old", "new", PutMode.create)),
-    "copy, look": ("head", lambda store: store.copy("old", "new")),  # how long is it?
     "writer": ("put", lambda store: _write(store, 5)),
     "start": ("start_upload", lambda store: _write(store, 500)),
     "part": ("upload_part", lambda store: _write(store, 500)),
@@ -68,7 +67,7 @@ CALLS: dict[str, tuple[str, Callable[[ObjectStore], object]]] = {
 }
 """A request, and a call of the store that sends it."""
 
-READS = ("get_ranges", "get", "head", "list", "list_names", "copy, look")
+READS = ("get_ranges", "get", "head", "list", "list_names")
 HIDDEN = ("start", "part")
 
 
