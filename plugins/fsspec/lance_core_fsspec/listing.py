@@ -46,6 +46,9 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
             name = path[start:]
             if name and "/" not in name:
                 found[path] = entry
+    if folder and list(found) == [f"{folder}/{folder.rpartition('/')[2]}"]:
+        # Some, FTP for one, take a file for a folder with itself inside.
+        return found if filesystem.isdir(mount.key(folder)) else {}
     return found
 
 
