@@ -66,12 +66,16 @@ class ExclusiveWriter:
             self.store.put(candidate.path, candidate.data, PutMode.create)
             return candidate.location
         try:
-            self.store.put(candidate.path, candidate.data)
+            self._put(candidate)
         except Exception as error:
             if _was_refused(error):
                 raise
             return self._settle(candidate, permit, error)
         return candidate.location
+
+    def _put(self, candidate: Candidate) -> None:
+        """Send the manifest; nothing of this call lands after ``request_lifetime``."""
+        self.store.within(self.request_lifetime).put(candidate.path, candidate.data)
 
     def _look(self, candidate: Candidate) -> None:
         try:
@@ -103,7 +107,7 @@ class ExclusiveWriter:
         """Whether sending it once more was answered: then it is there, whatever else lands."""
         try:
             permit()
-            self.store.put(candidate.path, candidate.data)
+            self._put(candidate)
         except Exception:
             return False
         return True

@@ -210,6 +210,13 @@ class ObjectStore(ABC):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         """Copy an object inside the store. ``PutMode.create`` needs `copy_if_absent`."""
 
+    def within(self, seconds: float) -> ObjectStore:
+        """The same store, sending nothing in a call that could arrive later than so many seconds.
+
+        To be overridden where a call sends requests again for longer than that.
+        """
+        return self
+
     def remove_empty_folders(self, folder: str = "") -> None:
         """Remove ``folder`` and the folders below it, as far as nothing is in them.
 

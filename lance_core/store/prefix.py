@@ -78,6 +78,10 @@ class PrefixStore(ObjectStore):
     def delete(self, path: str) -> None:
         self.inner.delete(self._full(path))
 
+    def within(self, seconds: float) -> ObjectStore:
+        inner = self.inner.within(seconds)
+        return self if inner is self.inner else PrefixStore(inner, self._prefix[:-1])
+
     def remove_empty_folders(self, folder: str = "") -> None:
         self.inner.remove_empty_folders(self._folder(folder))
 

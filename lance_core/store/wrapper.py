@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -109,6 +110,14 @@ class StoreWrapper(ObjectStore):
 
     def delete(self, path: str) -> None:
         self.around(StoreCall("delete", path), lambda: self.inner.delete(path))
+
+    def within(self, seconds: float) -> ObjectStore:
+        inner = self.inner.within(seconds)
+        if inner is self.inner:
+            return self
+        hurried = copy.copy(self)
+        hurried.inner = inner
+        return hurried
 
     def remove_empty_folders(self, folder: str = "") -> None:
         call = StoreCall("remove_empty_folders", folder)

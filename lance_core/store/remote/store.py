@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
@@ -135,6 +136,14 @@ class RemoteStore(ObjectStore):
             if size <= self.client.max_copy_size:
                 raise
             self._copy_through(source, target, size, if_absent)
+
+    def within(self, seconds: float) -> ObjectStore:
+        settings = self.settings
+        last = max(0.0, seconds - settings.timeout - settings.connect_timeout)
+        if settings.retry_timeout <= last:
+            return self
+        hurried = replace(settings, retry_timeout=last)
+        return RemoteStore(self.client, self._root[:-1], hurried, self._sender.waiting)
 
     def close(self) -> None:
         """Give back connections."""
