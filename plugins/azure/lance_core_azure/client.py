@@ -9,7 +9,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, HttpResponseError
+from azure.core.exceptions import (
+    AzureError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
 from azure.storage.blob import BlobClient, BlobSasPermissions, ContainerClient, generate_blob_sas
 
 from lance_core.store.base import ByteRange, StoreCapabilities
@@ -228,7 +233,9 @@ class AzureClient(RemoteClient):
             failure = self._explained(error)
         except HttpResponseError as error:
             failure = self._explained(_of_sdk(error))
-        except AzureError as error:  # of the library for tokens, or a key that is none
+        except (ServiceRequestError, ServiceResponseError) as error:  # of asking for a token
+            failure = RequestError(Failure.UNSENT, f"no token of Entra ID: {_words(error)}")
+        except AzureError as error:
             failure = RequestError(Failure.REFUSED, _words(error))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             # What the SDK makes of headers that are missing or malformed.
@@ -257,7 +264,11 @@ class AzureClient(RemoteClient):
 def _of_sdk(error: HttpResponseError) -> RequestError:
     answer = error.response
     if not isinstance(answer, Answer):
-        return RequestError(Failure.REFUSED, _words(error))
+        return RequestError(
+            Failure.REFUSED,
+            "no token of Entra ID can be had, and no account_key, sas_token or bearer_token is "
+            f"given: {_words(error)}",
+        )
     return of_answer(answer.status_code, answer.headers, answer.content, Failure.REFUSED)
 
 

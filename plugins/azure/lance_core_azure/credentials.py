@@ -172,6 +172,10 @@ def _signature(text: str) -> Secret:
     return Secret("&".join(quoted))
 
 
+# The store asks again by itself, until its own deadline. Seconds.
+_PATIENCE: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
+
+
 def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
     try:
         entra: Any = import_module("azure.identity")
@@ -183,14 +187,17 @@ def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
             "sas_token, bearer_token, or skip_signature for what is public"
         ) from None
     text = {name: _text(value) for name, value in given.items()}
-    host = {"authority": text["authority_host"]} if "authority_host" in text else {}
+    host: dict[str, Any] = {}
+    if "authority_host" in text:
+        host["authority"] = text["authority_host"]
     client, tenant = text.get("client_id"), text.get("tenant_id")
     if kind is Kind.PRINCIPAL:
-        return entra.ClientSecretCredential(tenant, client, text["client_secret"], **host)
+        secret = text["client_secret"]
+        return entra.ClientSecretCredential(tenant, client, secret, **host, **_PATIENCE)
     if kind is Kind.WORKLOAD:
         file = text["federated_token_file"]
         return entra.WorkloadIdentityCredential(
-            tenant_id=tenant, client_id=client, token_file_path=file, **host
+            tenant_id=tenant, client_id=client, token_file_path=file, **host, **_PATIENCE
         )
     if kind is Kind.CLI:
         return entra.AzureCliCredential(**({"tenant_id": tenant} if tenant else {}))

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lance_core.errors import ObjectExistsError, StoreError
+from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
@@ -132,6 +132,23 @@ def test_a_token_that_ended_is_told(secure: Azurite, container: str) -> None:
     with pytest.raises(StoreError, match=r"status 40[13]") as caught:
         store.get("file")
     assert ended not in str(caught.value)
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("kind", ["client_secret", "federated_token_file"])
+def test_a_service_of_tokens_that_is_down_is_told_within_the_deadline(
+    secure: Azurite, container: str, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("canary8f1e")
+    value = {"client_secret": "canary8f1e", "federated_token_file": str(tmp_path / "token")}[kind]
+    who = {"client_id": "id", "tenant_id": "tenant", "authority_host": "127.0.0.1:1"}
+    store = opened(secure, container, **who, **{kind: value})
+    start = time.monotonic()
+    with pytest.raises(StoreError, match="no token of Entra ID") as caught:
+        store.put("file", b"content")
+    assert time.monotonic() - start < 6
+    assert not isinstance(caught.value, OutcomeUnknownError)
+    assert "canary8f1e" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("trusted")
