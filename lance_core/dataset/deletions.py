@@ -99,7 +99,7 @@ def write_deletions(
     them. If writing fails, what was written is removed again.
     """
     writer = _Writer(snapshot, surroundings)
-    outcomes = list(in_order(writer.write, rows.items(), WRITERS))
+    outcomes = list(in_order(writer.write, rows.items(), WRITERS, waits=snapshot.waits))
     updated = tuple(fragment for fragment in outcomes if fragment is not None)
     if writer.error is not None:
         discard(snapshot.root, updated)

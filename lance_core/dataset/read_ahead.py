@@ -1,4 +1,4 @@
-"""A version of a table whose files are read ahead, for the length of one scan."""
+"""Reading ahead for the length of one scan: windows, and more of files than a window needs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.threads import WAITING
 from lance_core.encodings.decoding import RowRange
 from lance_core.table.data_file import DataFile
 
 if TYPE_CHECKING:
     from lance_core.dataset.scan import Span
+
+TABLE_WINDOWS = 3
+STREAM_WINDOWS = 2
+"""Windows of a stream that are being read or wait; its reader has one more."""
+WAITING_STREAM_WINDOWS = 8
+"""The same where reading is waiting for a service."""
 
 CHOSEN_GROWTH = 4
 """How many times as many bytes are read ahead as the rows take that a filter chose."""
@@ -53,6 +60,13 @@ def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, 
         SnapshotReadAhead(*parts, rows, None, kept),
         SnapshotReadAhead(*parts, rows, CHOSEN_GROWTH, kept),
     )
+
+
+def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:
+    """How many windows are read at a time; few if the scan ``may_end`` after any of them."""
+    if snapshot.waits and not may_end:
+        return WAITING_STREAM_WINDOWS if is_stream else WAITING
+    return STREAM_WINDOWS if is_stream else TABLE_WINDOWS
 
 
 def _rows_of_files(spans: Iterable[Span]) -> dict[str, RowRange]:

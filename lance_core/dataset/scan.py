@@ -21,7 +21,7 @@ from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import count_live, live, offsets_of, within
 from lance_core.dataset.pace import Pace, fixed_bytes
 from lance_core.dataset.projection import Projection, required
-from lance_core.dataset.read_ahead import reading_ahead
+from lance_core.dataset.read_ahead import reading_ahead, windows_ahead
 from lance_core.dataset.skipping import rows_left
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
@@ -39,9 +39,6 @@ FILTER_WINDOW_ROWS = 1 << 18
 STREAM_WINDOW_BYTES = 12 << 20
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 2
-READ_AHEAD = 3
-STREAM_AHEAD = 2
-"""Windows of a stream that are being read or wait; its reader has a third one."""
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 
@@ -103,7 +100,9 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     plan = _narrowed(snapshot, plan)
     pace = _stream_pace(plan, _tested_fields(plan))
     window = _Window(snapshot, plan, pace)
-    total = sum(in_order(window.count, pace.windows(plan.spans), READ_AHEAD)) - plan.offset
+    windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
+    counts = in_order(window.count, windows, ahead, waits=snapshot.waits)
+    total = sum(counts) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -114,7 +113,8 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     """
     pace = _stream_pace(plan, _tested_fields(plan))
     window = _Window(snapshot, plan, pace)
-    return in_order(window.matching, pace.windows(plan.spans), READ_AHEAD)
+    windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
+    return in_order(window.matching, windows, ahead, waits=snapshot.waits)
 
 
 def _stored(plan: ScanPlan) -> tuple[int, int]:
@@ -181,8 +181,10 @@ def _found(
             give_back()
         return Found(table, (span.fragment.id, span.stop) in ends)
 
-    ahead = STREAM_AHEAD if is_stream else READ_AHEAD
-    for table, is_last in in_order(read, _read_windows(snapshot, plan, pace), ahead):
+    may_end = plan.filter is not None and plan.limit is not None
+    ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
+    windows = _read_windows(snapshot, plan, pace)
+    for table, is_last in in_order(read, windows, ahead, waits=snapshot.waits):
         part = sliced(table, skip, left)
         skip = max(0, skip - table.num_rows)
         if left is not None:

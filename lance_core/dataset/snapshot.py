@@ -110,6 +110,11 @@ class Snapshot:
     def version(self) -> int:
         return self.manifest.version
 
+    @property
+    def waits(self) -> bool:
+        """Whether reading it is mostly waiting for the service that has its files."""
+        return self.root.store.read_ahead > 0
+
     @cached_property
     def schema_with_descriptions(self) -> Schema:
         """The schema with blob fields as what columns hold of them: position and size."""

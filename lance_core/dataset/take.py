@@ -15,7 +15,7 @@ from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import offsets_of
 from lance_core.dataset.projection import Columns, Projection, select_pruned
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.dataset.threads import in_order
+from lance_core.dataset.threads import WAITING, in_order
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
@@ -128,7 +128,8 @@ def _gather(
         found = sum(len(pick.offsets) for pick in picks)
         return columnless(found if order is None else len(order), projection.schema)
     if _waits(snapshot, picks):
-        tables = list(in_order(read, picks, READ_AHEAD))
+        waits = snapshot.waits
+        tables = list(in_order(read, picks, WAITING if waits else READ_AHEAD, waits=waits))
     else:
         tables = [read(pick) for pick in picks]
     if not tables:

@@ -1,4 +1,4 @@
-"""The process's pool for reading and decoding; kernels release the interpreter lock."""
+"""The process's pools for reading and decoding; kernels release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -23,11 +23,21 @@ def pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core", initializer=_mark_own)
 
 
+WAITING = 16
+"""Threads for work that mostly waits for a service, and how much of it is under way at most."""
+
+
+@cache
+def waiting_pool() -> ThreadPoolExecutor:
+    """The shared pool for work that leaves the processors idle while it waits."""
+    return ThreadPoolExecutor(WAITING, "lance-core-waiting", initializer=_mark_own)
+
+
 _local = threading.local()
 
 
 def _mark_own() -> None:
-    """Remember that the thread is one of the pool's."""
+    """Remember that the thread is one of a pool's."""
     _local.is_own = True
 
 
@@ -40,14 +50,18 @@ def num_threads() -> int:
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork; the child makes its own pool.
     os.register_at_fork(after_in_child=pool.cache_clear)
+    os.register_at_fork(after_in_child=waiting_pool.cache_clear)
 
 
-def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
+def in_order(
+    work: Callable[[T], R], items: Iterable[T], ahead: int, *, waits: bool = False
+) -> Iterator[R]:
     """``work(item)`` for each item, results in the order of the items.
 
     At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded by
-    that many results. A single item is worked on in the calling thread; so are all of them if that
-    is one of the pool, whose threads would wait for each other.
+    that many results. With ``waits``, the work mostly waits for a service, and more threads than
+    there are processors help. A single item is worked on in the calling thread; so are all of them
+    if that is one of a pool, whose threads would wait for each other.
 
     When the iterator is closed, or an item fails, the items that wait for a thread are dropped.
     Those that are being worked on are not waited for: they end by themselves, and what they return
@@ -62,7 +76,7 @@ def in_order(work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator
         yield from map(work, first)
         return
     waiting: collections.deque[Future[R]] = collections.deque()
-    executor = pool()
+    executor = waiting_pool() if waits else pool()
     try:
         for item in itertools.chain(first, source):
             waiting.append(executor.submit(work, item))

@@ -117,7 +117,8 @@ def _found(snapshot: Snapshot, column: str, selection: Selection) -> _Found:
     def sources(pick: Picks) -> list[BlobSource | None]:
         return list(_sources(snapshot, pick, lineage))
 
-    every = [one for part in in_order(sources, picks, READ_AHEAD) for one in part]
+    found = in_order(sources, picks, READ_AHEAD, waits=snapshot.waits)
+    every = [one for part in found for one in part]
     parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
     addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
     return _Found(every, addresses, order)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import scan
+from lance_core.dataset import read_ahead, scan
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -85,10 +85,10 @@ def test_a_stream_reads_only_some_windows_ahead(
     batches = dataset.to_batches(["i"], batch_size=10)
     first = next(batches)
     assert first.num_rows == 10
-    assert len(read) <= scan.STREAM_AHEAD + 1
+    assert len(read) <= read_ahead.STREAM_WINDOWS + 1
     batches.close()
     assert set(read) == {10}
-    assert len(read) <= scan.STREAM_AHEAD + 1
+    assert len(read) <= read_ahead.STREAM_WINDOWS + 1
 
 
 def test_an_error_while_streaming_reaches_the_reader(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lance_core.dataset.threads import in_order, num_threads
+import threading
+
+from lance_core.dataset.threads import WAITING, in_order, num_threads
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -15,3 +17,13 @@ def test_work_within_work_does_not_wait_for_threads_that_wait() -> None:
 
     found = list(in_order(outer, range(4 * num_threads()), 4))
     assert found == [[*range(number, number + 5)] for number in range(4 * num_threads())]
+
+
+def test_work_that_waits_does_so_at_the_same_time() -> None:
+    together = threading.Barrier(WAITING, timeout=30)
+
+    def wait(number: int) -> int:
+        together.wait()
+        return number
+
+    assert list(in_order(wait, range(WAITING), WAITING, waits=True)) == [*range(WAITING)]
