@@ -3,6 +3,7 @@
 from lance_core.testing.commit_handler import CommitHandlerTests
 from lance_core.testing.encoding import EncodingTests
 from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
+from lance_core.testing.memory_client import MemoryClient
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.value_encoding import ValueEncodingTests
@@ -11,6 +12,7 @@ __all__ = [
     "CommitHandlerTests",
     "EncodingTests",
     "ExternalManifestStoreTests",
+    "MemoryClient",
     "MemoryManifestStore",
     "ObjectStoreTests",
     "ValueEncodingTests",
