@@ -24,7 +24,7 @@ again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.external_manifest_row import (
@@ -75,9 +75,13 @@ class ExternalManifestCommitHandler(CommitHandler):
         Raises `CorruptFileError` if the rows know of a newer version than can be found, and
         `StoreError` if it cannot be completed.
         """
+        return self._latest(lambda: newest_manifest(self.store))
+
+    def _latest(self, look: Callable[[], ManifestLocation | None]) -> ManifestLocation | None:
+        """The newest version, where ``look`` tells the newest one of the folder."""
         for _ in range(LOOKS):
             entry = self.rows.get_latest(self.base_uri)
-            listed = newest_manifest(self.store)
+            listed = look()
             if entry is None:
                 return listed
             row = row_of(self.base_uri, entry)
@@ -126,8 +130,17 @@ class ExternalManifestCommitHandler(CommitHandler):
 
         The older ones are in the folder: nobody makes a version on top of an incomplete one.
         """
-        self.latest()
-        return list_manifests(self.store)
+        found: Sequence[ManifestLocation] = ()
+
+        def look() -> ManifestLocation | None:
+            nonlocal found
+            found = list_manifests(self.store)
+            return found[-1] if found else None
+
+        newest = self._latest(look)
+        if newest is not None and (not found or found[-1].version != newest.version):
+            return list_manifests(self.store)
+        return found
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         if candidate.version & DETACHED:
