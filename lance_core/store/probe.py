@@ -7,6 +7,7 @@ that two commits rest on is therefore tried before it is relied upon.
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,10 @@ WRITERS = 4
 RACES = 2
 """Writers that try to make the same object at the same time, and how often they do."""
 
+TRIALS = 8
+SLOW = 10.0
+"""How often something is tried whose outcome stays open; not again if it took so many seconds."""
+
 
 def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) -> StoreCapabilities:
     """``store.capabilities``, with what can be tried replaced by what was seen.
@@ -40,7 +45,8 @@ def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) ->
     was simply written, one that was made where another had been deleted; and of several that are
     made at the same time exactly one must remain. What is there must stay as it was. The objects
     are removed afterwards, as far as possible. Needs the right to write; any `StoreError` but a
-    refusal of a second object is passed on.
+    refusal of a second object is passed on. A trial in which an answer is lost shows nothing, and
+    is made again at another path, `TRIALS` times at most.
 
     Passing proves nothing about a store that is right most of the time. Failing proves that it is
     not to be trusted.
@@ -57,25 +63,41 @@ def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) ->
 _Write: TypeAlias = Callable[[ObjectStore, str, bytes], None]
 """Makes an object with this content at a path, if nothing is there."""
 
+_Check: TypeAlias = Callable[["_Trial"], bool]
+"""Whether what was tried went as it should."""
+
+
+class _NoAnswerError(StoreError):
+    """An object was refused though nothing was there: an answer was lost on the way."""
+
 
 def _attempted(store: ObjectStore, write: _Write, new_uuid: Callable[[], uuid.UUID]) -> Guarantee:
     """Whether ``write`` can be relied upon."""
-    path = f"{FOLDER}/{new_uuid()}"
-    trial = _Trial(store, write, path)
+    checks: list[_Check] = [_Trial.keeps_what_is_there, *([_Trial.has_one_winner] * RACES)]
     try:
-        if not trial.made(b"1"):
-            return Guarantee.UNKNOWN  # nothing was there: an answer was lost on the way
-        is_safe = (
-            trial.stays(b"1")
-            and trial.stays_if_put(b"2")
-            and trial.stays_after_a_deletion(b"3")
-            and trial.one_of_many_stays()
-        )
+        is_safe = all(_settled(store, write, check, new_uuid) for check in checks)
     except UnsupportedFeatureError:
         return Guarantee.NO
-    finally:
-        trial.tidy_up()
+    except _NoAnswerError:
+        return Guarantee.UNKNOWN
     return Guarantee.YES if is_safe else Guarantee.NO
+
+
+def _settled(
+    store: ObjectStore, write: _Write, check: _Check, new_uuid: Callable[[], uuid.UUID]
+) -> bool:
+    """What ``check`` finds where every answer arrives."""
+    for number in range(TRIALS):
+        trial = _Trial(store, write, f"{FOLDER}/{new_uuid()}")
+        start = time.monotonic()
+        try:
+            return check(trial)
+        except (OutcomeUnknownError, _NoAnswerError):
+            if number == TRIALS - 1 or time.monotonic() - start > SLOW:
+                raise
+        finally:
+            trial.tidy_up()
+    raise AssertionError("unreachable")
 
 
 class _Trial:
@@ -87,14 +109,52 @@ class _Trial:
         self._path = path
         self._used = {path}
 
-    def made(self, content: bytes, path: str | None = None) -> bool:
-        """Whether an object was made, and not refused because one was there."""
-        path = path or self._path
+    def keeps_what_is_there(self) -> bool:
+        """Whether an object stays as it is, however it was made."""
+        if not self.made(b"1"):
+            raise _NoAnswerError(f"{self._path!r} is refused, and nothing was there")
+        return self.stays(b"1") and self.stays_if_put(b"2") and self.stays_after_a_deletion(b"3")
+
+    def has_one_winner(self) -> bool:
+        """Whether exactly one of several writers at the same time makes an object."""
+        contents = [b"%d" % number for number in range(WRITERS)]
+        path, barrier = f"{self._path}-race", Barrier(WRITERS)
+        with ThreadPoolExecutor(WRITERS) as pool:
+            won = list(pool.map(partial(self._race, barrier, path), contents))
+        if won.count(True) > 1:
+            return False
+        if won.count(False) == WRITERS:
+            raise _NoAnswerError(f"{path!r} is refused to all, and nothing was there")
+        # Two that know how it went make a race.
+        if won.count(None) > WRITERS - 2:
+            raise OutcomeUnknownError(f"nobody knows who made {path!r}: answers were lost")
+        there = _content(self._store, path)
+        winners = [content for content, outcome in zip(contents, won, strict=True) if outcome]
+        losers = [c for c, outcome in zip(contents, won, strict=True) if outcome is False]
+        return there in (winners or contents) and there not in losers
+
+    def made(self, content: bytes) -> bool:
+        """Whether an object was made, and not refused because one was there.
+
+        Nobody else writes it: where the answer was lost, what is there tells.
+        """
+        made = self._made(content, self._path)
+        if made is not None:
+            return made
+        there = _content(self._store, self._path)
+        if not there:
+            raise OutcomeUnknownError(f"{self._path!r} may have been made: an answer was lost")
+        return there == content
+
+    def _made(self, content: bytes, path: str) -> bool | None:
+        """The same for an object at ``path``, as far as an answer tells it."""
         self._used |= {path, _source(path, content)}
         try:
             self._write(self._store, path, content)
         except ObjectExistsError:
             return False
+        except OutcomeUnknownError:
+            return None
         return True
 
     def stays(self, content: bytes) -> bool:
@@ -117,20 +177,9 @@ class _Trial:
         # A store that remembers what was deleted and refuses replaces nothing either.
         return not self.made(content) or self.stays(content)
 
-    def one_of_many_stays(self) -> bool:
-        """Whether exactly one of several writers at the same time makes an object."""
-        contents = [b"%d" % number for number in range(WRITERS)]
-        for number in range(RACES):
-            path = f"{self._path}-race-{number}"
-            with ThreadPoolExecutor(WRITERS) as pool:
-                won = list(pool.map(partial(self._race, Barrier(WRITERS), path), contents))
-            if won.count(True) != 1 or _content(self._store, path) != contents[won.index(True)]:
-                return False
-        return True
-
-    def _race(self, barrier: Barrier, path: str, content: bytes) -> bool:
+    def _race(self, barrier: Barrier, path: str, content: bytes) -> bool | None:
         barrier.wait()
-        return self.made(content, path)
+        return self._made(content, path)
 
     def tidy_up(self) -> None:
         """Remove what was made, as far as possible."""

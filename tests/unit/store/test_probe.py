@@ -7,13 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.errors import ObjectExistsError, StoreError, UnsupportedFeatureError
+from lance_core.errors import (
+    ObjectExistsError,
+    OutcomeUnknownError,
+    StoreError,
+    UnsupportedFeatureError,
+)
 from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
 from lance_core.store.faulty import (
+    Fault,
     FaultRule,
     FaultyStore,
     Refused,
     RequestLost,
+    ResponseLost,
     SentTwice,
 )
 from lance_core.store.memory import CAPABILITIES, MemoryStore
@@ -144,9 +151,21 @@ def test_a_store_that_refuses_too_much_is_safe() -> None:
     assert probe(RemembersDeletions()).put_if_absent is Guarantee.YES
 
 
-def test_an_answer_that_is_lost_among_many_is_an_error() -> None:
-    store = FaultyStore(MemoryStore(), [FaultRule(RequestLost(), "put", "*-race-*", nth=2)])
-    with pytest.raises(StoreError):
+@pytest.mark.parametrize("path", ["*", "*-race"])
+@pytest.mark.parametrize("fault", [RequestLost(), ResponseLost(), SentTwice()], ids=repr)
+def test_answers_that_are_lost_are_asked_for_again(fault: Fault, path: str) -> None:
+    # The third write has no condition: nobody can be told that something is there.
+    for nth in (1, 2) if isinstance(fault, SentTwice) else (1, 2, 3):
+        store = FaultyStore(MemoryStore(), [FaultRule(fault, "put", path, nth=nth)])
+        assert probe(store) == CAPABILITIES
+        assert list_paths(store) == []
+        liar = FaultyStore(Liar(), [FaultRule(fault, "put", path, nth=nth)])
+        assert probe(liar).put_if_absent is Guarantee.NO
+
+
+def test_a_store_whose_answers_are_all_lost_is_an_error() -> None:
+    store = FaultyStore(MemoryStore(), [FaultRule(RequestLost(), "put", "*-race")])
+    with pytest.raises(OutcomeUnknownError):
         probe(store)
     assert list_paths(store) == []
 
@@ -174,8 +193,8 @@ def test_what_is_unknown_is_settled() -> None:
     }
 
 
-def test_a_lost_answer_proves_nothing() -> None:
-    store = FaultyStore(MemoryStore(), [FaultRule(SentTwice(), "put", nth=1)])
+def test_lost_answers_prove_nothing() -> None:
+    store = FaultyStore(MemoryStore(), [FaultRule(SentTwice(), "put")])
     assert probe(store).put_if_absent is Guarantee.UNKNOWN
 
 
