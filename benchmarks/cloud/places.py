@@ -35,6 +35,8 @@ class Place:
     """Storage options, as both libraries know them, given the origin of the service or a proxy."""
     vouched: dict[str, str]
     """Options that only this library has."""
+    has_rows: bool = False
+    """Whether commits are rows of DynamoDB, which `requests` counts apart."""
 
     def uri(self, table: str) -> str:
         """The address of a table of this name."""
@@ -63,7 +65,7 @@ def _dynamodb() -> Iterator[Place]:
 
         lance_core_dynamodb.create_table(DDB_TABLE, options(moto.endpoint))
         uri = f"s3+ddb://{moto.new_bucket()}/{{}}.lance?ddbTableName={DDB_TABLE}"
-        yield Place("s3+ddb", moto.endpoint, uri, options, {})
+        yield Place("s3+ddb", moto.endpoint, uri, options, {}, has_rows=True)
 
 
 @contextmanager

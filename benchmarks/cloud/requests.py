@@ -25,6 +25,11 @@ TAKEN = 100
 COLUMN = "text"
 TABLE = "counted"
 
+OPEN = 2
+"""Requests to open a table: a listing and the manifest."""
+APPEND = 4
+"""Requests to append: data, listing, transaction, manifest. Where commits are rows of another
+service, manifests are staged and copied as well, as the protocol demands."""
 AS_MANY = "as many as pylance"
 
 _Work = Callable[[Any], object]
@@ -59,7 +64,7 @@ def requests(report: Report, place: Place, proxy: CountingProxy, quick: bool) ->
     for name, library in chosen.items():
         library.write(name, one_row(data))
     counting = _Counting(report, place, proxy, chosen)
-    counting.count("open", lambda library: library.open(TABLE), 2)
+    counting.count("open", lambda library: library.open(TABLE), OPEN)
     counting.appends(data)
     counting.reads(rows)
 
@@ -78,7 +83,8 @@ class _Counting:
     def appends(self, data: pa.Table) -> None:
         row = one_row(data)
         opened = {name: library.open(name) for name, library in self._chosen.items()}
-        self.count("append to an open table", lambda one: opened[one.name].insert(row), 4)
+        most = AS_MANY if self._place.has_rows else APPEND
+        self.count("append to an open table", lambda one: opened[one.name].insert(row), most)
         self.count("open and append", lambda one: one.write(one.name, row, mode="append"), None)
 
     def reads(self, rows: int) -> None:

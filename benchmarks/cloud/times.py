@@ -29,6 +29,8 @@ TABLES = (
     Workload("wide", wide, 800_000, "i32 < 1000", ("text",)),
     Workload("vectors", embed, 32_000, "id % 1000 = 7", ("text",)),
 )
+PIECES = 64
+"""Fragments of a table whose fragments are small, so that requests are what takes the time."""
 
 
 def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quick: bool) -> None:
@@ -37,6 +39,8 @@ def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quic
     for table in TABLES:
         rows = table.rows // (10 if quick else 1)
         writer.write(table.name, table.make(rows), max_rows_per_file=rows // FRAGMENTS)
+    rows = PIECES * (200 if quick else 2000)
+    writer.write("pieces", wide(rows), max_rows_per_file=rows // PIECES)
     row = one_row(wide(1))
     for library in libraries(place).values():
         library.write(f"{library.name}-grown", row)
@@ -47,6 +51,7 @@ def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quic
         timing = _Timing(report, label, libraries(place, origin), 3 if quick or slowed else 5)
         for table in TABLES:
             timing.scans(table, None if slowed else THROUGHPUT)
+        timing.pieces(rows)
         timing.small(TABLES[0], TABLES[0].rows // (10 if quick else 1))
         timing.add("append 1 row", lambda one: one.write(f"{one.name}-grown", row, mode="append"))
 
@@ -67,6 +72,14 @@ class _Timing:
         for column in table.columns:
             label = f"scan {name}, column {column}"
             self.read(label, name, lambda opened: touch(opened.to_table([column])), bar)  # noqa: B023
+
+    def pieces(self, rows: int) -> None:
+        name, label = "pieces", f"{PIECES} fragments"
+        some = np.arange(0, rows, rows // TAKEN).tolist()
+        self.read(f"scan {label}", name, lambda opened: touch(opened.to_table()))
+        self.read(f"scan {label}, column", name, lambda opened: touch(opened.to_table(["text"])))
+        self.read(f"take {TAKEN} rows of {label}", name, lambda opened: touch(opened.take(some)))
+        self.read(f"count in {label}", name, lambda opened: opened.count_rows("i32 < 1000"))
 
     def small(self, table: Workload, rows: int) -> None:
         some = np.random.default_rng(3).choice(rows // FRAGMENTS, TAKEN, replace=False).tolist()
