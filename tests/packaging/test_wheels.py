@@ -3,90 +3,49 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path.parent for path in ROOT.glob("tests/example_*/pyproject.toml"))
-PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
-PROJECTS = [ROOT, *PLUGINS, *EXAMPLES]
+from tests.packaging.environments import PLUGINS, PROJECTS, ROOT, Environment, run, settings
 
 pytestmark = [pytest.mark.wheels, pytest.mark.xdist_group("wheels")]
 
 
-def settings(project: Path) -> dict[str, object]:
-    loaded: dict[str, object] = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]
-    return loaded
+def held(wheel: Path) -> list[str]:
+    """The files of a wheel."""
+    listed = run(sys.executable, "-m", "zipfile", "-l", wheel).splitlines()
+    return [line.split()[0] for line in listed[1:]]
 
 
-def run(*command: str | Path, cwd: Path | None = None) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+def test_every_project_gives_one_wheel_with_its_types_and_its_licence(wheels: Path) -> None:
+    assert len(list(wheels.iterdir())) == len(PROJECTS)
+    (core,) = wheels.glob("lance_core-0*")
+    names = held(core)
+    assert "lance_core/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert all(name.startswith(("lance_core/", "lance_core-")) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """An environment of its own, with the wheels of this checkout installed by extras."""
-
-    folder: Path
-    wheels: dict[str, list[str]]
-
-    def python(self, code: str) -> str:
-        return run(self.folder / "bin" / "python", "-I", "-c", code, cwd=self.folder)
-
-    def command(self, name: str, *arguments: str) -> str:
-        return run(self.folder / "bin" / name, *arguments, cwd=self.folder)
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    wheels = tmp_path_factory.mktemp("wheels")
-    for project in PROJECTS:
-        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", wheels, project)
-    folder = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "venv", folder)
-    core = settings(ROOT)
-    extras = ",".join(core["optional-dependencies"])  # type: ignore[call-overload]
-    wanted = [f"lance-core[{extras}]", *(str(settings(example)["name"]) for example in EXAMPLES)]
-    run(folder / "bin" / "python", "-m", "pip", "install", "-q", "--find-links", wheels, *wanted)
-    listing = {
-        wheel.name: run(sys.executable, "-m", "zipfile", "-l", wheel).splitlines()
-        for wheel in wheels.iterdir()
-    }
-    return Environment(folder, listing)
+def test_every_plugin_has_an_extra_of_the_same_release(installed: Environment) -> None:
+    found = installed.python(
+        "import importlib.metadata\n"
+        "core = importlib.metadata.distribution('lance-core')\n"
+        "print(core.version, *core.requires, sep='\\n')"
+    ).splitlines()
+    version, requirements = found[0], found[1:]
+    for project in PLUGINS:
+        name, extra = settings(project)["name"], project.name
+        assert settings(project)["version"] == version
+        assert f"{name}=={version}; extra == {extra!r}" in requirements
+        assert f"lance-core=={version}" in settings(project)["dependencies"]
+    assert settings(ROOT)["name"] == "lance-core"
 
 
-def test_every_project_gives_one_wheel_with_its_types_and_its_licence(
-    installed: Environment,
-) -> None:
-    assert len(installed.wheels) == len(PROJECTS)
-    (core,) = [files for name, files in installed.wheels.items() if name.startswith("lance_core-0")]
-    held = [line.split()[0] for line in core]
-    assert "lance_core/py.typed" in held
-    assert any(name.endswith("licenses/LICENSE") for name in held)
-    assert all(name.startswith(("lance_core/", "lance_core-")) for name in held[1:])
-
-
-def test_the_kernels_are_compiled_and_in_use(installed: Environment) -> None:
-    (name,) = [name for name in installed.wheels if name.startswith("lance_core_kernels-")]
-    assert "-cp311-abi3-" in name
+def test_the_kernels_are_compiled_and_in_use(installed: Environment, wheels: Path) -> None:
+    (wheel,) = wheels.glob("lance_core_kernels-*")
+    assert "-cp311-abi3-" in wheel.name
     told = installed.python(
         "import lance_core as lance, pyarrow as pa\n"
         "from lance_core.encodings import kernels\n"
@@ -100,7 +59,7 @@ def test_entry_points_are_found_and_every_plugin_loads(installed: Environment) -
     declared = {
         name
         for project in PROJECTS
-        for name in settings(project).get("entry-points", {}).get("lance_core", {})  # type: ignore[attr-defined]
+        for name in settings(project).get("entry-points", {}).get("lance_core", {})
     }
     found = installed.python(
         "import importlib.metadata, json\n"

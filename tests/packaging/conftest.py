@@ -1,0 +1,28 @@
+"""The wheels, built once, and an environment with all of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.environments import EXAMPLES, PROJECTS, ROOT, Environment, run, settings
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel of every project."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for project in PROJECTS:
+        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder, project)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Everything, by the extras that users name."""
+    made = Environment.make(tmp_path_factory.mktemp("everything"), wheels)
+    extras = ",".join(settings(ROOT)["optional-dependencies"])
+    made.install(f"lance-core[{extras}]", *(settings(example)["name"] for example in EXAMPLES))
+    return made

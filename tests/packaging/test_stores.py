@@ -1,0 +1,133 @@
+"""What the extra of a store brings: all that it needs, and nothing of it before it is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import lance_core_dynamodb
+from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
+from tests.packaging.environments import ROOT, Environment, lowest_versions
+from tests.servers.azurite import running_azurite
+from tests.servers.gcs import running_gcs
+from tests.servers.moto import running_moto
+
+pytestmark = [pytest.mark.wheels, pytest.mark.xdist_group("wheels")]
+
+STORES = ("azure", "dynamodb", "fsspec", "gcs", "s3")
+"""The extras that bring a store, or what decides about commits to one."""
+
+Places = dict[str, tuple[str, dict[str, str]]]
+"""The URI of a table, and options, by name of an extra. ``{}`` in a URI is a folder of its own."""
+
+LOOKED_UP = """
+import json, os, sys
+import lance_core as lance
+from lance_core.plugins import get_manager
+manager = get_manager()
+for plugin in manager.plugins:
+    for spec in plugin.object_stores:
+        manager.object_store(spec.schemes[0])
+    for spec in plugin.manifest_stores:
+        manager.url_suffix(spec.url_suffix)
+assert not manager.failures, manager.failures
+sdks = "botocore", "azure.core", "google.auth", "fsspec", "requests", "urllib3", "ssl"
+early = [sdk for sdk in sdks if sdk in sys.modules]
+assert not early, early
+"""
+A_TABLE = """
+import pyarrow as pa
+uri, options = sys.argv[1].replace("{}", os.getcwd()), json.loads(sys.argv[2])
+for _ in range(2):
+    lance.write_dataset(
+        pa.table({"x": range(50_000)}), uri, mode="append", storage_options=options
+    )
+"""
+A_REGISTERED_FILE_SYSTEM = """
+import fsspec, lance_core_fsspec
+uri = lance_core_fsspec.register_file_system("disk", fsspec.filesystem("file"), uri)
+"""
+READ = """
+found = lance.dataset(uri, storage_options=options)
+print(found.version, found.count_rows("x >= 10"), found.take([3, 50_004])["x"].to_pylist())
+"""
+PROGRAMS = dict.fromkeys(STORES, LOOKED_UP + A_TABLE + READ) | {
+    "fsspec": LOOKED_UP + A_TABLE + A_REGISTERED_FILE_SYSTEM + READ
+}
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[Places]:
+    with ExitStack() as stack:
+        moto = stack.enter_context(running_moto())
+        azurite = stack.enter_context(running_azurite())
+        gcs = stack.enter_context(running_gcs())
+        of_rows = moto.options | {"dynamodb_endpoint": moto.endpoint}
+        lance_core_dynamodb.create_table("commits", of_rows)
+        yield {
+            "azure": (f"az://{azurite.new_container()}{{}}", azurite.options),
+            "dynamodb": ("file+ddb://{}/decided?ddbTableName=commits", of_rows),
+            "fsspec": ("{}/read", {}),
+            "gcs": (f"gs://{gcs.new_bucket()}{{}}", gcs.options),
+            "s3": (f"s3://{moto.new_bucket()}{{}}", moto.options),
+        }
+
+
+@pytest.fixture(scope="module")
+def core(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The core and what it needs, without any plugin."""
+    made = Environment.make(tmp_path_factory.mktemp("core"), wheels)
+    made.install("lance-core")
+    return made
+
+
+def check(environment: Environment, extra: str, places: Places) -> None:
+    """A table is written to where the plugin of ``extra`` leads, and read."""
+    uri, options = places[extra]
+    told = environment.python(PROGRAMS[extra], uri, json.dumps(options))
+    assert told.strip() == "2 99980 [3, 4]"
+
+
+@pytest.mark.parametrize("extra", STORES)
+def test_an_extra_brings_all_that_its_plugin_needs(
+    core: Environment, places: Places, extra: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = Environment.make(tmp_path_factory.mktemp(extra), core.wheels, above=core)
+    made.install(f"lance-core[{extra}]")
+    told = made.python("from lance_core.cli import main; raise SystemExit(main(['plugins']))")
+    assert f"\n{extra} (lance-core-{extra}" in told
+    assert "failed" not in told
+    check(made, extra, places)
+
+
+def test_the_lowest_versions_that_plugins_take_are_enough(
+    core: Environment, places: Places, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Those of the core are its own; some of them are compiled, and not for every Python."""
+    of_core = lowest_versions([ROOT])
+    lowest = lowest_versions(ROOT / "plugins" / extra for extra in STORES)
+    made = Environment.make(tmp_path_factory.mktemp("lowest"), core.wheels, above=core)
+    pinned = [f"{name}=={version}" for name, version in lowest.items() if name not in of_core]
+    assert len(pinned) >= 5
+    made.install(f"lance-core[{','.join(STORES)}]", *pinned)
+    for extra in STORES:
+        check(made, extra, places)
+
+
+def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environment) -> None:
+    uris = {f"{scheme}://a/b": extra for scheme, extra in EXTRA_OF_SCHEME.items()}
+    uris |= {f"file+{name}:///a/b": extra for name, extra in EXTRA_OF_HANDLER.items()}
+    told = core.python(
+        "import json, sys, lance_core as lance\n"
+        "for uri, extra in json.loads(sys.argv[1]).items():\n"
+        "    try: lance.dataset(uri)\n"
+        "    except lance.errors.PluginNotFoundError as error:\n"
+        "        assert f'pip install \"lance-core[{extra}]\"' in str(error), (uri, error)\n"
+        "        print(uri)",
+        json.dumps(uris),
+    )
+    assert told.split() == list(uris)
