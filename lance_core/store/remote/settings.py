@@ -62,8 +62,9 @@ class RemoteSettings:
 
     parallel: int = 16
     """Requests that one store has under way for reads and uploads, besides the callers' own."""
-    coalesce_gap: int = 1 << 20
-    """Ranges less than this apart are read by one request."""
+    coalesce_gap: int = 1 << 18
+    """Ranges less than this apart are read by one request: about what arrives, over one connection,
+    in the time that a request of its own takes when others are under way."""
     read_size: int = 8 << 20
     """Reads of more are split into requests that run in parallel."""
     part_size: int = 8 << 20
