@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.uri import StoreUrl
@@ -43,8 +43,21 @@ class ObjectStoreSpec:
     options: frozenset[str] | None = None
 
     def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-        """A store rooted at ``url``; ``options`` as the user gave them."""
-        store = self._callable()(url, self.canonical_options(options))
+        """A store rooted at ``url``; ``options`` as the user gave them.
+
+        Errors of the factory come without its frames, which have secrets among their variables.
+        """
+        factory, canonical = self._callable(), self.canonical_options(options)
+        failure: LanceError
+        try:
+            store = factory(url, canonical)
+        except LanceError as error:
+            failure = error.with_traceback(None)
+        else:
+            return self._checked(store)
+        raise failure
+
+    def _checked(self, store: object) -> ObjectStore:
         if not isinstance(store, ObjectStore):
             raise PluginLoadError(
                 f"factory of store {self.name!r} returned {type(store).__name__}, no ObjectStore"

@@ -69,17 +69,9 @@ class Source:
         return Mount(found.filesystem, f"{start}{self._url.path}", found.lock)
 
     def _open(self) -> Mount:
-        from fsspec.core import url_to_fs
-
         failure: LanceError
         try:
-            # An instance of its own: what is switched off here concerns nobody else.
-            arguments = {**self._arguments, "skip_instance_cache": True}
-            filesystem, root = url_to_fs(self._text(arguments), **arguments)
-            dircache = getattr(filesystem, "dircache", None)
-            if dircache is not None and hasattr(dircache, "use_listings_cache"):
-                dircache.use_listings_cache = False
-            return Mount(filesystem, root, ForkSafeLock())
+            return self._new()
         except ImportError as error:
             failure = PluginNotFoundError(
                 f"the file system for {self._url.scheme!r} is not installed: "
@@ -89,7 +81,19 @@ class Source:
             failure = self._unusable(error)
         except Exception as error:
             failure = StoreError(f"{self} cannot be opened: {told(error, self.hidden)}")
-        raise failure  # without the original, whose text may hold a secret
+        # Without the original, and without the frames below: both may show a secret.
+        raise failure
+
+    def _new(self) -> Mount:
+        from fsspec.core import url_to_fs
+
+        # An instance of its own: what is switched off here concerns nobody else.
+        arguments = {**self._arguments, "skip_instance_cache": True}
+        filesystem, root = url_to_fs(self._text(arguments), **arguments)
+        dircache = getattr(filesystem, "dircache", None)
+        if dircache is not None and hasattr(dircache, "use_listings_cache"):
+            dircache.use_listings_cache = False
+        return Mount(filesystem, root, ForkSafeLock())
 
     def _unusable(self, error: Exception) -> LanceError:
         from fsspec.registry import known_implementations
