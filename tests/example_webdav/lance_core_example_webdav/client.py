@@ -81,11 +81,10 @@ class WebdavClient(RemoteClient):
     ) -> None:
         self._host = host
         self._settings = settings
-        self._headers = {"User-Agent": settings.user_agent or "lance-core"}
+        self._agent = settings.user_agent or "lance-core"
         user, password = login
-        if user is not None:
-            token = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
-            self._headers["Authorization"] = f"Basic {token}"
+        token = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
+        self._login = None if user is None else Secret(f"Basic {token}")
 
     @property
     def name(self) -> str:
@@ -170,7 +169,9 @@ class WebdavClient(RemoteClient):
                 raise RequestError(Failure.UNSENT, f"{self._host}: {error}") from None
             try:
                 length = {"Content-Length": str(sum(view.nbytes for view in body))}
-                every = {**self._headers, **(headers or {}), **length}
+                every = {"User-Agent": self._agent, **(headers or {}), **length}
+                if self._login is not None:
+                    every["Authorization"] = self._login.reveal()
                 connection.request(method, f"/{quote(key)}", body, every)
                 response = connection.getresponse()
                 answer = Answer(response.status, response.headers, response.read())
