@@ -42,6 +42,19 @@ def test_options_of_the_store_are_prefixed_or_known() -> None:
     }
 
 
+def test_options_of_stores_and_of_ways_to_commit_need_no_prefix() -> None:
+    known = {
+        "allow_http": "true",
+        "client_retry_timeout": "10s",
+        "timeout": "5s",
+        "sqlurl": "sqlite:///commits",
+        "dynamodb_endpoint": "http://127.0.0.1:1",
+        "lease_uri": "s3://leases/t",
+        "allow_base_paths": "s3://other",
+    }
+    assert Options.parse({"path": "s3+sql://b/t", **known}).address.options == known
+
+
 def test_an_unknown_option_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(InvalidInputError, match=r"'colums'.*columns.*storage\.colums"):
         Options.parse({"path": "t.lance", "colums": "a"})

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import lance_core
 from lance_core.errors import DatasetNotFoundError
+from lance_core.store.bounded import Bounded
 from lance_core.store.uri import is_local_text, parse_uri
-
-_OPEN_TABLES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +73,30 @@ class TableAddress:
             return None
 
 
-@functools.lru_cache(maxsize=_OPEN_TABLES)
+_OPEN_TABLES = 8
+
+_open_tables: Bounded[tuple[TableAddress, TableVersion], lance_core.LanceDataset] = Bounded(
+    _OPEN_TABLES, parents_only=True
+)
+"""Spark reuses its processes, so tables are kept open for a while."""
+
+
+def remember(address: TableAddress, dataset: lance_core.LanceDataset) -> TableVersion:
+    """Keep an open table for `open_version`; returns which version it is."""
+    version = TableVersion.of(dataset)
+    _open_tables.get((address, version), lambda: dataset)
+    return version
+
+
 def open_version(address: TableAddress, version: TableVersion) -> lance_core.LanceDataset:
-    """The table at exactly this version. Executors are reused, so it is kept open for a while.
+    """The table at exactly this version, which may be open already.
 
     Raises `DatasetNotFoundError` if the version is gone or another table is in its place.
     """
+    return _open_tables.get((address, version), lambda: _opened(address, version))
+
+
+def _opened(address: TableAddress, version: TableVersion) -> lance_core.LanceDataset:
     dataset = address.open(version.number)
     if TableVersion.of(dataset) != version:
         raise DatasetNotFoundError(

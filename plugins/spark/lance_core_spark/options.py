@@ -1,8 +1,8 @@
 """The options of ``spark.read`` and ``df.write``: names in any case, values as text.
 
-Whatever begins with ``storage.`` goes to the store, and so do options that the store or the choice
-of its commit handler is known to understand. Any other unknown name is an error: a misspelt option
-must not pass for one that was honoured.
+Whatever begins with ``storage.`` goes to the store, and so do options that the store, a commit
+handler or the choice of one is known to understand. Any other unknown name is an error: a misspelt
+option must not pass for one that was honoured.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.plugins import get_manager
-from lance_core.plugins.stores import CAPABILITY_OPTIONS, HANDLER_OPTION
+from lance_core.plugins.manager import plain_name
+from lance_core.plugins.stores import (
+    ALLOW_OPTION,
+    CAPABILITY_OPTIONS,
+    HANDLER_OPTION,
+    LEASE_OPTIONS,
+)
 from lance_core.schema import parse_path
 from lance_core.store.uri import parse_uri
 from lance_core_spark.address import TableAddress
@@ -145,15 +151,13 @@ class _Given:
 
     def storage(self, uri: str) -> dict[str, str]:
         """Take the options of the store."""
-        store = get_manager().object_store(parse_uri(uri).scheme)
-        aliases = {name.lower() for pair in store.option_aliases.items() for name in pair}
-        declared = aliases | {name.lower() for name in store.secret_options}
-        declared |= {"durability", HANDLER_OPTION} | CAPABILITY_OPTIONS
         found: dict[str, str] = {}
+        declared = _declared(parse_uri(uri).scheme)
+        of_handlers = get_manager().handler_options
         for name in list(self._left):
             if name.startswith(STORAGE_PREFIX):
                 found[name.removeprefix(STORAGE_PREFIX)] = self._left.pop(name)
-            elif name in declared or _CLOUD_OPTION.match(name):
+            elif name in declared or plain_name(name) in of_handlers or _CLOUD_OPTION.match(name):
                 found.setdefault(name, self._left.pop(name))
         return found
 
@@ -206,6 +210,15 @@ class _Given:
                 f"unknown option {name!r}. Options are {', '.join(sorted(self._known))}; an option "
                 f"of the store is given as '{STORAGE_PREFIX}{name}'"
             )
+
+
+def _declared(scheme: str) -> set[str]:
+    """Options of tables in the scheme's store that need no prefix, in lower case."""
+    store = get_manager().object_store(scheme)
+    names = {name for pair in store.option_aliases.items() for name in pair}
+    names |= store.secret_options | (store.options or frozenset())
+    names |= {"durability", HANDLER_OPTION, ALLOW_OPTION} | CAPABILITY_OPTIONS | LEASE_OPTIONS
+    return {name.lower() for name in names}
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructType
 
+import lance_core
 from lance_core.errors import DatasetNotFoundError
-from lance_core_spark.address import TableVersion, open_version
+from lance_core_spark.address import TableVersion, open_version, remember
 from lance_core_spark.options import Options
 from lance_core_spark.reader import LanceReader, table_schema
 from lance_core_spark.writer import LanceWriter, plan_write
@@ -27,7 +28,7 @@ class LanceSource:
             found = address.find()  # none if a write is to make it
         else:
             found = address.open(read.version, read.asof)
-        self._version = None if found is None else TableVersion.of(found)
+        self._version = None if found is None else remember(address, found)
 
     def schema(self) -> StructType:
         """The columns of a read."""
@@ -40,7 +41,14 @@ class LanceSource:
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with these columns."""
-        return LanceWriter(plan_write(self._options, schema, overwrite))
+        return LanceWriter(plan_write(self._options, schema, overwrite, self._newest()))
+
+    def _newest(self) -> lance_core.LanceDataset | None:
+        """The version that a write builds on, None if there is no table yet."""
+        read, address = self._options.read, self._options.address
+        if self._version is None or read.version is not None or read.asof is not None:
+            return address.find()
+        return open_version(address, self._version)
 
     def _existing(self) -> TableVersion:
         if self._version is None:

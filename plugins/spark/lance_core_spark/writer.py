@@ -71,14 +71,16 @@ class WritePlan:
         return self.operation is None
 
 
-def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePlan:
+def plan_write(
+    options: Options, schema: StructType, overwrite: bool, base: lance_core.LanceDataset | None
+) -> WritePlan:
     """Decide how rows of ``schema`` are written, and check all that can be checked without them.
 
-    Raises `SchemaMismatchError` naming the column, `UnsupportedFeatureError` for types that cannot
-    be stored, and `DatasetExistsError`.
+    ``base``: the version to build on, None if there is no table yet. Raises `SchemaMismatchError`
+    naming the column, `UnsupportedFeatureError` for types that cannot be stored, and
+    `DatasetExistsError`.
     """
     address, asked = options.address, options.write
-    base = address.find()
     if base is not None and asked.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {address} already")
     mode = "create" if base is None else "overwrite" if overwrite else "append"
@@ -101,7 +103,7 @@ def plan_write(options: Options, schema: StructType, overwrite: bool) -> WritePl
     if base is not None and asked.if_exists == "ignore":
         return plan
     # Without rows, only the checks are made.
-    checked = _write(plan, [], return_transaction=True)
+    checked = _write(plan, [], return_transaction=True, base=base)
     assert isinstance(checked, lance_core.Transaction)
     return replace(plan, operation=checked.operation)
 
@@ -140,11 +142,12 @@ def _write(
     plan: WritePlan,
     batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch],
     return_transaction: bool = False,
+    base: lance_core.LanceDataset | None = None,
 ) -> list[FragmentMetadata] | lance_core.Transaction:
-    """Write batches of the plan's schema."""
+    """Write batches of the plan's schema, on top of ``base`` or of the newest version."""
     return write_fragments(
         pa.RecordBatchReader.from_batches(plan.schema, batches),
-        plan.address.uri,
+        plan.address.uri if base is None else base,
         return_transaction=return_transaction,
         mode=plan.mode,
         storage_options=plan.address.options,
