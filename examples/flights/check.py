@@ -16,12 +16,12 @@ from examples.flights.source import LAST_MONTH_OF_FIRST_BATCH, Source
 KEYS = ["carrier", "flight", "origin", "dest", "distance", "month"]
 
 
-def differences(source: Source, table: Path, results: Results) -> list[str]:
+def differences(source: Source, table: Path | str, results: Results) -> list[str]:
     """What is wrong, in words; nothing if all is right."""
     return list(_differences(source.read(), table, results))
 
 
-def _differences(raw: pa.Table, table: Path, results: Results) -> Iterator[str]:
+def _differences(raw: pa.Table, table: Path | str, results: Results) -> Iterator[str]:
     yield from _other("rows", results.rows, raw.num_rows)
     early = pc.sum(pc.less_equal(raw["month"], LAST_MONTH_OF_FIRST_BATCH)).as_py()
     yield from _other("rows of version 1", results.rows_of_first_version, early)

@@ -84,7 +84,7 @@ def clean(raw: DataFrame) -> DataFrame:
 class SparkEngine(Engine):
     """Every step but the random access is a Spark job."""
 
-    def __init__(self, source: Source, table: Path) -> None:
+    def __init__(self, source: Source, table: Path | str) -> None:
         self._table = str(table)
         self._spark = start()
         warm_up(self._spark)

@@ -1,0 +1,96 @@
+"""What Spark's processes ask of S3, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import lance_core
+from tests.servers.moto import Moto
+from tests.servers.proxy import FaultProxy
+from tests.spark.conftest import read, write
+
+FRAGMENTS = 4
+ROWS = 25_000
+"""Of a fragment."""
+
+VOUCHED = {"put_if_absent": "yes", "multipart_if_absent": "yes"}
+
+
+@pytest.fixture
+def proxy(moto: Moto) -> Iterator[FaultProxy]:
+    with FaultProxy(moto.endpoint) as counting:
+        yield counting
+
+
+@pytest.fixture
+def options(moto: Moto, proxy: FaultProxy) -> dict[str, str]:
+    return moto.options | VOUCHED | {"aws_endpoint": proxy.url}
+
+
+@pytest.fixture
+def uri(bucket: str, options: dict[str, str], proxy: FaultProxy) -> str:
+    """A table of some fragments, each with a narrow column and a wide one."""
+    place = f"s3://{bucket}/t.lance"
+    rows = pa.table(
+        {"id": range(FRAGMENTS * ROWS), "text": [f"{i:032}" for i in range(FRAGMENTS * ROWS)]}
+    )
+    lance_core.write_dataset(rows, place, max_rows_per_file=ROWS, storage_options=options)
+    proxy.set_rules([])
+    return place
+
+
+def asked(proxy: FaultProxy) -> list[str]:
+    """The requests since this was last called, in short."""
+    kinds = {"*/_versions/*": "manifest", "*/data/*": "data", "*/_transactions/*": "transaction"}
+    found = []
+    for request in proxy.requests:
+        kind = [kind for pattern, kind in kinds.items() if fnmatchcase(request.path, pattern)]
+        found.append(f"{request.method} {kind[0] if kind else 'list'}")
+    proxy.set_rules([])
+    return found
+
+
+def test_planning_reads_the_manifest_and_no_data(
+    spark: SparkSession, uri: str, options: dict[str, str], proxy: FaultProxy
+) -> None:
+    frame = read(spark, uri, **options, rows_per_partition=ROWS)
+    assert asked(proxy) == ["GET list", "GET manifest"]
+    assert frame.rdd.getNumPartitions() == FRAGMENTS
+    # Spark plans in another process, which opens the version that the first one found.
+    assert set(asked(proxy)) <= {"HEAD manifest", "GET manifest"}
+    frame.explain()
+    assert frame.schema.names == ["id", "text"]
+    assert asked(proxy) == []
+
+
+def test_tasks_read_only_the_columns_asked_for(
+    spark: SparkSession, uri: str, options: dict[str, str], proxy: FaultProxy
+) -> None:
+    stored = sum(
+        fragment.metadata.files[0].file_size_bytes or 0
+        for fragment in lance_core.dataset(uri, storage_options=options).get_fragments()
+    )
+    proxy.set_rules([])
+    frame = read(spark, uri, **options, columns="id", filter=f"id < {ROWS + 10}")
+    assert frame.count() == ROWS + 10
+    received = sum(one.received for one in proxy.requests if "/data/" in one.path)
+    assert received < stored / 2
+    assert proxy.count("GET", "*/data/*") <= 3 * FRAGMENTS
+
+
+def test_an_append_reads_the_table_once_on_the_driver(
+    spark: SparkSession, uri: str, options: dict[str, str], proxy: FaultProxy
+) -> None:
+    rows = spark.range(2).selectExpr("id", "'more' AS text").coalesce(1)
+    write(rows, uri, **options)
+    found = asked(proxy)
+    planning, task = ["GET list", "GET manifest"], ["GET list", "GET manifest", "PUT data"]
+    assert found[:5] == planning + task
+    commit = found[5:]
+    assert len(commit) <= 5
+    assert commit[-2:] == ["PUT transaction", "PUT manifest"]
