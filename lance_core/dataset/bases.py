@@ -4,8 +4,8 @@ A base path stands in the table's own metadata, so whoever made the table chose 
 without asking is the place that the user named and what is inside of it; a branch that was opened
 by its own URI belongs to the table above it. Everything else needs the caller's word: storage
 option `ALLOW_OPTION` or environment variable `ALLOW_VARIABLE`, "yes" or prefixes of URLs separated
-by commas. Options, and with them credentials, are only used for a base path in the same bucket or
-on the same host as the place that the user named.
+by commas. Options, and with them credentials, are only used for a base path on the same host as the
+place that the user named; all buckets of a service are on the host that the options name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from urllib.parse import quote, unquote
 
 from lance_core.errors import BasePathRefusedError, CorruptFileError, InvalidInputError
-from lance_core.plugins import open_store
+from lance_core.plugins import get_manager, open_store
 from lance_core.plugins.stores import ALLOW_OPTION
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
@@ -179,4 +179,12 @@ def _allowing(uri: str) -> str:
 def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret]:
     own = parse_uri(config.uri)
     same = (own.scheme, own.netloc) == (place.scheme, place.netloc)
-    return dict(config.options) if same else {}
+    return dict(config.options) if same or _same_service(own, place) else {}
+
+
+def _same_service(one: StoreUrl, other: StoreUrl) -> bool:
+    """Whether both are containers of the service that the options name."""
+    if "file" in {one.scheme, other.scheme}:
+        return False
+    spec = get_manager().object_store(one.scheme)
+    return spec.has_containers and other.scheme in spec.schemes

@@ -31,6 +31,8 @@ class ObjectStoreSpec:
     ``secret_options``: canonical names of options that must never be shown.
     ``options``: canonical names of all options; others are refused. None: they are not checked.
     ``extra``: the extra of the core distribution that installs the plugin, or None.
+    ``has_containers``: a URL's host is no host but a container, such as a bucket, of the service
+    that the options name; they are sent there whatever the container.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ObjectStoreSpec:
     secret_options: frozenset[str] = frozenset()
     extra: str | None = None
     options: frozenset[str] | None = None
+    has_containers: bool = False
 
     def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
         """A store rooted at ``url``; ``options`` as the user gave them.

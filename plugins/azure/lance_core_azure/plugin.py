@@ -20,5 +20,6 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
             secret_options=SECRETS,
             options=NAMES,
             extra="azure",
+            has_containers=True,
         )
     ]

@@ -29,5 +29,6 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
             secret_options=SECRET_OPTIONS,
             options=OPTIONS,
             extra="gcs",
+            has_containers=True,
         )
     ]
