@@ -148,7 +148,11 @@ class JsonInterface:
         copied = self._rewrites.get(token, 0) + self._rewrite_bytes
         if copied < len(source.data):
             self._rewrites[token] = copied
-            done: dict[str, object] = {"done": False, "rewriteToken": token}
+            done: dict[str, object] = {
+                "done": False,
+                "rewriteToken": token,
+                "totalBytesRewritten": str(copied),
+            }
         else:
             self._rewrites.pop(token, None)
             made = self._buckets.put(to_bucket, to_name, source.data, condition)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.config import Secret
@@ -28,7 +28,7 @@ from lance_core_gcs.credentials import Authorization
 from lance_core_gcs.failures import Meaning, of_answer
 from lance_core_gcs.logs import hide_uploads
 from lance_core_gcs.options import GcsOptions
-from lance_core_gcs.transport import MAX_TEXT, Answer, Transport
+from lance_core_gcs.transport import MAX_LISTING, Answer, Transport
 from lance_core_gcs.uploads import CHUNK, Upload, Uploads
 
 FIELDS = "name,size,generation,updated"
@@ -86,10 +86,13 @@ class GcsClient(RemoteClient):
         headers, most = AS_STORED, MAX_OBJECT
         if wanted is not None:
             headers = AS_STORED | {"range": f"bytes={wanted.start}-{wanted.stop - 1}"}
-            most = max(wanted.length, 1 << 16)  # or the text of a refusal
+            most = wanted.length
         place = _place(self._object(key), query)
         answer = self._send("GET", place, Meaning(Failure.CHANGED), headers, most=most)
-        return Content(answer.body, _size(answer, wanted), answer.headers.get("x-goog-generation"))
+        generation = answer.headers.get("x-goog-generation")
+        if answer.status not in {200, 206} or generation is None:
+            raise RequestError(Failure.UNKNOWN, f"HTTP {answer.status} comes with no object")
+        return Content(answer.body, _size(answer, wanted), generation)
 
     def head(self, key: str) -> RemoteObject:
         answer = self._send("GET", _place(self._object(key), {"fields": FIELDS}), PLAIN)
@@ -98,7 +101,8 @@ class GcsClient(RemoteClient):
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         query = {"uploadType": "media", "name": key, "fields": "generation"}
         place = _place(self._incoming, query | _condition(if_absent))
-        self._send("POST", place, _of_bucket(if_absent), BINARY, body)
+        # Others on the way answer for the service, too: only this says that there is an object.
+        _read(self._send("POST", place, _of_bucket(if_absent), BINARY, body), _generation)
 
     def delete(self, key: str) -> None:
         self._send("DELETE", self._object(key), PLAIN)
@@ -106,14 +110,18 @@ class GcsClient(RemoteClient):
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
         """Copies between places or kinds of storage take several requests."""
         rewrite = f"rewriteTo/b/{self._bucket}/o/{quote(target, safe='')}"
-        query = {"fields": "done,rewriteToken"} | _condition(if_absent)
+        query = {"fields": "done,rewriteToken,totalBytesRewritten"} | _condition(if_absent)
         meaning = Meaning(Failure.EXISTS if if_absent else None)
+        before = -1
         while True:
             place = _place(f"{self._object(source)}/{rewrite}", query)
-            done, token = _read(self._send("POST", place, meaning), _progress)
-            if done:
+            progress = _read(self._send("POST", place, meaning), _progress)
+            if progress is None:
                 return
-            query["rewriteToken"] = token
+            copied, query["rewriteToken"] = progress
+            if copied <= before:
+                raise RequestError(Failure.UNKNOWN, "the copy makes no progress")
+            before = copied
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
@@ -133,10 +141,11 @@ class GcsClient(RemoteClient):
         place = _place(self._incoming, query)
         answer = self._send("POST", place, _of_bucket(if_absent), kind)
         # Only path and query: whoever answers does not choose where credentials go.
-        location = urlsplit(answer.headers.get("location", ""))
-        if location.path != self._incoming or not location.query:
-            raise RequestError(Failure.REFUSED, "the answer names no upload")
-        return self._uploads.add(Upload(Secret(f"{location.path}?{location.query}"), if_absent))
+        said = answer.headers.get("location", "")
+        _, _, upload = said.partition(f"{self._incoming}?")
+        if not re.fullmatch(r"[!-~]+", upload):
+            raise RequestError(Failure.UNKNOWN, "the answer names no upload")
+        return self._uploads.add(Upload(Secret(f"{self._incoming}?{upload}"), if_absent))
 
     def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
         length = self._uploads.get(upload).append(number, body, self._send_chunk)
@@ -179,7 +188,7 @@ class GcsClient(RemoteClient):
         headers: Mapping[str, str] = NO_HEADERS,
         body: Sequence[memoryview] = (),
         *,
-        most: int = MAX_TEXT,
+        most: int = MAX_LISTING,
     ) -> Answer:
         """The answer to a request that was not refused."""
         own = self._authorization.headers()
@@ -209,7 +218,7 @@ def _size(answer: Answer, wanted: ByteRange | None) -> int:
             return int(answer.body.size)
         raise RequestError(Failure.REFUSED, "the service ignores ranges")
     said = answer.headers.get("content-range", "")
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", said)
+    found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", said)
     if found is None or wanted is None or int(found[1]) != wanted.start:
         raise RequestError(Failure.REFUSED, "the service answers with another range")
     return int(found[2])
@@ -217,23 +226,41 @@ def _size(answer: Answer, wanted: ByteRange | None) -> int:
 
 def _read(answer: Answer, read: Callable[[dict[str, Any]], T]) -> T:
     """What ``read`` finds in the JSON of an answer."""
+    if answer.body.size > MAX_LISTING:
+        raise RequestError(Failure.UNKNOWN, f"the answer has more than {MAX_LISTING} bytes")
     try:
         return read(json.loads(answer.body.to_pybytes()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        *(ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError),
+    ) as error:
         reason = type(error).__name__
     raise RequestError(Failure.UNKNOWN, f"the answer cannot be read ({reason})")
 
 
 def _remote_object(fields: dict[str, Any]) -> RemoteObject:
-    updated = datetime.fromisoformat(fields["updated"])
-    return RemoteObject(fields["name"], int(fields["size"]), updated, fields["generation"])
+    updated, size = datetime.fromisoformat(fields["updated"]), int(fields["size"])
+    if updated.tzinfo is None or size < 0:
+        raise ValueError
+    return RemoteObject(_text(fields["name"]), size, updated, _generation(fields))
+
+
+def _generation(fields: dict[str, Any]) -> str:
+    return _text(fields["generation"])
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _page(fields: dict[str, Any]) -> Page:
     objects = [_remote_object(item) for item in fields.get("items", ())]
-    return Page(objects, fields.get("nextPageToken"))
+    return Page(objects, _text(fields.get("nextPageToken", "")) or None)
 
 
-def _progress(fields: dict[str, Any]) -> tuple[bool, str]:
-    """Whether a copy is done, and what goes on with it if not."""
-    return (True, "") if fields["done"] else (False, fields["rewriteToken"])
+def _progress(fields: dict[str, Any]) -> tuple[int, str] | None:
+    """How many bytes are copied, and what goes on with it; None when it is done."""
+    if fields["done"] is True:
+        return None
+    return int(fields["totalBytesRewritten"]), _text(fields["rewriteToken"])

@@ -1,4 +1,4 @@
-"""Connections: by which proxy, with which certificates, and how patient."""
+"""Connections: by which proxy, with which certificates, and for how long."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.timed import TimedConnection
 
 
 def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
@@ -32,7 +33,14 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
         common["ssl_context"] = context or ssl.create_default_context()
     proxy = _proxy(endpoint, settings)
     pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
-    pool.pool_classes_by_scheme = _patient(settings.timeout)
+    pool.pool_classes_by_scheme = _timed(settings.timeout)
+    return pool
+
+
+def direct(seconds: float) -> urllib3.PoolManager:
+    """Connections without a proxy."""
+    pool = urllib3.PoolManager()
+    pool.pool_classes_by_scheme = _timed(seconds)
     return pool
 
 
@@ -77,21 +85,14 @@ def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
     return None if is_direct else known.get(place.scheme, known.get("all"))
 
 
-def _patient(seconds: float) -> dict[str, Any]:
-    """Kinds of connections that let a body take ``seconds`` to be sent.
+def _timed(seconds: float) -> dict[str, Any]:
+    """Kinds of connections by which a request and its answer take ``seconds`` at most."""
 
-    Those of urllib3 give the first body on a connection only as long as connecting may take.
-    """
+    class Plain(TimedConnection, HTTPConnection):
+        pass
 
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            self.sock.settimeout(seconds)
-
-    class Tls(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            self.sock.settimeout(seconds)
+    class Tls(TimedConnection, HTTPSConnection):
+        pass
 
     class PlainPool(urllib3.HTTPConnectionPool):
         ConnectionCls = Plain
@@ -99,4 +100,5 @@ def _patient(seconds: float) -> dict[str, Any]:
     class TlsPool(urllib3.HTTPSConnectionPool):
         ConnectionCls = Tls
 
+    Plain.seconds = Tls.seconds = seconds
     return {"http": PlainPool, "https": TlsPool}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,14 @@ from urllib3.exceptions import HTTPError
 
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core_gcs.connections import make_pool
+from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.failures import of_exception
 
-MAX_TEXT = 64 << 20
+MAX_LISTING = 64 << 20
 """Longest answer, in bytes, that is no content of an object."""
+
+MAX_TEXT = 1 << 16
+"""Bytes of a refusal that are read."""
 
 MAX_TOKEN = 1 << 20
 """Longest answer of a token service, in bytes."""
@@ -70,14 +73,14 @@ class Transport:
         place: str,
         headers: Mapping[str, str],
         body: Sequence[memoryview] = (),
-        most: int = MAX_TEXT,
+        most: int = MAX_LISTING,
     ) -> Answer:
         """The answer to a request for ``place``: path and query.
 
-        A body of more than ``most`` bytes is not read: REFUSED. Raises `RequestError` if no whole
-        answer comes; it carries nothing of what urllib3 raised, which holds addresses.
+        Of a longer body, ``most`` bytes and one are read, and of a refusal `MAX_TEXT`. Raises
+        `RequestError` if no whole answer comes; it carries nothing of what urllib3 raised, which
+        holds addresses.
         """
-        deadline = time.monotonic() + self._timeout
         length = sum(view.nbytes for view in body)
         own = {**self._agent, **headers}
         if method != "GET":
@@ -96,7 +99,8 @@ class Transport:
                 decode_content=False,
             )
             try:
-                return Answer(response.status, response.headers, _body(response, deadline, most))
+                most = most if response.status < 300 else MAX_TEXT
+                return Answer(response.status, response.headers, _body(response, most))
             except BaseException:
                 response.close()
                 raise
@@ -120,10 +124,9 @@ class Transport:
         Its own would log headers and bodies. Raises google-auth's `TransportError`.
         """
         # What is not encrypted is the machine's own metadata server: no proxy knows it.
-        pool = self._pool() if url.startswith("https://") else urllib3.PoolManager()
+        pool = self._pool() if url.startswith("https://") else direct(self._timeout)
         seconds = self._timeout if timeout is None else min(timeout, self._timeout)
         connecting = min(seconds, self._settings.connect_timeout)
-        deadline = time.monotonic() + seconds
         try:
             response = pool.urlopen(
                 method,
@@ -137,7 +140,7 @@ class Transport:
                 decode_content=False,
             )
             try:
-                data = _body(response, deadline, MAX_TOKEN).to_pybytes()
+                data = _body(response, MAX_TOKEN).to_pybytes()[:MAX_TOKEN]
             finally:
                 response.close()
             return Fetched(response.status, response.headers, data)
@@ -156,25 +159,22 @@ class Transport:
         return self._connections
 
 
-def _body(response: Any, deadline: float, most: int) -> pa.Buffer:
-    """The body of an answer; `RequestError` if it is too long or takes too long."""
+def _body(response: Any, most: int) -> pa.Buffer:
+    """The body of an answer; of one that is longer than ``most`` bytes, ``most`` and one."""
     text = response.headers.get("content-length", "")
-    if text.isdigit():
-        length = int(text)
-        if length > most:
-            raise _too_long(most)
-        return _of_length(response, length, deadline)
+    length = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
+    if length is not None and length <= most:
+        return _of_length(response, length)
     pieces, size = [], 0
-    while piece := response.read1(PIECE):
+    while size <= most and (piece := response.read1(min(PIECE, most + 1 - size))):
         size += len(piece)
-        if size > most:
-            raise _too_long(most)
         pieces.append(piece)
-        _check(deadline)
+    if size > most:
+        response.close()  # nobody waits for the rest
     return pa.py_buffer(b"".join(pieces))
 
 
-def _of_length(response: Any, length: int, deadline: float) -> pa.Buffer:
+def _of_length(response: Any, length: int) -> pa.Buffer:
     if not length:
         return pa.py_buffer(b"")
     # As many bytes as have arrived: at least one, unless the body has ended.
@@ -189,16 +189,6 @@ def _of_length(response: Any, length: int, deadline: float) -> pa.Buffer:
         position += len(piece)
         if position == length:
             return buffer
-        _check(deadline)
         piece = response.read1(min(length - position, PIECE))
         if not piece:
             raise RequestError(Failure.UNKNOWN, "the answer broke off")
-
-
-def _check(deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise RequestError(Failure.UNKNOWN, "the answer did not come in time")
-
-
-def _too_long(most: int) -> RequestError:
-    return RequestError(Failure.REFUSED, f"an answer of more than {most} bytes is not read")

@@ -6,6 +6,7 @@ says of a condition it says twice: when an upload begins, and, bindingly, when i
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,7 @@ class Upload:
     ) -> None:
         """Have the service keep the bytes before ``end``; ``body`` are those from ``start`` on."""
         if self.is_in_doubt:
-            self._learn(send(self.place.reveal(), _range(None, total), ()))
+            self._learn(send(self.place.reveal(), _range(None, total), ()), total)
             self.is_in_doubt = False
         if self.is_done or (total is None and self.kept >= end):
             return
@@ -77,17 +78,20 @@ class Upload:
         rest = _slice(body, self.kept - start, end - start)
         wanted = range(self.kept, end)
         self.is_in_doubt = True
-        self._learn(send(self.place.reveal(), _range(wanted, total), rest))
+        self._learn(send(self.place.reveal(), _range(wanted, total), rest), total)
         self.is_in_doubt = False
         if not self.is_done and (total is not None or self.kept < end):
             raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
 
-    def _learn(self, answer: Answer) -> None:
-        """Take in what the service says that it keeps."""
+    def _learn(self, answer: Answer, total: int | None) -> None:
+        """Take in what the service says that it keeps, or that the object is there."""
         if answer.status != 308:
+            if total is None or _size(answer) != total:
+                # Somebody else on the way has answered, or it is another object.
+                raise RequestError(Failure.UNKNOWN, "the answer tells of no upload")
             self.is_done = True
             return
-        found = re.fullmatch(r"bytes=0-(\d+)", answer.headers.get("range", ""))
+        found = re.fullmatch(r"bytes=0-([0-9]{1,15})", answer.headers.get("range", ""))
         self.kept = int(found[1]) + 1 if found else 0
 
 
@@ -134,3 +138,11 @@ def _slice(body: Sequence[memoryview], start: int, stop: int) -> list[memoryview
             found.append(piece)
         position += view.nbytes
     return found
+
+
+def _size(answer: Answer) -> int | None:
+    """The size of the object that an answer describes, None if it describes none."""
+    try:
+        return int(json.loads(answer.body.to_pybytes())["size"])
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+        return None

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -205,53 +205,3 @@ def test_proxies_of_options_and_environment_are_used(
     options = {name: value.format(dead=unused_endpoint) for name, value in given.items()}
     found = failure_of(client_at(gcs.endpoint, "no-such-bucket", **options))
     assert found is (Failure.REFUSED if is_direct else Failure.UNSENT)
-
-
-@pytest.mark.parametrize(
-    ("answer", "failure"),
-    [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", Failure.REFUSED),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", Failure.REFUSED),
-        (b"HTTP/1.1 206 OK\r\ncontent-length: 3\r\n\r\nabc", Failure.REFUSED),
-        (
-            b"HTTP/1.1 206 OK\r\ncontent-range: bytes 7-9/20\r\ncontent-length: 3\r\n\r\nabc",
-            Failure.REFUSED,
-        ),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", Failure.UNKNOWN),
-        (b"HTTP/1.1 2\r\n\r\n", Failure.UNKNOWN),
-        (b"nonsense\r\n\r\n", Failure.UNKNOWN),
-        (b"", Failure.UNKNOWN),
-    ],
-)
-def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Failure) -> None:
-    with answering(answer) as endpoint:
-        client = client_at(endpoint)
-        with closing(client), pytest.raises(RequestError) as caught:
-            client.get("key", ByteRange(5, 8))
-    assert caught.value.failure is failure
-
-
-def test_a_body_in_chunks_is_read_as_one() -> None:
-    head = b"HTTP/1.1 206 OK\r\ncontent-range: bytes 5-9/20\r\ntransfer-encoding: chunked\r\n\r\n"
-    with answering(head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n") as endpoint:
-        client = client_at(endpoint)
-        with closing(client):
-            found = client.get("key", ByteRange(5, 10))
-    assert (found.data.to_pybytes(), found.size) == (b"abcde", 20)
-
-
-@contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """A server that says this to whoever comes first."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            connection, _ = listening.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join()

@@ -1,0 +1,90 @@
+"""Requests that end in time, however slowly their bytes trickle.
+
+The time-outs of sockets begin anew with every byte that arrives, so that they bound neither a head
+nor a body; and urllib3 gives a body as long to be sent as connecting may take.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import socket
+import time
+from typing import Any
+
+
+class TimedConnection(http.client.HTTPConnection):
+    """To be mixed into kinds of connections: ``class Mine(TimedConnection, HTTPSConnection)``.
+
+    Sending a request and reading all of its answer take ``seconds`` together, then `TimeoutError`
+    is raised. Connecting, by a tunnel if need be, takes its own time, ``timeout``.
+    """
+
+    seconds: float = 30.0
+    _end: float = 0.0
+
+    def connect(self) -> None:
+        self._begin(self.seconds if self.timeout is None else self.timeout)
+        super().connect()
+
+    def putrequest(self, *args: Any, **kwargs: Any) -> None:
+        self._begin(self.seconds)
+        super().putrequest(*args, **kwargs)
+
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()
+            self._begin(self.seconds)
+        self.sock.settimeout(_left(self._end))
+        super().send(data)
+
+    def response_class(  # type: ignore[override]  # what is called need not be a class
+        self, sock: socket.socket, *args: Any, **kwargs: Any
+    ) -> http.client.HTTPResponse:
+        """The answer that comes by ``sock``; what `http.client` calls for one."""
+        timed: Any = _TimedSocket(sock, self._end)
+        return http.client.HTTPResponse(timed, *args, **kwargs)
+
+    def _begin(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+
+class _TimedSocket:
+    """A socket as an answer knows it: something to read from, until ``end``."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock = sock
+        self._end = end
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Its bytes; ``mode`` is ``rb``."""
+        return io.BufferedReader(_TimedReads(self._sock, self._end))
+
+
+class _TimedReads(io.RawIOBase):
+    """The bytes that come by a socket until ``end``."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock = sock
+        self._end = end
+        self._reads = sock.makefile("rb", 0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(_left(self._end))
+        return self._reads.readinto(buffer)
+
+    def close(self) -> None:
+        # The socket stays open, when its connection is closed, for as long as this reads from it.
+        self._reads.close()
+        super().close()
+
+
+def _left(end: float) -> float:
+    """Seconds until ``end``; `TimeoutError` if there are none."""
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
