@@ -58,6 +58,29 @@ class MiniBlockChunks:
         if len(self.counts) and not 0 <= self.counts.min() <= self.counts.max():
             raise CorruptFileError("a chunk has a negative number of values")
 
+    @classmethod
+    def known(
+        cls,
+        data: npt.NDArray[np.uint8],
+        starts: Int64Array,
+        sizes: Int64Array,
+        counts: Int64Array,
+        depth: int = 0,
+    ) -> MiniBlockChunks:
+        """Chunks that have been checked; checking them again would cost more than most windows."""
+        self = object.__new__(cls)
+        put = object.__setattr__
+        put(self, "data", data)
+        put(self, "starts", starts)
+        put(self, "sizes", sizes)
+        put(self, "counts", counts)
+        put(self, "depth", depth)
+        return self
+
+    def within(self) -> MiniBlockChunks:
+        """The same chunks for an encoding that is one level deeper."""
+        return self.known(self.data, self.starts, self.sizes, self.counts, self.depth + 1)
+
     @property
     def count(self) -> int:
         """Values of all chunks."""
@@ -86,6 +109,10 @@ class Block:
     count: int
     depth: int = 0
 
+    def within(self) -> Block:
+        """The same bytes for an encoding that is one level deeper."""
+        return Block(self.data, self.count, self.depth + 1)
+
     def as_chunk(self) -> MiniBlockChunks:
         """The same bytes as the only buffer of the only chunk of a page."""
         octets = np.frombuffer(self.data, np.uint8)
@@ -99,6 +126,10 @@ class PerValue:
 
     payload: FixedWidth | VariableWidth
     depth: int = 0
+
+    def within(self) -> PerValue:
+        """The same values for an encoding that is one level deeper."""
+        return PerValue(self.payload, self.depth + 1)
 
     @property
     def count(self) -> int:
@@ -120,8 +151,7 @@ def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext
     if source.depth >= DEEPEST:
         raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
     key, decoder = find_compressive(encoding, context)
-    inner = replace(source, depth=source.depth + 1)
-    values: Values = decoder(getattr(encoding, key), inner, context)
+    values: Values = decoder(getattr(encoding, key), source.within(), context)
     if values.count != source.count:
         raise CorruptFileError(f"{values.count} values where there should be {source.count}")
     return values

@@ -41,6 +41,8 @@ def unravel(levels: Levels) -> list[ArrowLayer]:
     if levels.count <= _FEW:
         return _unravel_few(levels)
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
+    if definition is None and not kinds.max_rep:
+        return [ArrowLayer(levels.count, 0, None, None)] * len(kinds.kinds)
     count = row_count(levels)
     slots = Slots(kinds.max_rep, _EVERY)
     layers: list[ArrowLayer] = []

@@ -121,6 +121,11 @@ def wanted_levels(
         if known is not None:
             return known
     rows, chunks, counts, table = wanted
+    has_levels = parts.rep is not None or parts.definition is not None
+    if not has_levels and table.rows is None:
+        plain = Levels(kinds, None, None, len(rows))
+        check_levels(plain)
+        return plain, _values_of_rows(rows, chunks, table)
     levels = ChunkLevels.decode(message, kinds, parts, counts, context)
     levels.check(chunks, counts, table)
     chosen, where = selected(levels, rows, chunks, table)
@@ -187,7 +192,7 @@ def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
     if isinstance(rows, RowRange):
         first = int(table.values[chunks[0]])
         return slice(rows.start - first, rows.stop - first)
-    counts = np.diff(table.values)[chunks]
+    counts = table.counts[chunks]
     local = np.cumsum(counts) - counts
     chunk = np.searchsorted(table.values, rows.values, side="right") - 1
     number = np.searchsorted(chunks, chunk)

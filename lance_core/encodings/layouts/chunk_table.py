@@ -8,7 +8,7 @@ how many levels after that belong to a row that goes on in the next chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -40,21 +40,24 @@ class ChunkTable:
     """The chunks of a page, or of several that follow each other.
 
     ``starts`` and ``stops``: the bytes of each chunk, counted from the same place. ``values``: the
-    first value of each, then the total.
+    first value of each, then the total. ``counts``: the values of each.
     """
 
     starts: Int64Array
     stops: Int64Array
     values: Int64Array
     rows: RowTable | None
+    counts: Int64Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", np.diff(self.values))
 
     def chunks_of(self, rows: Rows) -> Int64Array:
         """Numbers of the chunks that hold ``rows``, ascending."""
         if isinstance(rows, RowIndices) and self.rows is None:
             return self.locate(rows.values)[0]
         if isinstance(rows, RowRange):
-            first = self._first(np.array([rows.start]))[0]
-            return np.arange(first, self._last(np.array([rows.stop - 1]))[0] + 1)
+            return np.arange(self._first_of(rows.start), self._last_of(rows.stop - 1) + 1)
         firsts, lasts = self._first(rows.values), self._last(rows.values)
         changes = np.zeros(len(self.values), np.int64)
         np.add.at(changes, firsts, 1)
@@ -72,6 +75,17 @@ class ChunkTable:
         is_next[0] = True
         np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])
         return chunk[is_next], np.cumsum(is_next) - 1, position
+
+    def _first_of(self, row: int) -> int:
+        """The chunk that a row starts in."""
+        firsts = self.values if self.rows is None else self.rows.first
+        return int(firsts.searchsorted(row, "right")) - 1
+
+    def _last_of(self, row: int) -> int:
+        """The chunk that a row ends in."""
+        if self.rows is None:
+            return self._first_of(row)
+        return int(self.rows.ended[1:].searchsorted(row, "right"))
 
     def _first(self, rows: Int64Array) -> Int64Array:
         """The chunk that each row starts in."""

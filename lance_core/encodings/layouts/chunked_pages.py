@@ -87,7 +87,7 @@ class ChunkedPages:
     ) -> LeafPart:
         """The rows from the bytes of the chunks that hold them."""
         table = self.table
-        counts = np.diff(table.values)[chunks]
+        counts = table.counts[chunks]
         parts = self._parts(chunks, read)
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
@@ -113,7 +113,7 @@ class ChunkedPages:
         table = self.table
         chunks, chunk, position = table.locate(rows.values)
         read = yield from self._read(chunks, context)
-        counts = table.values[chunks + 1] - table.values[chunks]
+        counts = table.counts[chunks]
         if not _is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
         parts = self._parts(chunks, read)

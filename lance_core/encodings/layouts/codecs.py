@@ -22,7 +22,7 @@ def decode_chunks(
     encoding: CompressiveEncoding, parts: ChunkParts, counts: Int64Array, context: DecodeContext
 ) -> Values:
     """The values of chunks that hold ``counts`` of them, joined."""
-    chunks = MiniBlockChunks(parts.data, parts.starts, parts.sizes, counts)
+    chunks = MiniBlockChunks.known(parts.data, parts.starts, parts.sizes, counts)
     return decode(encoding, chunks, context)
 
 
@@ -58,7 +58,8 @@ def decode_part(
 ) -> Values:
     """The values of one buffer of each chunk, at starts and of sizes ``place``, joined."""
     starts, sizes = place
-    return decode(encoding, MiniBlockChunks(data, starts[None], sizes[None], counts), context)
+    chunks = MiniBlockChunks.known(data, starts[None], sizes[None], counts)
+    return decode(encoding, chunks, context)
 
 
 def decode_block(

@@ -59,8 +59,11 @@ def unpack_inline(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> Words:
     """See `lance_core.encodings.kernels.unpack_inline`."""
-    check_inline(data, starts, sizes, counts, bits)
-    values = room(int(counts.sum()), f"<u{bits // 8}")
+    total = int(counts.sum())
+    if bits not in WORDS or not 0 <= total <= CHUNK * len(counts):
+        check_inline(data, starts, sizes, counts, bits)  # it says what is wrong
+        raise CorruptFileError(f"{total} packed values in {len(counts)} chunks")
+    values = room(total, f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_inline(*chunks, bits, values)
