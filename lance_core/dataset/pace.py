@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -15,24 +15,46 @@ if TYPE_CHECKING:
     from lance_core.dataset.scan import Span
     from lance_core.schema import Field
 
+TABLE_WINDOW_ROWS = 1 << 19
+STREAM_WINDOW_BYTES = 12 << 20
+COLUMN_WINDOW_BYTES = 640 << 10
+"""Bytes of a window of a stream: at most, and for each of its columns.
+
+What a window costs besides its values, it costs for each column.
+"""
 _GROWTH = 8
 """How many times the rows of the window before one may have: few windows are small ones at the
 beginning, and rows that are longer than those before them do not take much more than they may."""
+
+
+class WindowBytes(NamedTuple):
+    """How large windows are to be, and how large so that they have rows enough for a batch."""
+
+    target: int
+    ceiling: int
+
+    def rows(self, rows: int, size: int, unit: int) -> int:
+        """How many to take if ``rows`` had ``size`` bytes and ``unit`` are a batch."""
+        size = max(1, size)
+        fitting = self.target * rows // size
+        return fitting if fitting >= unit else min(unit, self.ceiling * rows // size)
 
 
 class Pace:
     """Cuts spans into windows, whose rows it chooses anew for each.
 
     It begins with ``first`` rows; `saw` tells it what a window took in memory, of which it wants
-    ``target`` bytes. A window has at most ``most`` rows, and whole multiples of ``unit`` if that
-    many fit. With a target of None all windows have ``first`` rows. `saw` may be called by any
-    thread.
+    ``bytes_``. A window has at most ``most`` rows, and whole multiples of ``unit`` if that many
+    fit, one at least if that takes no more than the ceiling. Without ``bytes_`` all windows have
+    ``first`` rows. `saw` may be called by any thread.
     """
 
-    __slots__ = ("_most", "_rows", "_target", "_unit")
+    __slots__ = ("_bytes", "_most", "_rows", "_unit")
 
-    def __init__(self, first: int, most: int, unit: int = 1, target: int | None = None) -> None:
-        self._most, self._unit, self._target = most, unit, target
+    def __init__(
+        self, first: int, most: int, unit: int = 1, bytes_: WindowBytes | None = None
+    ) -> None:
+        self._most, self._unit, self._bytes = most, unit, bytes_
         self._rows = self._whole(min(first, most))
 
     def windows(self, spans: Iterable[Span]) -> Iterator[Span]:
@@ -46,13 +68,31 @@ class Pace:
 
     def saw(self, rows: int, size: int) -> None:
         """A window of so many rows took ``size`` bytes."""
-        if self._target is None or not rows:
+        if self._bytes is None or not rows:
             return
-        fitting = self._target * rows // max(1, size)
+        fitting = self._bytes.rows(rows, size, self._unit)
         self._rows = self._whole(min(fitting, _GROWTH * rows, self._most))
 
     def _whole(self, rows: int) -> int:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
+
+
+def stream_pace(fields: Sequence[Field], batch_size: int) -> Pace:
+    """Windows for a reader of batches: as small as pays."""
+    columns = sum(not part.children for field in fields for part in field.walk())
+    return _pace(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
+
+
+def count_pace(fields: Sequence[Field], batch_size: int) -> Pace:
+    """Windows of which nothing is kept but which rows pass a filter that looks at the fields."""
+    return _pace(fields, batch_size, STREAM_WINDOW_BYTES)
+
+
+def _pace(fields: Sequence[Field], batch_size: int, target: int) -> Pace:
+    bytes_ = WindowBytes(target, STREAM_WINDOW_BYTES)
+    width = fixed_bytes(fields)
+    first = batch_size if width is None else bytes_.rows(1, width, batch_size)
+    return Pace(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
 
 
 def fixed_bytes(fields: Sequence[Field]) -> int | None:

@@ -19,7 +19,13 @@ from lance_core.dataset.columnless import concatenated, sliced
 from lance_core.dataset.expression import Filter
 from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import count_live, live, offsets_of, within
-from lance_core.dataset.pace import Pace, fixed_bytes
+from lance_core.dataset.pace import (
+    STREAM_WINDOW_BYTES,
+    TABLE_WINDOW_ROWS,
+    Pace,
+    count_pace,
+    stream_pace,
+)
 from lance_core.dataset.projection import Projection, required
 from lance_core.dataset.read_ahead import reading_ahead, windows_ahead
 from lance_core.dataset.skipping import rows_left
@@ -27,18 +33,16 @@ from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
 from lance_core.encodings.choose_rows import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
-from lance_core.encodings.room import give_back
+from lance_core.encodings.room import give_back, sparing
 from lance_core.schema import Field, Schema
 from lance_core.table.deletion import RowOffsets
 from lance_core.table.fragment import Fragment
 
 DEFAULT_BATCH_SIZE = 8192
-TABLE_WINDOW_ROWS = 1 << 19
 SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 18
-STREAM_WINDOW_BYTES = 12 << 20
 WINDOW_BYTES = 4 << 20
-WINDOWS_PER_THREAD = 2
+WINDOWS_PER_THREAD = 4
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 
@@ -90,7 +94,8 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
-    found = _found(snapshot, plan, _stream_pace(plan, _read_fields(plan)), is_stream=True)
+    pace = stream_pace(_read_fields(plan), plan.batch_size)
+    found = _found(snapshot, plan, pace, is_stream=True)
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
 
@@ -98,7 +103,7 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """How many rows the scan returns."""
     plan = _narrowed(snapshot, plan)
-    pace = _stream_pace(plan, _tested_fields(plan))
+    pace = count_pace(_tested_fields(plan), plan.batch_size)
     window = _Window(snapshot, plan, pace)
     windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
     counts = in_order(window.count, windows, ahead, waits=snapshot.waits)
@@ -111,7 +116,7 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Only the filter's columns are read; projection, limit and offset do not count.
     """
-    pace = _stream_pace(plan, _tested_fields(plan))
+    pace = count_pace(_tested_fields(plan), plan.batch_size)
     window = _Window(snapshot, plan, pace)
     windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
     return in_order(window.matching, windows, ahead, waits=snapshot.waits)
@@ -144,13 +149,6 @@ def _table_rows(plan: ScanPlan) -> int:
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
-def _stream_pace(plan: ScanPlan, fields: tuple[Field, ...]) -> Pace:
-    """Windows of a stream, of whole batches: of these fields about `STREAM_WINDOW_BYTES` each."""
-    width = fixed_bytes(fields)
-    first = plan.batch_size if width is None else STREAM_WINDOW_BYTES // width
-    return Pace(first, TABLE_WINDOW_ROWS, plan.batch_size, STREAM_WINDOW_BYTES)
-
-
 def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
     """What the filter looks at."""
     return () if plan.filter is None else required(plan.schema, plan.filter.columns)[0]
@@ -176,7 +174,8 @@ def _found(
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
     def read(span: Span) -> Found:
-        table = window.read(span)
+        with sparing():
+            table = window.read(span)
         if is_stream:
             give_back()
         return Found(table, (span.fragment.id, span.stop) in ends)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.gather import MAX_OFFSET
+from lance_core.encodings.room import memory_pool
 from lance_core.encodings.values import Values, Words, as_fixed
 from lance_core.encodings.variable import is_variable, offset_dtype
 from lance_core.errors import CorruptFileError, ResultTooLargeError
@@ -57,7 +59,7 @@ def dictionary_values(
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
         _check_size(indices, items)
-        return items.take(pa.array(indices))
+        return pc.take(items, pa.array(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
         raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")

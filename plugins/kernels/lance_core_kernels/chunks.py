@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.chunk_headers import header_length
-from lance_core.encodings.compression.chunk_spans import check_spans, chunk_places
+from lance_core.encodings.compression.chunk_spans import chunk_places
 from lance_core.encodings.compression.variable_chunks import (
     Offsets,
     VariableChunks,
@@ -16,7 +16,7 @@ from lance_core.encodings.compression.variable_chunks import (
     chunk_sizes,
 )
 from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.room import room
+from lance_core.encodings.room import allocate, room
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
@@ -32,9 +32,6 @@ def checked(
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
         raise CorruptFileError(f"offsets of {width} bytes")
-    check_spans(data, starts, sizes, counts)
-    if (counts >= sizes // width).any():
-        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
     arguments = octets(data), aligned(starts), aligned(sizes), aligned(counts), width
     with CORRUPT:
         total = _native.variable_total(*arguments)
@@ -50,7 +47,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
         narrow = chunks.width == 4 and total <= MAX_OFFSET
         kind = np.int32 if narrow else np.int64
         offsets: Offsets = room(int(chunks.counts.sum()) + 1, kind)
-        text = pa.allocate_buffer(total)
+        text = allocate(total)
         _native.join_variable(*arguments, text, offsets, offsets.itemsize)
     return offsets, text
 
@@ -81,7 +78,7 @@ def gather_variable(
         total = _native.spans_total(data, starts, stops)
         if total > len(data):
             raise CorruptFileError("spans descend or overlap")
-        text = pa.allocate_buffer(total)
+        text = allocate(total)
         _native.gather_variable(data, starts, stops, text, offsets)
     return text, offsets
 

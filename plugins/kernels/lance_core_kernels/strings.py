@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
 from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.room import room
+from lance_core.encodings.room import allocate, room
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
@@ -27,7 +27,7 @@ def fsst_decode(
         raise CorruptFileError("offsets of FSST strings are not within the codes")
     codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
     with CORRUPT:
-        text = pa.allocate_buffer(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
+        text = allocate(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
         text_offsets = room(len(edges), np.int64)
         size = _native.fsst_decode(codes, aligned(edges), symbols, lengths, text, text_offsets)
     return text.slice(0, size), text_offsets
@@ -40,7 +40,7 @@ def fsst_decode_chunks(
     arguments, _ = checked(chunks)
     with CORRUPT:
         bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
-        text = pa.allocate_buffer(bound + _ROOM)
+        text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET
         offsets = room(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
         size = _native.fsst_decode_chunks(

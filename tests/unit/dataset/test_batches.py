@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import read_ahead, scan
+from lance_core.dataset import pace, read_ahead, scan
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -58,6 +58,7 @@ def test_batches_are_filled_whatever_windows_and_deletes_are(
     dataset = lance.write_dataset(some_rows(1000), uri, max_rows_per_file=500)
     dataset.delete("i >= 100 AND i < 120 OR i = 777")
     monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 500)
+    monkeypatch.setattr(pace, "STREAM_WINDOW_BYTES", 500)
     assert sizes(dataset, columns=["i"], batch_size=7) == [7] * 68 + [4] + [7] * 71 + [2]
     assert sizes(dataset, columns=["i"], batch_size=7, filter="i % 3 = 0") == [7] * 46 + [5]
     # Rows so large that a window has fewer than a batch do not wait for each other.
@@ -73,6 +74,7 @@ def test_a_stream_reads_only_some_windows_ahead(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 100)
+    monkeypatch.setattr(pace, "STREAM_WINDOW_BYTES", 100)
     dataset = lance.write_dataset(some_rows(1000), uri)
     read: list[int] = []
     real = scan.read_rows

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.pace import Pace, fixed_bytes
+from lance_core.dataset.pace import Pace, WindowBytes, fixed_bytes
 from lance_core.dataset.scan import Span
 from lance_core.schema import Schema
 
@@ -25,17 +25,24 @@ def sizes(pace: Pace, rows: int, width: int) -> list[int]:
 
 
 def test_windows_grow_to_the_bytes_that_they_may_take() -> None:
-    pace = Pace(10, 10_000, unit=10, target=4000)
+    pace = Pace(10, 10_000, unit=10, bytes_=WindowBytes(4000, 4000))
     assert sizes(pace, 2000, 10) == [10, 80, *[400] * 4, 310]
 
 
 def test_windows_shrink_to_single_rows() -> None:
-    pace = Pace(64, 10_000, unit=8, target=1000)
+    pace = Pace(64, 10_000, unit=8, bytes_=WindowBytes(1000, 1000))
     assert sizes(pace, 70, 5000) == [64, *[1] * 6]
 
 
 def test_windows_have_no_more_rows_than_they_may() -> None:
-    assert sizes(Pace(8, 100, unit=8, target=1 << 30), 300, 1) == [8, 64, *[96] * 2, 36]
+    pace = Pace(8, 100, unit=8, bytes_=WindowBytes(1 << 30, 1 << 30))
+    assert sizes(pace, 300, 1) == [8, 64, *[96] * 2, 36]
+
+
+@pytest.mark.parametrize(("width", "expected"), [(10, 16), (100, 8), (300, 8), (1000, 4)])
+def test_windows_have_the_rows_of_a_batch_up_to_the_ceiling(width: int, expected: int) -> None:
+    pace = Pace(2, 10_000, unit=8, bytes_=WindowBytes(160, 4000))
+    assert sizes(pace, 200, width)[3] == expected
 
 
 def test_windows_without_a_target_are_all_the_same() -> None:

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.room import give_back, room
+from lance_core.encodings.room import allocate, give_back, memory_pool, room, sparing
 
 _FREED = """
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import getpagesize
-from lance_core.encodings.room import give_back, room
+from lance_core.encodings import room as module
+from lance_core.encodings.room import give_back, room, sparing
+
+module._jemalloc = lambda: None
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
 
 def work():
-    for array in [room(1 << 20, "u1") for _ in range(64)]:
-        array.fill(1)
-    del array
+    with sparing():
+        for array in [room(1 << 20, "u1") for _ in range(64)]:
+            array.fill(1)
+        del array
     give_back()
 
 with ThreadPoolExecutor(1) as pool:
@@ -61,7 +66,52 @@ def test_what_is_in_use_stays_when_memory_is_given_back() -> None:
     assert (kept == 3).all()
 
 
-def test_freed_memory_is_given_back_by_the_thread_that_had_it() -> None:
+def test_without_another_pool_freed_memory_is_given_back_by_the_thread_that_had_it() -> None:
     command = [sys.executable, "-c", _FREED]
     grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert grown < 16 << 20
+
+
+def _spare_pool() -> pa.MemoryPool:
+    """Where reads take memory from: the usual pool on systems without jemalloc."""
+    try:
+        return pa.jemalloc_memory_pool()
+    except NotImplementedError:
+        return pa.default_memory_pool()
+
+
+def test_meanwhile_memory_comes_from_the_pool_that_keeps_least() -> None:
+    pool = _spare_pool()
+    before = pool.bytes_allocated()
+    with sparing():
+        array, buffer = room(1 << 20, np.uint8), allocate(1 << 20)
+    assert memory_pool() is None
+    assert pool.bytes_allocated() - before >= 2 << 20
+    del array, buffer
+    assert pool.bytes_allocated() == before
+
+
+def test_sparing_is_over_after_an_error_and_says_nothing_of_other_threads() -> None:
+    found: list[pa.MemoryPool | None] = []
+
+    def failing() -> None:
+        with sparing():
+            other = threading.Thread(target=lambda: found.append(memory_pool()))
+            other.start()
+            other.join()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert found == [None]
+    assert memory_pool() is None
+
+
+def test_a_pool_that_somebody_chose_is_used() -> None:
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        with sparing():
+            assert memory_pool() is None
+    finally:
+        pa.set_memory_pool(before)
