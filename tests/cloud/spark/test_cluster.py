@@ -130,7 +130,7 @@ def told(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-5000:]
+    assert done.returncode == 0, done.stderr[done.stderr.rfind("Traceback") :][:10_000]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     found["texts"]["the driver's own output"] = done.stderr
     return found
