@@ -8,9 +8,9 @@ others have allocated, as they do in scans; `sparing` is for these.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,7 @@ _LARGE = 64 << 10
 _TOO_LARGE = 1 << 40
 """Bytes from which on it pays, and from which on there is none: numpy says so."""
 
-_local = threading.local()
+_pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
 
 
 def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -44,7 +44,7 @@ def allocate(size: int) -> pa.Buffer:
 
 def memory_pool() -> pa.MemoryPool | None:
     """The pool for what the calling thread allocates now; None stands for the usual one."""
-    return getattr(_local, "pool", None)
+    return _pool.get()
 
 
 @contextmanager
@@ -54,12 +54,11 @@ def sparing() -> Iterator[None]:
     That is jemalloc, if Arrow has it and the usual pool is mimalloc: any other was somebody's
     choice. If not, it is the usual pool, which `give_back` is for.
     """
-    before = memory_pool()
-    _local.pool = _sparing_pool()
+    before = _pool.set(_sparing_pool())
     try:
         yield
     finally:
-        _local.pool = before
+        _pool.reset(before)
 
 
 def give_back() -> None:
