@@ -96,7 +96,7 @@ def parse_base(path: str) -> StoreUrl:
     """A base path as a place; `CorruptFileError` unless it is absolute and means what it says.
 
     Refused are relative paths, ``.`` and ``..`` (also percent-encoded), empty segments,
-    backslashes, control characters, user names, queries and fragments.
+    backslashes, control characters, passwords, queries and fragments.
     """
     reason = _objection(path)
     if reason is None:
@@ -118,8 +118,8 @@ def _objection(path: str) -> str | None:
         rest = path
     else:
         authority, _, rest = path.partition(":")[2].removeprefix("//").partition("/")
-        if any(character in path for character in "?#") or "@" in authority:
-            return "has a query, a fragment or a user name"
+        if any(character in path for character in "?#") or ":" in authority.rpartition("@")[0]:
+            return "has a query, a fragment or a password"
         rest = f"/{rest}"
     if not rest.startswith("/"):
         return "is not absolute"
@@ -183,8 +183,11 @@ def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret
 
 
 def _same_service(one: StoreUrl, other: StoreUrl) -> bool:
-    """Whether both are containers of the service that the options name."""
-    if "file" in {one.scheme, other.scheme}:
+    """Whether both are containers of the service that the options name.
+
+    Behind an ``@`` a URL names a service, such as another account, by itself.
+    """
+    if "file" in {one.scheme, other.scheme} or "@" in other.netloc:
         return False
     spec = get_manager().object_store(one.scheme)
     return spec.has_containers and other.scheme in spec.schemes

@@ -28,10 +28,12 @@ class TimedConnection(http.client.HTTPConnection):
         super().connect()
 
     def putrequest(self, *args: Any, **kwargs: Any) -> None:
+        """Begin a request, and its time."""
         self._begin(self.seconds)
         super().putrequest(*args, **kwargs)
 
     def send(self, data: Any) -> None:
+        """Send what is left of a request in the time that is left."""
         if self.sock is None:
             self.connect()
             self._begin(self.seconds)

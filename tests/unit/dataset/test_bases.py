@@ -238,6 +238,21 @@ def test_options_go_to_the_place_that_the_user_named_only(monkeypatch: pytest.Mo
     assert list(given.values()) == [{}] * 3
 
 
+def test_the_account_in_a_url_is_part_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(
+        bases, "open_store", lambda place, options: given.update({place.netloc: options})
+    )
+    own = "abfss://a@one.dfs.core.windows.net/table"
+    config = StoreConfig(own, {"account_key": "canary", "allow_base_paths": "yes"})
+    for path in ("abfss://a@one.dfs.core.windows.net/x", "abfss://a@two.dfs.core.windows.net/x"):
+        open_base(config, None, path)
+    assert given == {
+        "a@one.dfs.core.windows.net": config.options,
+        "a@two.dfs.core.windows.net": {},
+    }
+
+
 def test_a_bucket_whose_name_begins_alike_is_another_place() -> None:
     config = StoreConfig("s3://bucket/table", {"allow_base_paths": "s3://bucket/tab,gs://bucket"})
     for path in ("s3://bucket/table2", "s3://bucket2/tab", "s3://bucket", "az://bucket/tab"):
@@ -258,6 +273,6 @@ def test_absolute_places_are_base_paths(path: str) -> None:
 
 
 def test_what_no_place_can_be_is_corrupt() -> None:
-    for path in ("x", "", "/a/../b", "s3://u@b/x", "s3://b/x?y", "/a\\b", "http:x", "/a//b"):
+    for path in ("x", "", "/a/../b", "s3://u:p@b/x", "s3://b/x?y", "/a\\b", "http:x", "/a//b"):
         with pytest.raises(CorruptFileError, match="base path"):
             parse_base(path)

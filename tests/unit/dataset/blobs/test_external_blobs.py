@@ -152,7 +152,7 @@ def test_uris_are_kept_in_one_form(given: str, expected: tuple[int, str]) -> Non
         "s3://bucket/",
         "s3://bucket/a?version=1",
         "s3+ddb://bucket/a",
-        "s3://user@bucket/a",
+        "s3://user:secret@bucket/a",
         "s3://bucket/a%2F..%2Fb",
         "s3://bucket/a\x00b",
         "C:\\file",
