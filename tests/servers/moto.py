@@ -7,12 +7,14 @@ input does, so that it never outlives the tests.
 from __future__ import annotations
 
 import functools
+import io
 import logging
 import os
 import subprocess
 import sys
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,13 +91,32 @@ def running_moto(**environment: str) -> Iterator[Moto]:
         process.communicate()
 
 
+class _OneWriteAtATime:
+    """Moto looks whether an object is there and writes it afterwards: two threads may both do."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+        self._application = application
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] in {"GET", "HEAD"}:
+            return self._application(environ, start)
+        if environ.get("CONTENT_LENGTH"):  # all of it, so that nobody waits for a slow client
+            body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+            environ["wsgi.input"] = io.BytesIO(body)
+        with self._lock:
+            return self._application(environ, start)
+
+
 def main() -> None:
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
-    sys.stdout.write(f"{server.get_host_and_port()[1]}\n")
+    port = server.get_host_and_port()[1]
+    server._server.app = _OneWriteAtATime(server._server.app)
+    sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)
