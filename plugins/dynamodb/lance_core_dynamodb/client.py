@@ -6,6 +6,7 @@ from typing import Any
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.bounded import Bounded
+from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.threads import RequestThreads
 from lance_core_dynamodb.failures import MissingTableError, failure_of
@@ -82,6 +83,8 @@ class DynamoClient:
                     TableName=self.table, **parameters
                 )
                 return answer
+        except RequestError as error:
+            failed = error
         except Exception as error:  # answers that are none end in errors of any kind
             failed = failure_of(error, self._connection.secrets)
         hush_loggers()  # a provider of credentials may have brought modules of its own

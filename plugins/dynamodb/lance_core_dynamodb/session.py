@@ -17,6 +17,7 @@ from botocore.utils import IMDSRegionProvider
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.bounded import Bounded
+from lance_core_dynamodb.answers import Answers
 from lance_core_dynamodb.identity import session_of
 from lance_core_dynamodb.quiet import hush_loggers, quiet
 from lance_core_dynamodb.settings import (
@@ -102,6 +103,8 @@ def _client(session: Session, access: Access) -> Any:
         config=_config(access),
     )
     hush_loggers()
+    endpoint = client._endpoint  # noqa: SLF001 (there is no other way to what sends)
+    endpoint.http_session = Answers(endpoint.http_session, access.remote.timeout)
     return client
 
 

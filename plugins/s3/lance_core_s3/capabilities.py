@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lance_core.store.base import Guarantee, StoreCapabilities
 
 OF_AMAZON = StoreCapabilities(
@@ -30,9 +32,14 @@ WITHOUT_CONDITIONS = StoreCapabilities(
     strong_reads=Guarantee.YES,
 )
 
-_AMAZON = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
+_REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
+_AMAZON = re.compile(
+    rf"(?:.+\.)?(?:s3|s3-fips|s3-accelerate|s3-accesspoint(?:-fips)?|s3-external-1|s3-{_REGION})"
+    rf"(?:\.dualstack)?(?:\.{_REGION})?(?:\.vpce)?"
+    r"\.(?:amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)"
+)
 
 
 def is_amazon(host: str) -> bool:
-    """Whether a host of this name is Amazon's."""
-    return host.lower().endswith(_AMAZON)
+    """Whether a host of this name is S3; customers' machines at Amazon have names beside these."""
+    return _AMAZON.fullmatch(host.lower()) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,8 +36,13 @@ T = TypeVar("T")
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_PIECE = 1 << 18
-"""Bytes that are read without a look at the clock."""
+_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
+
+_SHORT = 1 << 16
+"""Bytes that most likely come in one piece."""
+
+_OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
+"""Of these, every listing has some."""
 
 _NOTHING_THERE = {"IfNoneMatch": "*"}
 
@@ -78,20 +82,21 @@ class S3Client(RemoteClient):
             asked["IfMatch"] = etag
 
         def read(sdk: Any) -> Content:
-            until = time.monotonic() + self._remote.timeout
-            return _content(sdk.get_object(**self._every, **asked), wanted, until)
+            return _content(sdk.get_object(**self._every, **asked), wanted)
 
         return self._ask(read, Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
         answer = self._send("head_object", Key=key, **self._encryption.use)
-        return RemoteObject(
-            key, answer["ContentLength"], answer["LastModified"], answer.get("ETag")
-        )
+        size, date = _field(answer, "ContentLength"), _field(answer, "LastModified")
+        return RemoteObject(key, _size(size), date, answer.get("ETag"))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         condition = _NOTHING_THERE if if_absent else {}
-        self._send("put_object", Key=key, Body=body_of(body), **condition, **self._encryption.write)
+        answer = self._send(
+            "put_object", Key=key, Body=body_of(body), **condition, **self._encryption.write
+        )
+        _field(answer, "ETag")
 
     def delete(self, key: str) -> None:
         self._send("delete_object", Key=key)
@@ -122,17 +127,11 @@ class S3Client(RemoteClient):
         elif start_after is not None:
             # Answers repeat it, in XML, which has not all characters. Fewer come earlier.
             asked["StartAfter"] = _NOT_IN_XML.split(start_after, maxsplit=1)[0]
-        answer = self._send("list_objects_v2", **asked)
-        found = [
-            RemoteObject(one["Key"], one["Size"], one["LastModified"], one.get("ETag"))
-            for one in answer.get("Contents", ())
-        ]
-        more = answer.get("NextContinuationToken") if answer.get("IsTruncated") else None
-        return Page(found, more)
+        return _page(self._send("list_objects_v2", **asked))
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         answer = self._send("create_multipart_upload", Key=key, **self._encryption.write)
-        return str(answer["UploadId"])
+        return str(_field(answer, "UploadId"))
 
     def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
         answer = self._send(
@@ -143,7 +142,7 @@ class S3Client(RemoteClient):
             Body=body_of(body),
             **self._encryption.use,
         )
-        return Part(number, answer["ETag"])
+        return Part(number, str(_field(answer, "ETag")))
 
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
@@ -231,48 +230,81 @@ def _capabilities(settings: S3Settings, host: str) -> StoreCapabilities:
     return OF_AMAZON if is_amazon(host) else OF_OTHERS
 
 
-def _content(answer: Any, wanted: ByteRange | None, until: float) -> Content:
-    """The body of an answer to GET, read to its end before ``until``."""
-    length = size = answer.get("ContentLength")
-    if length is None:
+def _field(answer: Mapping[str, Any], name: str) -> Any:
+    """What every answer of this kind has, and not everything that calls itself a server sends."""
+    if name not in answer:
+        raise RequestError(Failure.UNKNOWN, f"the answer has no {name}")
+    return answer[name]
+
+
+def _size(size: int) -> int:
+    if size < 0:
+        raise RequestError(Failure.UNKNOWN, f"the answer tells of {size} bytes")
+    return size
+
+
+def _page(answer: Mapping[str, Any]) -> Page:
+    """What an answer to ListObjectsV2 lists; nothing is only what says of itself that it is so."""
+    found = [
+        RemoteObject(
+            _field(one, "Key"),
+            _size(_field(one, "Size")),
+            _field(one, "LastModified"),
+            one.get("ETag"),
+        )
+        for one in answer.get("Contents", ())
+    ]
+    if not found and not any(name in answer for name in _OF_LISTINGS):
+        raise RequestError(Failure.UNKNOWN, "the answer is no listing")
+    if not answer.get("IsTruncated"):
+        return Page(found, None)
+    return Page(found, str(_field(answer, "NextContinuationToken")))
+
+
+def _content(answer: Any, wanted: ByteRange | None) -> Content:
+    """The body of an answer to GET."""
+    try:
+        length, size = _measures(answer, wanted)
+        return Content(_read(answer["Body"], length), size, answer.get("ETag"))
+    except BaseException:
         answer["Body"].close()
+        raise
+
+
+def _measures(answer: Any, wanted: ByteRange | None) -> tuple[int, int]:
+    """How many bytes come and the size of the object, if it is what was asked for."""
+    length = answer.get("ContentLength")
+    if length is None or length < 0:
         raise RequestError(Failure.UNSUPPORTED, "the server does not tell the length of its answer")
-    if wanted is not None:
-        if "ContentRange" in answer:
-            size = _whole_size(answer["ContentRange"])
-        if ("ContentRange" not in answer and wanted.start) or length > wanted.length:
-            answer["Body"].close()
-            raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
-    return Content(_read(answer["Body"], length, until), size, answer.get("ETag"))
+    start, size = 0, length
+    if "ContentRange" in answer:
+        start, size = _place(answer["ContentRange"])
+    if wanted is not None and (start != wanted.start or length > wanted.length):
+        raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
+    return length, size
 
 
-def _read(body: Any, length: int, until: float) -> pa.Buffer:
-    """``length`` bytes of ``body``; what is long is read piece by piece, to look at the clock.
-
-    The SDK bounds the time between two bytes, not that of all.
-    """
-    if length <= _PIECE:
-        return pa.py_buffer(body.read())
+def _read(body: Any, length: int) -> pa.Buffer:
+    """``length`` bytes of ``body``."""
+    if length <= _SHORT:
+        return pa.py_buffer(body.read(length))
     buffer = pa.allocate_buffer(length)
     target = memoryview(buffer).cast("B")
     at = 0
     while at < length:
-        if time.monotonic() > until:
-            body.close()
-            raise RequestError(Failure.UNKNOWN, "no complete answer within the time for a request")
-        piece = body.readinto(target[at : at + _PIECE])
+        piece = body.readinto(target[at:])
         if not piece:
             raise RequestError(Failure.UNKNOWN, "the answer broke off")
         at += piece
     return buffer
 
 
-def _whole_size(content_range: str) -> int:
-    """The size of the object in ``bytes 0-9/100``."""
-    size = content_range.rpartition("/")[2]
-    if not size.isdigit():
+def _place(content_range: str) -> tuple[int, int]:
+    """Where a range begins and the size of the object: 10 and 100 in ``bytes 10-19/100``."""
+    found = _RANGE.fullmatch(content_range)
+    if found is None:
         raise RequestError(Failure.UNKNOWN, "the answer does not tell the size of the object")
-    return int(size)
+    return int(found[1]), int(found[2])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -88,14 +88,15 @@ def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tup
         return Failure.REFUSED, f"{text} ({_clock(answer)})"
     if code == "NoSuchBucket":
         return Failure.REFUSED, f"{text} (the bucket does not exist)"
-    if status == 412:
+    if status == 412 or code == "PreconditionFailed":  # which may come late, behind a 200
         return unmet, text
     if operation == "HeadObject" and status == 400:
         # Answers to HEAD have no body that says why; expired credentials are 400.
         return Failure.EXPIRED, f"{text} (expired credentials, or a request that is wrong)"
     if code in _CODES:
         return _CODES[code], text
-    if status >= 500 and status not in _STATUS:
+    if status >= 500 and (status not in _STATUS or code == str(status)):
+        # Without a code it is of something on the way, which may have passed the request on.
         return Failure.UNKNOWN, text
     if 300 <= status < 400:
         return Failure.REFUSED, f"{text} (storage option 'aws_region' names another region)"

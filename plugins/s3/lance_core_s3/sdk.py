@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -18,6 +19,7 @@ from botocore.session import Session
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.settings import RemoteSettings
+from lance_core_s3.answers import Answers
 from lance_core_s3.settings import CredentialSettings, S3Settings
 from lance_core_s3.silence import discreet, watch_loggers
 
@@ -50,7 +52,22 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
             )
     # Waiting for a "100 Continue" costs a round trip per body.
     client.meta.events.unregister("before-call.s3", add_expect_header)
+    stays = _stay if settings.endpoint else _stay_while_looking
+    client.meta.events.register_first("needs-retry.s3", stays)
+    endpoint = client._endpoint  # noqa: SLF001 (there is no other way to what sends)
+    endpoint.http_session = Answers(endpoint.http_session, remote.timeout)
     return client
+
+
+def _stay(request_dict: Mapping[str, Any], **_: object) -> None:
+    """Let the SDK take no answer for a hint that the bucket is elsewhere."""
+    request_dict.get("context", {}).get("s3_redirect", {})["redirected"] = True
+
+
+def _stay_while_looking(request_dict: Mapping[str, Any], operation: Any, **_: object) -> None:
+    """The same for the request that asks where it is: the SDK would ask again and again."""
+    if operation.name == "HeadBucket":
+        _stay(request_dict)
 
 
 def _client(settings: S3Settings, remote: RemoteSettings) -> Any:

@@ -76,11 +76,14 @@ PASSING: dict[str, Fault] = {
     "reset before": Reset(),
     "reset after": Reset(after=True),
     "truncated": Truncated(0.0),
+    "half": Truncated(0.5),
     "500 before": json_error(500, "InternalServerError"),
     "500 after": json_error(500, "InternalServerError", after=True),
     "503 of something between": Answer(503, b"<html>later</html>"),
     "nonsense": Answer(200, b"<html>hello</html>", after=True),
     "no object": Answer(200, b"[]", after=True),
+    "nothing": Answer(200, b"", after=True),
+    "another checksum": Answer(200, b"{}", {"x-amz-crc32": "1"}, after=True),
 }
 
 
@@ -89,14 +92,14 @@ def test_a_fault_that_passes_is_not_noticed(
     rows: DynamoManifestStore, proxy: FaultProxy, base_uri: str, fault: Fault
 ) -> None:
     first = staged(base_uri)
-    for act in (
-        lambda: rows.put_if_absent(base_uri, first),
-        lambda: rows.put_if_present(base_uri, in_place(first)),
-        lambda: rows.get(base_uri, 1),
-        lambda: rows.get_latest(base_uri),
+    for act, result in (
+        (lambda: rows.put_if_absent(base_uri, first), None),
+        (lambda: rows.put_if_present(base_uri, in_place(first)), None),
+        (lambda: rows.get(base_uri, 1), in_place(first)),
+        (lambda: rows.get_latest(base_uri), in_place(first)),
     ):
         proxy.set_rules([Rule(fault, times=1)])
-        act()
+        assert act() == result
         assert proxy.struck == 1
     assert rows.get(base_uri, 1) == in_place(first)
     proxy.set_rules([Rule(fault, times=2)])

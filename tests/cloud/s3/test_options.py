@@ -208,6 +208,10 @@ def test_requests_go_to(given: dict[str, str], url: str) -> None:
         ({"endpoint": "https://s3.eu-west-1.amazonaws.com"}, Guarantee.YES),
         ({"endpoint": "https://minio.example"}, Guarantee.UNKNOWN),
         ({"endpoint": "https://amazonaws.com.example"}, Guarantee.UNKNOWN),
+        # Machines of Amazon's customers, with whatever server they run.
+        ({"endpoint": "https://ec2-1-2-3-4.compute-1.amazonaws.com"}, Guarantee.UNKNOWN),
+        ({"endpoint": "https://s3-like-1.us-east-1.elb.amazonaws.com"}, Guarantee.UNKNOWN),
+        ({"endpoint": "https://b.vpce-0a.s3.us-east-1.vpce.amazonaws.com"}, Guarantee.YES),
         ({"region": "eu-west-1", "conditional_put": "disabled"}, Guarantee.NO),
     ],
 )
