@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lance_core.errors import StoreError
-from lance_core.store.base import ObjectMeta
+from lance_core.store.base import Guarantee, ObjectMeta
 from lance_core.store.paths import is_path
 from lance_core.store.remote.client import (
     Failure,
@@ -16,6 +16,9 @@ from lance_core.store.remote.client import (
     RequestError,
 )
 from lance_core.store.remote.retries import Sender
+
+MAX_EMPTY = 10_000
+"""Pages without an object, one after the other, after which a listing is given up."""
 
 
 class Lister:
@@ -30,18 +33,24 @@ class Lister:
         """The objects below ``folder``; a page is asked for when the one before is used up.
 
         With ``deep`` false, only those directly in it. Objects whose names no path can have, such
-        as those that stand for folders, are none of this store.
+        as those that stand for folders, are none of this store. Raises `StoreError` if the service
+        says the same again, or breaks the order of names that it guarantees.
         """
         below = f"{folder}/" if folder else ""
         prefix = self._root + below
         after = None if start_after is None else self._root + start_after
         skip = len(self._root)
+        is_ordered = not deep and self._client.capabilities.ordered_list is Guarantee.YES
+        last = ""
         for found in self._pages(folder, prefix, after, deep):
             key = found.key
             if not key.startswith(prefix) or (after is not None and key <= after):
                 continue
             path = key[skip:]
             if (deep or "/" not in path[len(below) :]) and is_path(path):
+                if is_ordered and key <= last:
+                    raise StoreError(f"{self._client.name} does not list {folder!r} in order")
+                last = key
                 yield ObjectMeta(path, found.size, found.last_modified, found.etag)
 
     def _page(self, prefix: str, after: str | None, token: str | None, deep: bool) -> Page:
@@ -56,13 +65,19 @@ class Lister:
         self, folder: str, prefix: str, after: str | None, deep: bool
     ) -> Iterator[RemoteObject]:
         token: str | None = None
+        tokens: set[int] = set()
+        first, empty = "", 0
         while True:
             page = self._sender.read(
                 "listing", folder, partial(self._page, prefix, after, token, deep)
             )
-            yield from page.objects
-            if page.next_token is None:
-                return
-            if page.next_token == token:
-                raise StoreError(f"listing {folder!r} in {self._client.name} makes no progress")
+            empty = 0 if page.objects else empty + 1
+            is_stuck = empty > MAX_EMPTY or bool(page.objects and page.objects[0].key == first)
             token = page.next_token
+            if is_stuck or hash(token) in tokens:
+                raise StoreError(f"listing {folder!r} in {self._client.name} makes no progress")
+            yield from page.objects
+            if token is None:
+                return
+            tokens.add(hash(token))
+            first = page.objects[0].key if page.objects else first

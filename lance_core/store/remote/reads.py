@@ -23,6 +23,12 @@ _REPLACED = "the object was replaced while it was read"
 WHOLE_READS = 5
 """How often an object is read anew that was replaced between two requests of one read."""
 
+MUCH = 1 << 30
+"""Of more bytes, which a damaged file may name, it is asked first whether they are there."""
+
+LARGEST = 1 << 38
+"""Bytes of the largest object that is read whole; a service that names more is not believed."""
+
 
 class Reader:
     """Reads objects by the requests of ``client``; ``path`` is what errors call a ``key``."""
@@ -39,6 +45,8 @@ class Reader:
         plan = plan_reads(ranges, self._gap, self._size)
         if not plan.extents:
             return [_EMPTY] * len(ranges)
+        if sum(extent.stop - extent.start for extent in plan.extents) > MUCH:
+            check_ranges(ranges, self._size_of(path, key), path)
         wanted = [piece for extent in plan.extents for piece in extent.pieces(self._size)]
         contents = self.threads.run([partial(self._fetch, path, key, one, None) for one in wanted])
         size = self._common_size(path, key, contents)
@@ -56,6 +64,8 @@ class Reader:
                 return _EMPTY
             if first.size <= first.data.size:
                 return first.data
+            if first.size > LARGEST:
+                raise CorruptFileError(f"{first.size} bytes are not read as a whole", path)
             whole = self._rest(path, key, first)
             if whole is not None:
                 return whole
@@ -113,7 +123,10 @@ class Reader:
             raise CorruptFileError(_REPLACED, path)
         if known:
             return known.pop()[0]
-        return self._sender.read("reading", path, lambda: self._client.head(key)).size
+        return self._size_of(path, key)
+
+    def _size_of(self, path: str, key: str) -> int:
+        return self._sender.read("reading", path, partial(self._client.head, key)).size
 
 
 def _joined(

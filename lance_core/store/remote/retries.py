@@ -168,6 +168,8 @@ class _Attempts:
                 is_renewed = self._renewals < MAX_RENEWALS and self._sender.renew(renewals)
             except RequestError as failed:
                 error = failed
+            except LanceError as failed:  # of what is configured: how the call ended is still open
+                error = RequestError(Failure.REFUSED, f"{error.text}; {failed}")
             else:
                 self._renewals += 1
                 if is_renewed:

@@ -125,14 +125,22 @@ class RemoteStore(ObjectStore):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         source_key, target_key = self._key(source), self._key(target)
         if_absent = self._is_create(mode, "copy_if_absent")
-        send = partial(self.client.copy, source_key, target_key, if_absent=if_absent)
+        ends: list[Failure] = []
+
+        def request() -> None:
+            try:
+                self.client.copy(source_key, target_key, if_absent=if_absent)
+            except RequestError as error:
+                ends.append(error.failure)
+                raise
+
         try:
-            self._sender.write(f"copying {source!r} to", target, send, source)
+            self._sender.write(f"copying {source!r} to", target, request, source)
         except OutcomeUnknownError:
             raise
         except StoreError:
             # Few objects are too long for one request: asking for the size comes afterwards.
-            size = self.head(source).size
+            size = self.head(source).size if ends[-1] is Failure.REFUSED else 0
             if size <= self.client.max_copy_size:
                 raise
             self._copy_through(source, target, size, if_absent)

@@ -64,3 +64,34 @@ def test_what_was_not_asked_for_is_left_out() -> None:
 def test_a_listing_without_progress_ends() -> None:
     with pytest.raises(StoreError, match="makes no progress"):
         list_paths(RemoteStore(Says(["a"], last="0"), ""))
+
+
+def test_a_listing_in_circles_ends() -> None:
+    class Turns(MemoryClient):
+        def list_page(self, *_: object, deep: bool, **__: object) -> Page:
+            self.number = 1 - getattr(self, "number", 1)
+            return Page([RemoteObject("ab"[self.number], 1, NOW, "tag")], str(self.number))
+
+    with pytest.raises(StoreError, match="makes no progress"):
+        list_paths(RemoteStore(Turns(), ""))
+
+
+@pytest.mark.parametrize("keys", [(), ("a",)], ids=["empty", "the same"])
+def test_pages_that_say_nothing_new_end(keys: Sequence[str]) -> None:
+    class Goes(MemoryClient):
+        number = 0
+
+        def list_page(self, *_: object, deep: bool, **__: object) -> Page:
+            self.number += 1
+            return Page([RemoteObject(key, 1, NOW, "tag") for key in keys], str(self.number))
+
+    with pytest.raises(StoreError, match="makes no progress"):
+        list_paths(RemoteStore(Goes(), ""))
+
+
+@pytest.mark.parametrize(
+    "pages", [(["b", "a"],), (["a", "a"],), (["a", "c"], ["b"])], ids=["page", "twice", "pages"]
+)
+def test_names_that_come_out_of_order_are_an_error(pages: Sequence[Sequence[str]]) -> None:
+    with pytest.raises(StoreError, match="in order"):
+        list(RemoteStore(Says(*pages), "").list_names(""))

@@ -9,6 +9,7 @@ import pytest
 
 from lance_core.errors import (
     CorruptFileError,
+    InvalidInputError,
     LanceError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -210,3 +211,28 @@ def test_errors_name_the_container_and_count_attempts(
     with pytest.raises(ObjectNotFoundError) as missing:
         store.head("old")
     assert (missing.value.path, missing.value.where) == ("old", "memory://service")
+
+
+def test_credentials_that_cannot_be_had_leave_a_write_unknown(
+    store: ObjectStore, client: ScriptedClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> bool:
+        raise InvalidInputError("no such profile")
+
+    monkeypatch.setattr(client, "renew_credentials", fail)
+    client.fail("put", Fails(Failure.UNKNOWN, applied=True), Fails(Failure.EXPIRED))
+    with pytest.raises(OutcomeUnknownError, match="no such profile"):
+        store.put("new", b"1", PutMode.create)
+    client.fail("get", Fails(Failure.EXPIRED))
+    with pytest.raises(StoreError, match="no such profile"):
+        store.get("old")
+
+
+@pytest.mark.parametrize("failure", [Failure.BUSY, Failure.UNSENT, Failure.MISSING])
+def test_only_a_copy_that_is_refused_asks_for_the_size(
+    store: ObjectStore, client: ScriptedClient, failure: Failure
+) -> None:
+    client.fail_always("copy", Fails(failure))
+    with pytest.raises(LanceError):
+        store.copy("old", "new")
+    assert client.sent["head"] == 0

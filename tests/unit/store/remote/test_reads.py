@@ -177,3 +177,18 @@ def test_a_store_says_what_it_is_and_does_not_travel(store: RemoteStore) -> None
     assert repr(RemoteStore(Client())) == "RemoteStore('memory://service')"
     with pytest.raises(InvalidInputError, match="cannot be sent"):
         store.__reduce__()
+
+
+def test_bytes_that_only_a_damaged_file_names_cost_one_request(
+    store: RemoteStore, client: Client
+) -> None:
+    with pytest.raises(CorruptFileError, match="has 100000"):
+        store.get_ranges("file", [ByteRange(0, 10), ByteRange(20, 1 << 62)])
+    assert client.ranges == []
+
+
+def test_a_size_beyond_belief_is_no_plan_for_reads(store: RemoteStore, client: Client) -> None:
+    client.distort = lambda content: content._replace(size=10**17)
+    with pytest.raises(CorruptFileError, match="not read as a whole"):
+        store.get("file")
+    assert len(client.ranges) == 1
