@@ -25,6 +25,10 @@ from lance_core.store.remote.plan import Extent, plan_reads
 CAPACITY = 64 << 20
 """Bytes that one scan keeps for windows to come."""
 
+SHARES = 8
+"""Calls at the same time that share the capacity: what one reads ahead must still be there when it
+is needed, else it is read twice."""
+
 _SLACK = 64 << 10
 """Bytes that are read beyond the share of a page that its wanted rows probably have."""
 
@@ -145,8 +149,8 @@ class FileReadAhead:
         return new
 
     def _room(self) -> int:
-        """Bytes that one call may read ahead: what is in use of the call before stays."""
-        return self._kept.capacity // 2
+        """Bytes that one call may read ahead."""
+        return self._kept.capacity // SHARES
 
     def _stop(self, extent: Extent) -> int:
         """Where a request for ``extent`` ends at most."""

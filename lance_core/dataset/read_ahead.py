@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TABLE_WINDOWS = 3
 STREAM_WINDOWS = 2
 """Windows of a stream that are being read or wait; its reader has one more."""
-WAITING_STREAM_WINDOWS = 8
+WAITING_STREAM_WINDOWS = 6
 """The same where reading is waiting for a service."""
 
 CHOSEN_GROWTH = 4

@@ -15,7 +15,7 @@ import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.datafile.metadata import FileMetadata
-from lance_core.datafile.read_ahead import FileReadAhead, Kept
+from lance_core.datafile.read_ahead import SHARES, FileReadAhead, Kept
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Column, Page
 from lance_core.errors import CorruptFileError, StoreError
@@ -64,7 +64,7 @@ ALL = RowRange(0, 100)
 def ahead_of(
     store: Store, rows: RowRange = ALL, kept: Kept | None = None, growth: int | None = None
 ) -> FileReadAhead:
-    return FileReadAhead(store, content(), rows, kept or Kept(40_000), growth)
+    return FileReadAhead(store, content(), rows, kept or Kept(160_000), growth)
 
 
 def check(ahead: FileReadAhead, *ranges: tuple[int, int]) -> None:
@@ -136,9 +136,19 @@ def test_little_is_kept() -> None:
 
 def test_room_is_shared_by_those_who_need_it() -> None:
     store = Store()
-    ahead = ahead_of(store, kept=Kept(12_000))
+    ahead = ahead_of(store, kept=Kept(6000 * SHARES))
     check(ahead, (4500, 4510), (5056, 5060))
     assert store.asked == [(4500, 5000), (5056, 7806), (7806, 10556)]
+
+
+def test_what_calls_at_the_same_time_read_ahead_is_kept_until_it_is_needed() -> None:
+    kept = Kept(1000 * SHARES)
+    stores = [Store() for _ in range(SHARES)]
+    files = [ahead_of(store, kept=kept) for store in stores]
+    for wanted in ((0, 10), (500, 990)):
+        for file in files:
+            check(file, wanted)
+    assert [store.asked for store in stores] == [[(0, 1000)]] * SHARES
 
 
 def test_a_read_that_fails_is_not_kept() -> None:
