@@ -49,7 +49,7 @@ def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quic
         proxy.set_rules([Rule(Delay(slowed))] if slowed else ())
         origin = proxy.url if slowed else None
         label = f"{place.name}{f' +{1000 * slowed:g} ms' if slowed else ''}"
-        timing = _Timing(report, label, libraries(place, origin), 3 if quick or slowed else 5)
+        timing = _Timing(report, label, libraries(place, origin), 3 if quick or slowed else 9)
         for table in TABLES:
             timing.scans(table, None if slowed else THROUGHPUT)
         timing.pieces(rows)
