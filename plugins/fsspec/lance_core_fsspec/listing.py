@@ -13,6 +13,7 @@ from typing import Any
 
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectMeta
+from lance_core.store.paths import is_path
 from lance_core_fsspec.failures import is_missing
 from lance_core_fsspec.mount import Mount
 
@@ -44,7 +45,8 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
         path = mount.path(entry["name"])
         if path is not None and (not folder or path.startswith(f"{folder}/")):
             name = path[start:]
-            if name and "/" not in name:
+            # What no path can be, such as "..", is none of this store; and no folder is in itself.
+            if name and "/" not in name and is_path(path):
                 found[path] = entry
     if folder and list(found) == [f"{folder}/{folder.rpartition('/')[2]}"]:
         # Some, FTP for one, take a file for a folder with itself inside.

@@ -185,13 +185,26 @@ class FsspecStore(ObjectStore):
 
         try:
             self._apply(path, create)
-        except ObjectExistsError:
-            # It may be there because an earlier attempt of the file system itself was applied.
-            if self.get(path).equals(pa.py_buffer(content)):
-                raise OutcomeUnknownError(
-                    f"{path!r} is there, with these bytes: it may have been written just now"
-                ) from None
+        except OutcomeUnknownError:
             raise
+        except (ObjectExistsError, StoreError) as error:
+            # An earlier attempt of the file system itself may have been applied.
+            there = self._seen(path)
+            if there is None and not isinstance(error, ObjectExistsError):
+                raise
+            if there is not None and not there.equals(pa.py_buffer(content)):
+                raise
+            failure = OutcomeUnknownError(f"{path!r} may have been written just now: {error}")
+        else:
+            return
+        raise failure
+
+    def _seen(self, path: str) -> pa.Buffer | None:
+        """What is at ``path``, None if there is nothing or it cannot be read."""
+        try:
+            return self.get(path)
+        except LanceError:
+            return None
 
     def _write(self, path: str, sender: Callable[[Mount], Callable[[str], None]]) -> None:
         def write(mount: Mount) -> None:

@@ -73,6 +73,25 @@ class TestBehindAFailingNetwork:
         with pytest.raises(ObjectExistsError):
             store.put("object", b"other", PutMode.create)
 
+    @pytest.mark.parametrize("refused", ["GET", "PUT"])
+    def test_a_write_that_cannot_be_looked_at_afterwards_is_unknown(
+        self, store: ObjectStore, proxy: FaultProxy, refused: str
+    ) -> None:
+        denied = Rule(xml_error(403, "AccessDenied"), refused, "*/object")
+        proxy.set_rules([Rule(Reset(after=True), "PUT", "*/object", times=1), denied])
+        with pytest.raises(OutcomeUnknownError, match="just now"):
+            store.put("object", b"content", PutMode.create)
+        proxy.set_rules([])
+        assert bytes(store.get("object")) == b"content"
+
+    def test_a_write_that_is_refused_is_not_applied(
+        self, store: ObjectStore, proxy: FaultProxy
+    ) -> None:
+        proxy.set_rules([Rule(xml_error(403, "AccessDenied"), "*", "*/object")])
+        with pytest.raises(StoreError, match="refused to write") as caught:
+            store.put("object", b"content", PutMode.create)
+        assert not isinstance(caught.value, OutcomeUnknownError)
+
     def test_a_write_without_an_answer_is_unknown(
         self, store: ObjectStore, proxy: FaultProxy
     ) -> None:
@@ -254,3 +273,21 @@ def test_a_size_that_nobody_tells_is_an_error() -> None:
     files.info = lambda path: {"size": None}
     with pytest.raises(StoreError, match="size"):
         meta_of(Mount(files, "/", ForkSafeLock()), "object", {"size": None})
+
+
+class Circular(LocalFileSystem):
+    """Lists every folder, and the one above, as being in itself."""
+
+    def ls(self, path: str, detail: bool = False, **options: Any) -> list[Any]:
+        found = super().ls(path, detail=True, **options)
+        for name in (".", ".."):
+            found.append({"name": f"{path.rstrip('/')}/{name}", "type": "directory", "size": 0})
+        return found
+
+
+def test_a_folder_that_lists_itself_is_walked_once(opened: Open, tmp_path: Path) -> None:
+    store = opened(Circular(), str(tmp_path))
+    for path in ("a", "b/c"):
+        store.put(path, b"content")
+    assert list_paths(store) == ["a", "b/c"]
+    assert list(store.list_names("b")) == ["c"]
