@@ -88,14 +88,17 @@ def json_error(status: int, reason: str, **options: bool) -> Answer:
 class Rule:
     """When a fault strikes: see the module for patterns.
 
-    ``nth``: only the nth request that matches, from 1. ``times``: at most so often.
-    ``probability``: by chance, drawn from the seed of the proxy.
+    ``authorization``: a pattern for the header of this name, "" where there is none. ``nth``: only
+    the nth request that matches, from 1; ``since``: that one and all later ones. ``times``: at most
+    so often. ``probability``: by chance, drawn from the seed of the proxy.
     """
 
     fault: Fault
     method: str = "*"
     path: str = "*"
     query: str = "*"
+    authorization: str = "*"
     nth: int | None = None
+    since: int = 1
     times: int | None = None
     probability: float = 1.0

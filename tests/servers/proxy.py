@@ -20,6 +20,7 @@ from __future__ import annotations
 import http.client
 import os
 import random
+import re
 import socket
 import struct
 import threading
@@ -55,7 +56,7 @@ class Request:
     """A request that was answered.
 
     ``status``: what the client was told, None: nothing at all. ``sent`` and ``received``: bytes of
-    the bodies. ``condition`` and ``range``: headers of the request.
+    the bodies. ``condition``, ``range`` and ``authorization``: headers of the request.
     """
 
     method: str
@@ -67,6 +68,7 @@ class Request:
     received: int
     condition: str | None
     range: str | None
+    authorization: str
 
 
 class FaultProxy:
@@ -106,6 +108,14 @@ class FaultProxy:
             self._struck = [0] * len(self._rules)
             self.requests: list[Request] = []
 
+    def add_rules(self, rules: Iterable[Rule]) -> None:
+        """More rules, behind the others; what came is remembered, the count goes on."""
+        with self._lock:
+            more = tuple(rules)
+            self._rules += more
+            self._seen += [0] * len(more)
+            self._struck += [0] * len(more)
+
     @property
     def struck(self) -> int:
         """How many requests a fault struck."""
@@ -121,15 +131,18 @@ class FaultProxy:
                 for one in self.requests
             )
 
-    def choose(self, method: str, path: str, query: str) -> Fault | None:
+    def choose(self, method: str, path: str, query: str, authorization: str) -> Fault | None:
         """The fault that strikes the request that has just come."""
         with self._lock:
             for number, rule in enumerate(self._rules):
-                patterns = ((method, rule.method), (path, rule.path), (query, rule.query))
+                patterns = (
+                    *((method, rule.method), (path, rule.path), (query, rule.query)),
+                    (authorization, rule.authorization),
+                )
                 if not all(fnmatchcase(text, pattern) for text, pattern in patterns):
                     continue
                 self._seen[number] += 1
-                if rule.nth is not None and rule.nth != self._seen[number]:
+                if self._seen[number] < rule.since or rule.nth not in {None, self._seen[number]}:
                     continue
                 if rule.times is not None and self._struck[number] >= rule.times:
                     continue
@@ -184,8 +197,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         proxy = self.server.proxy
+        self.path = re.sub("^http://[^/]*", "", self.path)  # whole, from those it is a proxy to
         path, _, query = self.path.partition("?")
-        fault = proxy.choose(self.command, unquote(path), query)
+        authorization = self.headers.get("Authorization", "")
+        fault = proxy.choose(self.command, unquote(path), query, authorization)
         self.wfile.flush()  # "100 Continue": some clients wait for it before they send the body
         body = self._body()
         answer = self._answer(fault, body)
@@ -204,6 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
                 received=len(answer[2]) if answer else 0,
                 condition=condition,
                 range=wanted,
+                authorization=authorization,
             )
         )
         if answer is None:

@@ -74,7 +74,10 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, unmet: Failu
 
 def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
     """What it means that there is no answer. Only errors of connecting prove that nothing came."""
-    if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError | http.ProxyError):
+    if isinstance(error, http.ProxyError):
+        # Also of connections that break when the request is under way: the cause tells them apart.
+        error, host = _of_proxy(error), f"{host} by way of the proxy"
+    if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError):
         cause = _cause(error)
         return RequestError(Failure.UNSENT, f"no connection to {host}: {cause}")
     if isinstance(error, http.SSLError | ssl.SSLError):
@@ -89,6 +92,13 @@ def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
     return RequestError(Failure.UNKNOWN, f"the connection to {host} broke ({_cause(error)})")
 
 
+def _of_proxy(error: http.ProxyError) -> http.HTTPError | OSError:
+    cause = error.original_error
+    if isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed"):
+        return http.NewConnectionError(None, str(cause))  # type: ignore[arg-type]  # it is not used
+    return cause if isinstance(cause, http.HTTPError | OSError) else http.ProtocolError("")
+
+
 def _failure(status: int, code: str, unmet: Failure) -> Failure:
     if code in _UNMET or (status in {304, 412} and not code):
         return unmet
@@ -100,7 +110,9 @@ def _failure(status: int, code: str, unmet: Failure) -> Failure:
         return _STATUSES[status]
     # Whether a server that fails has applied a request is not known: 503 without "ServerBusy" may
     # come from something between us and the service.
-    return Failure.UNKNOWN if status >= 500 else Failure.REFUSED
+    # Nor is it known of a success of another kind than the service has, as somebody on the way may
+    # tell it.
+    return Failure.REFUSED if 300 <= status < 500 else Failure.UNKNOWN
 
 
 def _clocks(date: str | None) -> str:

@@ -27,7 +27,7 @@ def parse(body: bytes | bytearray) -> Listed:
         if root.tag != "EnumerationResults" or blobs is None:
             raise ValueError(root.tag)
         found = [_object(blob) for blob in blobs.iter("Blob")]
-    except (ElementTree.ParseError, ValueError, TypeError):
+    except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
         raise RequestError(Failure.UNKNOWN, "an answer is no listing of blobs") from None
     return Listed(
         [listed for listed, is_folder in found if not is_folder],
@@ -67,12 +67,11 @@ def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
     if name.get("Encoded") == "true":
         key = unquote(key)
     kind = properties.findtext("ResourceType")
-    listed = RemoteObject(
-        key,
-        int(properties.findtext("Content-Length") or 0),
-        parsedate_to_datetime(properties.findtext("Last-Modified") or ""),
-        tag(properties.findtext("Etag")),
-    )
+    size = int(properties.findtext("Content-Length") or 0)
+    date = parsedate_to_datetime(properties.findtext("Last-Modified") or "")
+    if size < 0 or date.tzinfo is None:
+        raise ValueError
+    listed = RemoteObject(key, size, date, tag(properties.findtext("Etag")))
     return listed, None if kind is None else kind == "directory"
 
 

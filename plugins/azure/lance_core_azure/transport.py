@@ -8,10 +8,9 @@ body at once, and raises what an answer means, which no part of the SDK catches.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import MutableSequence
+from collections.abc import Mapping, MutableSequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import urllib3
 from azure.core.pipeline.transport import HttpTransport
@@ -26,6 +25,10 @@ from lance_core_azure.settings import AzureSettings
 
 CHUNK = 1 << 18
 """Bytes taken from a connection at once, at most."""
+LARGEST = 1 << 30
+"""Longest body, in bytes, that is believed to be coming before it does."""
+REFUSAL = 1 << 16
+"""Bytes of a refusal that are read."""
 MOST = 64 << 20
 """Bytes that an answer may have, if the request does not say. Listings have a few millions."""
 
@@ -33,13 +36,20 @@ NO_BLOBS = b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>"
 """What the SDK is shown of bodies that are not for it."""
 
 
+class Came(NamedTuple):
+    """What a success consists of."""
+
+    headers: Mapping[str, str]
+    body: bytes | bytearray
+
+
 class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
     """Sends a request once; `RequestError` unless the answer is a success or asks for a token.
 
     Options of a request, which the SDK hands through: ``unmet``, what an unmet condition means;
-    ``body``, where the body of a success is put instead of being given to the SDK, which would
-    copy it, or take a quarter of a millisecond for each object of a listing; ``most``, how many
-    bytes that may be.
+    ``came``, where a success is put, its headers and its body, instead of being given to the SDK,
+    which would copy it, or take a quarter of a millisecond for each object of a listing; ``most``,
+    how many bytes the body may have.
     """
 
     def __init__(self, settings: AzureSettings) -> None:
@@ -67,12 +77,17 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
 
     def send(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         unmet: Failure = kwargs.get("unmet", Failure.REFUSED)
-        into: MutableSequence[bytes | bytearray] | None = kwargs.get("body")
-        status, reason, headers, body = self._exchange(request, kwargs.get("most", MOST))
+        into: MutableSequence[Came] | None = kwargs.get("came")
+        most: int = kwargs.get("most", MOST)
+        status, reason, headers, body = self._exchange(request, most)
         if status >= 300 and status != 401:
             raise of_answer(status, headers, bytes(body), unmet)
+        if len(body) > most:
+            # The range of a read was ignored. What became of a write, it does not tell.
+            failure = Failure.REFUSED if request.method == "GET" else Failure.UNKNOWN
+            raise RequestError(failure, f"an answer has more than {most} bytes")
         if into is not None and status < 300:
-            into.append(body)
+            into.append(Came(headers.copy(), body))
             headers["Content-Type"], body = "application/xml", NO_BLOBS
         return Answer(request, status, reason, headers, bytes(body))
 
@@ -80,7 +95,6 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
         self, request: HttpRequest, most: int
     ) -> tuple[int, str, urllib3.HTTPHeaderDict, bytes | bytearray]:
         remote = self._settings.remote
-        deadline = time.monotonic() + remote.timeout
         try:
             response = self._connections().urlopen(
                 request.method,
@@ -93,7 +107,7 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
                 decode_content=False,
                 timeout=urllib3.Timeout(connect=remote.connect_timeout, read=remote.timeout),
             )
-            body = _body(response, deadline, most)
+            body = _body(response, most if response.status < 300 else REFUSAL)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             failure = of_transport(error, self._settings.host)
         else:
@@ -110,22 +124,21 @@ class OnceTransport(HttpTransport[HttpRequest, HttpResponse]):
         return self._pool
 
 
-def _body(response: urllib3.BaseHTTPResponse, deadline: float, most: int) -> bytes | bytearray:
-    """All that follows, if it comes in time; else the connection is given up."""
+def _body(response: urllib3.BaseHTTPResponse, most: int) -> bytes | bytearray:
+    """All that follows; of more than ``most`` bytes the first, and the connection is given up."""
     # Written where it stays: a list of pieces would take twice the memory to be joined.
-    body = bytearray(min(response.length_remaining or 0, most))
+    announced = response.length_remaining or 0
+    body = bytearray(announced if 0 < announced <= min(most, LARGEST) else 0)
     at = 0
     try:
-        while chunk := response.read1(CHUNK):
-            if at + len(chunk) > most:
-                raise RequestError(Failure.REFUSED, f"an answer has more than {most} bytes")
+        while at <= most and (chunk := response.read1(CHUNK)):
             body[at : at + len(chunk)] = chunk
             at += len(chunk)
-            if time.monotonic() > deadline:
-                raise RequestError(Failure.UNKNOWN, "an answer did not end in time")
     except BaseException:
         response.close()
         raise
+    if at > most:
+        response.close()
     response.release_conn()
     del body[at:]
     return body

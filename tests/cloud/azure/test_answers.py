@@ -44,6 +44,7 @@ ANSWERS = {
     "a call that is not there": (501, "APINotImplemented", Failure.UNSUPPORTED),
     "a header that is not known": (400, "UnsupportedHeader", Failure.UNSUPPORTED),
     "a redirection": (307, "", Failure.REFUSED),
+    "a success of another kind": (206, "", Failure.UNKNOWN),
 }
 
 
@@ -112,7 +113,18 @@ def test_how_long_to_wait_is_passed_on(headers: dict[str, str], seconds: float |
 SILENCE = {
     "no route": (http.NewConnectionError(None, "refused"), Failure.UNSENT),  # type: ignore[arg-type]
     "no connection in time": (http.ConnectTimeoutError(None, "slow"), Failure.UNSENT),
-    "no proxy": (http.ProxyError("sig=s3cr3t", OSError(111, "refused")), Failure.UNSENT),
+    "no proxy": (
+        http.ProxyError("sig=s3cr3t", http.NewConnectionError(None, "refused")),  # type: ignore[arg-type]
+        Failure.UNSENT,
+    ),
+    "a proxy that refuses": (
+        http.ProxyError("sig=s3cr3t", OSError("Tunnel connection failed: 403 no")),
+        Failure.UNSENT,
+    ),
+    "a proxy that breaks off": (
+        http.ProxyError("sig=s3cr3t", ConnectionResetError(104, "reset")),
+        Failure.UNKNOWN,
+    ),
     "a broken connection": (http.ProtocolError("gone", ConnectionResetError(104)), Failure.UNKNOWN),
     "no answer in time": (http.ReadTimeoutError(None, "sig=s3cr3t", "slow"), Failure.UNKNOWN),  # type: ignore[arg-type]
     "a body that broke off": (http.IncompleteRead(1, 2), Failure.UNKNOWN),
