@@ -6,13 +6,15 @@ Nothing in the environment of who runs the tests reaches them, nor do they reach
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
+from tests.servers.webdav import running_webdav
+from tests.soak.places import Place, on_azure, on_dynamodb, on_gcs, on_s3, on_webdav
 
 OF_CLOUDS = ("AWS_", "AZURE_", "GCLOUD_", "GOOGLE_", "DYNAMODB_")
 """How environment variables begin that change how a cloud's SDK behaves."""
@@ -62,3 +64,23 @@ def bucket(moto: Moto) -> str:
 def container(azurite: Azurite) -> str:
     """The name of an empty container of this test."""
     return azurite.new_container()
+
+
+@pytest.fixture(scope="session")
+def webdav() -> Iterator[str]:
+    """``host:port`` of a WebDAV server, without rights."""
+    with running_webdav() as host:
+        yield host
+
+
+@pytest.fixture
+def new_place(request: pytest.FixtureRequest) -> Callable[[str], Place]:
+    """Makes a place of one of the kinds of `tests.soak.places`; its server runs from then on."""
+    make = {
+        "s3": lambda: on_s3(request.getfixturevalue("moto")),
+        "s3+ddb": lambda: on_dynamodb(request.getfixturevalue("moto")),
+        "gs": lambda: on_gcs(request.getfixturevalue("gcs")),
+        "az": lambda: on_azure(request.getfixturevalue("azurite")),
+        "webdav": lambda: on_webdav(request.getfixturevalue("webdav")),
+    }
+    return lambda kind: make[kind]()

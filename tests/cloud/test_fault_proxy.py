@@ -179,6 +179,20 @@ def test_rules_count_draw_and_are_tried_in_order(proxy: FaultProxy, ask: Ask) ->
     assert proxy.struck == 2 + drawn.count(503)
 
 
+def test_credentials_can_end(proxy: FaultProxy) -> None:
+    proxy.set_rules([Rule(Answer(401), authorization="Bearer old*", since=2)])
+    connection = http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=10)
+    statuses = []
+    for token in ("old1", "new", "old1", "old2", "new"):
+        connection.request("GET", "/b/old", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+    connection.close()
+    assert statuses == [200, 200, 401, 401, 200]
+    assert proxy.requests[1].authorization == "Bearer new"
+
+
 def test_many_clients_are_served_at_once(proxy: FaultProxy) -> None:
     proxy.set_rules([Rule(Delay(0.1))])
     answers: list[int] = []

@@ -155,6 +155,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that go away are usual here."""
+
 
 @dataclass(frozen=True, slots=True)
 class GcsServer:

@@ -28,6 +28,11 @@ class Entry:
     detail: str = ""
 
 
+def journal_path(folder: Path, number: int) -> Path:
+    """Where the process of this number writes its journal."""
+    return folder / f"{number:04}.journal"
+
+
 class Journal:
     """The journal that one process writes."""
 

@@ -17,9 +17,17 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core.commits.settings import DEADLINE_KEY
 from tests.soak.check import Findings, check
+from tests.soak.journal import journal_path
+from tests.soak.places import Place
 from tests.soak.worker import COMMIT_DEADLINE, main
 
-WARM = ["lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.worker"]
+WARM = [
+    *("lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.worker"),
+    # What deleting rows needs takes longest.
+    *("lance_core.dataset.sql.expression", "lance_core.commits.cleanup", "pandas"),
+    *("lance_core_s3.store", "lance_core_dynamodb.store", "lance_core_gcs.store"),
+    "lance_core_azure.store",
+]
 """What a process needs: imported once, by the process that all workers are forked from."""
 
 
@@ -28,6 +36,8 @@ class Plan:
     """How long and how hard. A run ends after ``seconds`` and when enough has happened.
 
     ``scheme`` and ``options`` are those of the table's URI: they decide who makes its versions.
+    A place that is no folder has its own. With ``lets_begin``, no process is killed before it has
+    acknowledged something: to start one can take longer than it has between two kills.
     """
 
     scheme: str = "file"
@@ -37,6 +47,7 @@ class Plan:
     readers: int = 1
     peers: int = 1
     seconds_between_kills: float = 0.5
+    lets_begin: bool = False
     least_kills: int = 0
     least_commits: int = 0
     most_seconds: float = 600.0
@@ -63,7 +74,7 @@ class Herd:
         self._forks.set_forkserver_preload(WARM)
         self._fresh = multiprocessing.get_context("spawn")
         self._count = 0
-        self.running: list[tuple[str, BaseProcess]] = []
+        self.running: list[tuple[str, BaseProcess, Path]] = []
 
     def start(self, role: str) -> None:
         # The reference implementation cannot be forked.
@@ -72,30 +83,42 @@ class Herd:
         arguments = (role, self._uri, self._options, str(self._folder), self._count)
         process = context.Process(target=main, args=arguments, daemon=True)
         process.start()
-        self.running.append((role, process))
+        self.running.append((role, process, journal_path(self._folder, self._count)))
 
     def kill(self, place: int) -> str:
         """Kill one process without any notice; its role."""
-        role, process = self.running.pop(place)
+        role, process, _ = self.running.pop(place)
         if process.exitcode not in (None, -signal.SIGKILL):
             raise RuntimeError(f"a {role} ended by itself with {process.exitcode}")
         process.kill()
         process.join()
         return role
 
+    def at_work(self) -> list[int]:
+        """The places of processes that have acknowledged something."""
+        return [
+            place
+            for place, (_, _, journal) in enumerate(self.running)
+            if journal.exists() and b'"acked"' in journal.read_bytes()
+        ]
+
     def end(self) -> None:
         while self.running:
             self.kill(0)
 
 
-def soak(plan: Plan) -> Outcome:
-    """Run ``plan`` on a new table in a temporary folder."""
+def soak(plan: Plan, place: Place | None = None) -> Outcome:
+    """Run ``plan`` on a new table: at ``place``, or else in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="lance-core-soak-") as name:
-        return _soak(plan, f"{plan.scheme}://{name}/table.lance", Path(name))
+        if place is None:
+            options = {"durability": "fast", **plan.options}
+            return _soak(plan, f"{plan.scheme}://{name}/table.lance", options, Path(name))
+        # Processes that live for seconds are not to spend them on trying out what the server does.
+        options = {"put_if_absent": "yes", **place.options(place.endpoint), **plan.options}
+        return _soak(plan, place.uri(place.endpoint), options, Path(name))
 
 
-def _soak(plan: Plan, uri: str, folder: Path) -> Outcome:
-    options = {"durability": "fast", **plan.options}
+def _soak(plan: Plan, uri: str, options: dict[str, str], folder: Path) -> Outcome:
     columns = {"id": pa.array([], pa.int64()), "value": pa.array([], pa.int64())}
     table = lance.write_dataset(
         pa.table(columns), uri, data_storage_version="2.0", storage_options=options
@@ -113,11 +136,12 @@ def _soak(plan: Plan, uri: str, folder: Path) -> Outcome:
             # The peer takes a second to start: it is killed less often.
             places = [
                 place
-                for place, (role, _) in enumerate(herd.running)
-                if role != "peer" or chance.random() < 0.2
+                for place in (herd.at_work() if plan.lets_begin else range(len(herd.running)))
+                if herd.running[place][0] != "peer" or chance.random() < 0.2
             ]
-            herd.start(herd.kill(chance.choice(places)))
-            kills += 1
+            if places:
+                herd.start(herd.kill(chance.choice(places)))
+                kills += 1
     finally:
         herd.end()
     seconds = time.monotonic() - started

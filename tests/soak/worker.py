@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.soak.journal import ACKED, BROKEN, FAILED, UNKNOWN, Journal
+from tests.soak.journal import ACKED, BROKEN, FAILED, UNKNOWN, Journal, journal_path
 
 COMMIT_DEADLINE = 4
 """Seconds: what the table's config says, so that cleanup finds something to do within a run."""
@@ -22,6 +22,9 @@ READ_PAUSE = 0.1
 """Seconds between reads: writers are what the processors are for."""
 
 IDS_PER_PROCESS = 1 << 32
+
+OURS = frozenset({"durability", "put_if_absent"})
+"""Options that the reference implementation does not know."""
 
 
 def rows(ids: list[int]) -> pa.Table:
@@ -35,7 +38,7 @@ class Worker:
         self.uri = uri
         self.options = options
         self.number = number
-        self.journal = Journal(Path(folder) / f"{number:04}.journal")
+        self.journal = Journal(journal_path(Path(folder), number))
         self.random = random.Random(number)
         self.next_id = number * IDS_PER_PROCESS
         self.mine: list[list[int]] = []
@@ -132,9 +135,10 @@ class Peer(Worker):
     def run(self) -> None:
         import lance
 
+        options = {name: self.options[name] for name in self.options.keys() - OURS}
         choices = [self.append] * 6 + [self.delete] * 2 + [self.upsert, self.update, self.compact]
         while True:
-            self.random.choice(choices)(lance.dataset(self.uri))
+            self.random.choice(choices)(lance.dataset(self.uri, storage_options=options))
 
     def outcome_of(self, error: Exception) -> str:
         text = str(error).lower()

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,46 +10,12 @@ import pytest
 from lance_core.errors import InvalidInputError, StoreError
 from tests.cloud.s3.places import opened, seen_requests
 from tests.servers.faults import Rule, xml_error
+from tests.servers.keys import running_keys
 from tests.servers.moto import Moto
 from tests.servers.proxy import FaultProxy
 
 URI = "s3://bucket/table"
 PLACE = {"aws_endpoint": "https://host.example", "aws_region": "us-east-1"}
-
-
-@contextmanager
-def container() -> Iterator[tuple[str, list[str]]]:
-    """A server that hands out a new key whenever it is asked, its address, and whom it trusted."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.headers.get("Authorization", ""))
-            until = datetime.now(UTC) + timedelta(hours=6)
-            keys = {
-                "AccessKeyId": f"key{len(asked)}",
-                "SecretAccessKey": "secret",
-                "Token": "token",
-                "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            }
-            body = json.dumps(keys).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/keys", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def key_of(**given: str) -> str:
@@ -88,7 +48,7 @@ def test_a_container_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     token = tmp_path / "token"
     token.write_text("let me in")
-    with container() as (address, asked):
+    with running_keys() as (address, asked):
         given = {"container_credentials_full_uri": address}
         assert key_of(**given, container_authorization_token_file=str(token)) == "key1"
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address)
@@ -124,7 +84,7 @@ def test_public_buckets_need_none(moto: Moto, bucket: str) -> None:
 
 
 def test_expired_credentials_are_renewed_once_for_all_threads(moto: Moto, bucket: str) -> None:
-    with FaultProxy(moto.endpoint) as proxy, container() as (address, asked):
+    with FaultProxy(moto.endpoint) as proxy, running_keys() as (address, asked):
         options = {
             "aws_endpoint": proxy.url,
             "allow_http": "true",
@@ -144,7 +104,7 @@ def test_expired_credentials_are_renewed_once_for_all_threads(moto: Moto, bucket
 def test_head_tells_nothing_of_expiry_and_is_sent_again_all_the_same(
     moto: Moto, bucket: str
 ) -> None:
-    with FaultProxy(moto.endpoint) as proxy, container() as (address, asked):
+    with FaultProxy(moto.endpoint) as proxy, running_keys() as (address, asked):
         options = {
             "aws_endpoint": proxy.url,
             "allow_http": "true",
@@ -152,7 +112,6 @@ def test_head_tells_nothing_of_expiry_and_is_sent_again_all_the_same(
         }
         with opened(f"s3://{bucket}/t", options) as store:
             store.put("a", b"1")
-            # After the first, the SDK looks for another region by itself.
             expired = Rule(xml_error(400, "ExpiredToken"), "HEAD", f"/{bucket}/t/a", times=1)
             proxy.set_rules([expired])
             assert store.head("a").size == 1

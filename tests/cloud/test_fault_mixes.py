@@ -1,0 +1,122 @@
+"""Writers behind networks that fail, in short: ``tox -e soak`` is the full form."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lance_core.errors import OutcomeUnknownError, StoreError
+from lance_core.plugins.stores import open_store
+from lance_core.store.base import PutMode
+from tests.servers.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody
+from tests.servers.proxy import FaultProxy
+from tests.soak.expiry import end_again_and_again, end_at_each_request, source_of
+from tests.soak.mixes import INTERFACES
+from tests.soak.network import LONGEST_CALL, Figures, Writers, check, run, scaled
+from tests.soak.places import NAMES, Place
+
+NewPlace = Callable[[str], Place]
+
+WRITERS, COMMITS = 4, 3
+
+
+MIXED = [
+    *((kind, "bad network") for kind in NAMES),
+    ("s3", "conflicts"),
+    ("s3+ddb", "truncated bodies"),
+    ("gs", "twice as bad"),
+    ("az", "truncated bodies"),
+    ("webdav", "slow bodies"),
+]
+
+
+@pytest.mark.parametrize(("kind", "mix"), MIXED)
+def test_every_commit_lands_once_whatever_the_network_does(
+    new_place: NewPlace, kind: str, mix: str
+) -> None:
+    found = run(new_place(kind), mix, WRITERS, COMMITS)
+    assert found.wrong == []
+    assert (found.acknowledged, found.lost, found.duplicated) == (WRITERS * COMMITS, 0, 0)
+    assert found.struck > 10
+    assert found.longest < LONGEST_CALL * 1.1
+
+
+WITH_SOURCES = tuple(name for name in NAMES if name != "webdav")
+
+
+@pytest.mark.parametrize("kind", WITH_SOURCES)
+def test_credentials_may_end_at_any_request(new_place: NewPlace, kind: str) -> None:
+    with source_of(new_place(kind)) as source:
+        found = end_at_each_request(source)
+    assert found.wrong == []
+    assert found.struck >= found.requests
+
+
+@pytest.mark.parametrize("kind", WITH_SOURCES)
+def test_one_renewal_of_credentials_is_for_all_writers(new_place: NewPlace, kind: str) -> None:
+    with source_of(new_place(kind)) as source:
+        found = end_again_and_again(source, WRITERS, 5)
+    assert found.wrong == []
+    assert found.acknowledged == WRITERS * 5
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_credentials_that_nobody_renews_end_in_a_refusal(new_place: NewPlace, kind: str) -> None:
+    place = new_place(kind)
+    with FaultProxy(place.endpoint) as proxy, scaled():
+        at = Writers(place.uri(proxy.url), place.options(proxy.url) | {"put_if_absent": "yes"})
+        at.run(1, 2)
+        proxy.set_rules([])
+        at.append()
+        for number in range(1, proxy.count() + 1):
+            proxy.set_rules(
+                Rule(interface.expired, path=interface.path, since=number)
+                for interface in INTERFACES[kind]
+            )
+            at.append()
+        found = Figures(wrong=at.wrong)
+    check(place, at.told, found)
+    assert found.wrong == []
+    assert found.refused > 3
+    # Where a row decides, it can be there when nothing else can be done any more.
+    assert found.unknown <= kind.count("+")
+
+
+SILENCES: dict[str, Fault] = {
+    "resets": Reset(),
+    "resets after the fact": Reset(after=True),
+    "nothing but errors": Answer(503),
+    "no answers": LateAnswer(2.0),
+    "answers that never end": SlowBody(8.0, pieces=80),
+}
+DEADLINE = {"timeout": "400ms", "connect_timeout": "400ms", "client_retry_timeout": "600ms"}
+LONGEST = 1.0
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+@pytest.mark.parametrize("kind", [name for name in NAMES if "+" not in name])
+def test_every_call_ends_within_its_deadline(new_place: NewPlace, kind: str, silence: str) -> None:
+    place = new_place(kind)
+    with FaultProxy(place.endpoint) as proxy, scaled() as took:
+        uri = place.uri(proxy.url)
+        store = open_store(uri, place.options(proxy.url) | DEADLINE)
+        store.put("there", bytes(10_000))
+        proxy.set_rules([Rule(SILENCES[silence])])
+        took.clear()
+        for act in (
+            lambda: store.get("there"),
+            lambda: store.head("there"),
+            lambda: list(store.list("")),
+            lambda: store.put("new", b"1"),
+            lambda: store.put("newer", b"1", PutMode.create),
+            lambda: store.delete("gone"),
+        ):
+            start = time.monotonic()
+            try:
+                act()
+            except (StoreError, OutcomeUnknownError):
+                took.append(time.monotonic() - start)
+        assert max(took) < LONGEST * 1.1 + 0.2  # for what the machine does besides
+        assert proxy.struck >= 6
