@@ -11,9 +11,14 @@ from lance_core_example_webdav.client import WebdavClient
 
 import lance_core
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError, StoreError
+from lance_core.errors import (
+    InvalidInputError,
+    NoSafeCommitHandlerError,
+    StoreError,
+    UnsupportedFeatureError,
+)
 from lance_core.plugins.stores import open_store
-from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.base import ByteRange, Guarantee, ObjectStore
 from lance_core.store.probe import probe
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
@@ -114,9 +119,44 @@ def test_retries_come_with_the_store(server: str) -> None:
         assert proxy.struck > 0
 
 
+PART = {"Content-Range": "bytes 0-2/9", "ETag": "a"}
+
+STRANGE = {
+    "a page for people": (Answer(200, b"<html>"), Failure.REFUSED),
+    "another range": (Answer(206, b"abc", PART), Failure.REFUSED),
+    "a range of nothing": (Answer(206, b"abc", {"Content-Range": "bytes 5-7/*"}), Failure.REFUSED),
+    "no content": (Answer(204), Failure.UNKNOWN),
+    "a time-out": (Answer(408), Failure.UNKNOWN),
+    "a time that is none": (Answer(503, b"", {"Retry-After": "\u00b2"}), Failure.BUSY),
+}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_an_answer_of_somebody_else_is_a_failure(server: str, case: str) -> None:
+    answer, failure = STRANGE[case]
+    with FaultProxy(f"http://{server}") as proxy:
+        settings = RemoteSettings(allow_http=True)
+        host = proxy.url.removeprefix("http://")
+        client = WebdavClient(host, ("writer", PASSWORD), settings)
+        proxy.set_rules([Rule(answer)])
+        with pytest.raises(RequestError) as caught:
+            client.get("object", ByteRange(5, 8))
+        assert caught.value.failure is failure
+        proxy.set_rules([Rule(Answer(200, b"<html>"))])
+        for request in (
+            lambda: client.head("object"),
+            lambda: client.put("object", [memoryview(b"x")], if_absent=True),
+            lambda: client.list_page("", None, None, deep=True),
+        ):
+            with pytest.raises(RequestError) as caught:
+                request()
+            assert caught.value.failure is Failure.UNKNOWN
+
+
 REFUSED = {
     "a wrong password": (HTTP | LOGIN | {"webdav_password": "wrong"}, StoreError, "401"),
     "no TLS": (LOGIN, StoreError, "SSL"),
+    "a proxy": (HTTP | LOGIN | {"proxy_url": "http://x"}, UnsupportedFeatureError, "proxies"),
     "an unknown option": (HTTP | LOGIN | {"webdav_usr": "x"}, InvalidInputError, "webdav_user"),
 }
 

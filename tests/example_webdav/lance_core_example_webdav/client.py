@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import http.client
+import re
 import ssl
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 from xml.etree import ElementTree
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
 from lance_core.store.base import ByteRange, Guarantee
 from lance_core.store.config import Secret
@@ -31,12 +31,16 @@ from lance_core.store.remote.client import (
 from lance_core.store.remote.options import take
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
+from lance_core.store.remote.timed import TimedConnection
+
+T = TypeVar("T")
 
 UPLOADS = ".uploads"
 """The folder of the server where parts wait; assembled as Nextcloud does it."""
 
 FAILURES = {
     404: Failure.MISSING,
+    408: Failure.UNKNOWN,
     412: Failure.EXISTS,
     416: Failure.RANGE,
     423: Failure.BUSY,
@@ -44,7 +48,10 @@ FAILURES = {
     501: Failure.UNSUPPORTED,
     503: Failure.BUSY,
 }
-"""What statuses mean. Others from 400 on are REFUSED, from 500 on UNKNOWN."""
+"""What statuses mean. Others from 300 on are REFUSED, from 500 on UNKNOWN."""
+
+SUCCESSES = {"DELETE": (200, 204), "GET": (200, 206), "HEAD": (200,), "PROPFIND": (207,)}
+"""What servers say when they have done it; with others, somebody on the way may have answered."""
 
 CAPABILITIES = StoreCapabilities(
     # Servers differ in whether they heed If-None-Match: it is tried before commits rely on it.
@@ -55,14 +62,24 @@ CAPABILITIES = StoreCapabilities(
 )
 
 
+MOST = 64 << 20
+"""Bytes of the longest answer: parts of objects have 8 MiB, listings of large tables a few."""
+
+
 def open_webdav(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """The store of ``webdav://host:port/folder``; over TLS unless ``allow_http`` is set."""
     left = dict(options)
     settings = RemoteSettings.of(left)
     login = take(left, "webdav_user"), take(left, "webdav_password")
+    if settings.proxy_url is not None or settings.allow_invalid_certificates:
+        raise UnsupportedFeatureError("webdav:// knows no proxies and checks all certificates")
     if not url.netloc or "@" in url.netloc:
         raise InvalidInputError(f"{url}: write webdav://host:port/folder, and no password in it")
     return RemoteStore(WebdavClient(url.netloc, login, settings), url.path, settings)
+
+
+class TlsConnection(TimedConnection, http.client.HTTPSConnection):
+    """The same over TLS."""
 
 
 class Answer(NamedTuple):
@@ -106,13 +123,20 @@ class WebdavClient(RemoteClient):
             if error.failure is Failure.EXISTS:  # 412 is about If-Match here
                 raise RequestError(Failure.CHANGED, error.text) from None
             raise
-        size = answer.headers.get("Content-Range", "").rpartition("/")[2]
-        body = pa.py_buffer(answer.body)
-        return Content(body, int(size or body.size), answer.headers["ETag"])
+        body, tag = pa.py_buffer(answer.body), answer.headers["ETag"]
+        if answer.status == 200 and (wanted is None or wanted.start == 0):
+            return Content(body, body.size, tag)
+        part = re.fullmatch(
+            r"bytes (\d{1,15})-\d+/(\d{1,15})", answer.headers["Content-Range"] or ""
+        )
+        if wanted is None or part is None or int(part[1]) != wanted.start:
+            raise RequestError(Failure.REFUSED, f"{self._host} sends other bytes of {key!r}")
+        return Content(body, int(part[2]), tag)
 
     def head(self, key: str) -> RemoteObject:
         headers = self._send("HEAD", key).headers
-        return _object(key, headers["Content-Length"], headers["Last-Modified"], headers["ETag"])
+        about = headers["Content-Length"], headers["Last-Modified"], headers["ETag"]
+        return self._understood(lambda: _object(key, *about))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         headers = {"If-None-Match": "*"} if if_absent else {}
@@ -128,11 +152,9 @@ class WebdavClient(RemoteClient):
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> Page:
         answer = self._send("PROPFIND", prefix, {"Depth": "infinity" if deep else "1"})
-        try:
-            found = sorted(_objects(ElementTree.fromstring(answer.body)), key=_key)
-        except (ElementTree.ParseError, ValueError, TypeError) as error:
-            raise RequestError(Failure.UNKNOWN, f"the listing is malformed: {error}") from None
-        return Page([each for each in found if not each.key.startswith(UPLOADS)], None)
+        found = self._understood(lambda: list(_objects(ElementTree.fromstring(answer.body))))
+        shown = [each for each in found if not each.key.startswith(f"{UPLOADS}/")]
+        return Page(sorted(shown, key=lambda each: each.key), None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         upload = f"{UPLOADS}/{uuid.uuid4()}"
@@ -174,28 +196,38 @@ class WebdavClient(RemoteClient):
                     every["Authorization"] = self._login.reveal()
                 connection.request(method, f"/{quote(key)}", body, every)
                 response = connection.getresponse()
-                answer = Answer(response.status, response.headers, response.read())
+                content = response.read(MOST + 1)
             except (OSError, http.client.HTTPException) as error:
                 text = f"{self._host} did not answer: {type(error).__name__}: {error}"
                 raise RequestError(Failure.UNKNOWN, text) from None
         finally:
             connection.close()
-        if answer.status < 300:
-            return answer
-        other = Failure.UNKNOWN if answer.status >= 500 else Failure.REFUSED
-        after = answer.headers.get("Retry-After", "")
+        status, after = response.status, response.headers.get("Retry-After", "")
+        if status in SUCCESSES.get(method, (201, 204)) and len(content) <= MOST:
+            return Answer(status, response.headers, content)
+        other = Failure.REFUSED if 300 <= status < 500 else Failure.UNKNOWN
         raise RequestError(
-            FAILURES.get(answer.status, other),
-            f"{self._host} answers {method}: {answer.status} {response.reason}",
-            float(after) if after.isdigit() else None,
+            FAILURES.get(status, other),
+            f"{self._host} answers {method}: {status} {response.reason[:80]}",
+            float(after) if after.isdecimal() else None,
         )
 
-    def _connection(self) -> http.client.HTTPConnection:
-        timeout = self._settings.timeout
+    def _connection(self) -> TimedConnection:
+        connecting = self._settings.connect_timeout
         if self._settings.allow_http:
-            return http.client.HTTPConnection(self._host, timeout=timeout)
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(self._host, timeout=timeout, context=context)
+            connection = TimedConnection(self._host, timeout=connecting)
+        else:
+            context = ssl.create_default_context()
+            connection = TlsConnection(self._host, timeout=connecting, context=context)
+        connection.seconds = self._settings.timeout
+        return connection
+
+    def _understood(self, read: Callable[[], T]) -> T:
+        """What ``read`` makes of an answer; UNKNOWN if that is nothing."""
+        try:
+            return read()
+        except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
+            raise RequestError(Failure.UNKNOWN, f"{self._host} answers something else") from None
 
 
 def _to(key: str, *, if_absent: bool) -> dict[str, str]:
@@ -215,9 +247,7 @@ def _objects(listing: ElementTree.Element) -> Iterable[RemoteObject]:
 
 
 def _object(key: str, size: str | None, modified: str | None, etag: str | None) -> RemoteObject:
-    date = parsedate_to_datetime(modified) if modified else datetime.now(UTC)
+    date = parsedate_to_datetime(modified or "")
+    if int(size or "") < 0 or date.tzinfo is None:
+        raise ValueError
     return RemoteObject(key, int(size or ""), date, etag)
-
-
-def _key(found: RemoteObject) -> str:
-    return found.key
