@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TypeVar
 
 from lance_core.datafile.processors import processors
+from lance_core.store.late_work import submit
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
     def begin() -> None:
         for number in numbers:
             iterator = _items(sources[number])
-            ahead.append((number, iterator, executor.submit(_next, iterator)))
+            ahead.append((number, iterator, submit(executor, _next, iterator)))
             if len(ahead) > num_threads():
                 return
 
@@ -53,7 +54,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
             number, iterator, future = ahead[0]
             made = future.result()
             if len(made) == _AT_ONCE:
-                ahead[0] = number, iterator, executor.submit(_next, iterator)
+                ahead[0] = number, iterator, submit(executor, _next, iterator)
             else:
                 ahead.popleft()
                 begin()

@@ -24,6 +24,7 @@ from lance_core.commits.surroundings import REAL
 from lance_core.dataset.opening import branch_of, table_of
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
+from lance_core.store.late_work import submit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -240,7 +241,7 @@ class _Threads:
     def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         waiting: deque[Future[R]] = deque()
         for item in items:
-            waiting.append(self._executor.submit(work, item))
+            waiting.append(submit(self._executor, work, item))
             if len(waiting) >= 2 * self._count:
                 yield waiting.popleft().result()
         while waiting:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TypeVar
 
 from lance_core.datafile.processors import VARIABLE, processors
+from lance_core.store.late_work import submit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -79,7 +80,7 @@ def in_order(
     executor = waiting_pool() if waits else pool()
     try:
         for item in itertools.chain(first, source):
-            waiting.append(executor.submit(work, item))
+            waiting.append(submit(executor, work, item))
             if len(waiting) >= ahead:
                 yield waiting.popleft().result()
         while waiting:

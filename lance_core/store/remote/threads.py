@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.store.late_work import submit
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class RequestThreads:
                 if self._executor is None:
                     self._executor = ThreadPoolExecutor(self._number, "lance-core-requests")
                 executor = self._executor
-        return executor.submit(work)
+        return submit(executor, work)
 
     def run(self, works: Sequence[Callable[[], T]]) -> list[T]:
         """The results of ``works``, in order; the first of them is done by the caller itself.

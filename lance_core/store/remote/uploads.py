@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -125,6 +126,7 @@ class RemoteWriter(ObjectWriter):
         self._parts: list[Part] = []
         self._is_open = True
         self._is_closed = False
+        self._process = os.getpid()
 
     def write(self, data: object) -> None:
         self._check_open()
@@ -152,7 +154,7 @@ class RemoteWriter(ObjectWriter):
         self._is_open, self._is_closed = False, True
 
     def abort(self) -> None:
-        if self._is_open:
+        if self._is_open and self._process == os.getpid():
             self._drop()
 
     def _send(self, length: int) -> None:
@@ -208,3 +210,5 @@ class RemoteWriter(ObjectWriter):
     def _check_open(self) -> None:
         if not self._is_open:
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
+        if self._process != os.getpid():  # its parts are under way in threads of the parent
+            raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")

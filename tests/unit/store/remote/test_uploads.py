@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import tracemalloc
 from collections.abc import Sequence
@@ -181,3 +182,23 @@ def test_a_long_object_is_copied_through_this_process() -> None:
     assert bytes(store.get("target")) == bytes(range(250)) * 5
     with pytest.raises(ObjectExistsError):
         store.copy("source", "target", PutMode.create)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_forked_child_leaves_the_upload_of_its_parent_alone() -> None:
+    client = MemoryClient()
+    store = RemoteStore(client, "root", RemoteSettings(part_size=8 << 20))
+    with store.open_writer("new") as writer:
+        writer.write(bytes(30 << 20))
+        child = os.fork()
+        if not child:
+            try:
+                with pytest.raises(InvalidInputError, match="another process"):
+                    writer.write(b"x")
+                writer.abort()
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert store.head("new").size == 30 << 20
+    assert "abort_upload" not in {method for method, _ in client.requests}
