@@ -84,7 +84,7 @@ class S3Client(RemoteClient):
         def read(sdk: Any) -> Content:
             return _content(sdk.get_object(**self._every, **asked), wanted)
 
-        return self._ask(read, Failure.CHANGED)
+        return self._ask(read, Failure.REFUSED if etag is None else Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
         answer = self._send("head_object", Key=key, **self._encryption.use)
@@ -188,9 +188,10 @@ class S3Client(RemoteClient):
             return self._sdk
 
     def _send(self, operation: str, **asked: Any) -> Any:
-        return self._ask(lambda sdk: getattr(sdk, operation)(**self._every, **asked))
+        unmet = Failure.EXISTS if "IfNoneMatch" in asked else Failure.REFUSED
+        return self._ask(lambda sdk: getattr(sdk, operation)(**self._every, **asked), unmet)
 
-    def _ask(self, request: Callable[[Any], T], unmet: Failure = Failure.EXISTS) -> T:
+    def _ask(self, request: Callable[[Any], T], unmet: Failure) -> T:
         """What ``request`` returns; a `RequestError` that has nothing of what the SDK raised."""
         sdk = self._connected()
         try:

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.remote.options import Options, take, take_boolean
@@ -145,9 +146,13 @@ def _endpoint(options: Options) -> str | None:
     endpoint = take(options, "aws_endpoint")
     if endpoint is None:
         return None
-    scheme, separator, rest = endpoint.partition("://")
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
     # What stands before an "@" is a password; it belongs into the options for keys.
-    if scheme.lower() not in {"http", "https"} or not separator or not rest or "@" in rest:
+    if not is_address or any(sign in endpoint for sign in "@?# "):
         raise InvalidInputError(
             "storage option 'aws_endpoint' must be an address like https://host:port"
         )

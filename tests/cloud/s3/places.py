@@ -50,7 +50,11 @@ def seen_requests(store: RemoteStore) -> Iterator[list[AWSPreparedRequest]]:
 
     def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
         seen.append(request)
-        content = b"<A><UploadId>u</UploadId></A>" if request.method == "POST" else b""
+        content = b""
+        if request.method == "POST":
+            content = b"<A><UploadId>u</UploadId></A>"
+        elif "list-type=" in str(request.url):
+            content = b"<A><Name>b</Name></A>"
         return AWSResponse(request.url, 200, ANSWERS, _Raw(content))
 
     assert isinstance(store.client, S3Client)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lance_core.errors import LanceError, OutcomeUnknownError
+from lance_core.errors import LanceError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
 from tests.cloud.s3.places import opened
@@ -164,6 +164,15 @@ def test_a_write_that_somebody_else_answers_is_unknown(answer: Says) -> None:
         options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
         with opened("s3://bucket/t", options) as store, pytest.raises(OutcomeUnknownError):
             create(store)
+
+
+@pytest.mark.parametrize("call", [get, names, upload])
+def test_a_condition_that_nobody_set_is_not_unmet(call: Callable[[RemoteStore], object]) -> None:
+    with saying(error(412, b"<Error><Code>PreconditionFailed</Code></Error>")) as server:
+        options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
+        with opened("s3://bucket/t", options) as store, pytest.raises(StoreError) as refused:
+            call(store)
+        assert type(refused.value) is StoreError
 
 
 def test_names_that_no_path_has_are_none_of_the_store() -> None:
