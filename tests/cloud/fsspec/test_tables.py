@@ -26,7 +26,8 @@ PROCESSES = 2
 APPENDS = 4
 
 WRITER = """
-import sys, fsspec, pyarrow as pa, lance_core
+import faulthandler, sys, fsspec, pyarrow as pa, lance_core
+faulthandler.dump_traceback_later(100, exit=True)
 from lance_core_fsspec import register_file_system
 folder, called, uri, writer, count, *options = sys.argv[1:]
 register_file_system(called, fsspec.filesystem("file"), folder)
@@ -86,7 +87,12 @@ def test_no_append_of_any_process_is_lost_or_doubled(
         )
         for writer in range(1, PROCESSES + 1)
     ]
-    assert [process.wait(120) for process in running] == [0] * PROCESSES
+    try:
+        assert [process.wait(120) for process in running] == [0] * PROCESSES
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
     rows = lance_core.dataset(f"fsspec://{called}/t.lance").to_table().to_pylist()
     expected = ROWS.to_pylist() + [
         {"writer": writer, "number": number}
