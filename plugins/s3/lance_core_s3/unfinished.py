@@ -1,0 +1,105 @@
+"""Uploads in parts that nobody finished: what killed processes leave, and what S3 charges for.
+
+No listing of objects shows them, and no cleanup of a table knows them. A rule of the bucket's
+lifecycle removes them everywhere; this is for one table, and for servers without such rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from lance_core.store.remote.retries import Sender
+from lance_core.store.remote.settings import ALIASES, RemoteSettings
+from lance_core.store.secret import Secret
+from lance_core.store.uri import parse_uri
+from lance_core_s3.client import S3Client
+from lance_core_s3.plugin import lance_object_stores
+from lance_core_s3.store import open_store
+
+ALIVE = timedelta(days=1)
+"""Whoever is still at work after a day has given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedUpload:
+    """An upload to ``key`` of the bucket, by the name that the service has for it."""
+
+    key: str
+    upload: str
+    started: datetime
+
+
+def unfinished_uploads(
+    uri: str, options: Mapping[str, str | Secret] | None = None
+) -> list[UnfinishedUpload]:
+    """The uploads below ``uri`` that were started and neither finished nor dropped.
+
+    ``options``: storage options. Those of writers at work are among them. Raises `StoreError`.
+    """
+    client, sender, folder = _opened(uri, options)
+    try:
+        return _listed(client, sender, folder)
+    finally:
+        client.close()
+
+
+def drop_unfinished_uploads(
+    uri: str,
+    options: Mapping[str, str | Secret] | None = None,
+    older_than: timedelta = ALIVE,
+) -> list[UnfinishedUpload]:
+    """Drop the `unfinished_uploads` that were started that long ago; those that were dropped.
+
+    A writer that is still at work on one of them fails. Raises `StoreError`.
+    """
+    client, sender, folder = _opened(uri, options)
+    before = datetime.now(UTC) - older_than
+    try:
+        found = [one for one in _listed(client, sender, folder) if one.started <= before]
+        for one in found:
+            abort = partial(client.abort_upload, one.key, one.upload)
+            sender.prepare("dropping the upload of", one.key, abort)
+    finally:
+        client.close()
+    return found
+
+
+def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Client, Sender, str]:
+    """A client of the bucket, what sends its requests, and the folder in it."""
+    (spec,) = lance_object_stores()
+    aliases = {**ALIASES, **spec.option_aliases}
+    lower = {name.lower(): value for name, value in (options or {}).items()}
+    known = {aliases.get(name, name): value for name, value in lower.items()}
+    url = parse_uri(uri)
+    client = open_store(url, known).client
+    assert isinstance(client, S3Client)
+    return client, Sender(client, RemoteSettings.of(known)), f"{url.path}/" if url.path else ""
+
+
+def _listed(client: S3Client, sender: Sender, folder: str) -> list[UnfinishedUpload]:
+    found: list[UnfinishedUpload] = []
+    start: dict[str, Any] = {}
+    while True:
+        ask = partial(
+            client._send,  # noqa: SLF001 (of this package: other stores have no such request)
+            "list_multipart_uploads",
+            Prefix=folder,
+            **start,
+        )
+        page = sender.read("listing uploads of", folder, ask)
+        found += [
+            UnfinishedUpload(one["Key"], one["UploadId"], one["Initiated"])
+            for one in page.get("Uploads", ())
+        ]
+        marks = {
+            "KeyMarker": page.get("NextKeyMarker"),
+            "UploadIdMarker": page.get("NextUploadIdMarker"),
+        }
+        following = {name: value for name, value in marks.items() if value}
+        if not page.get("IsTruncated") or following == start:
+            return found
+        start = following

@@ -1,0 +1,53 @@
+"""Uploads that killed processes leave are found and dropped."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lance_core.errors import StoreError
+from lance_core_s3.unfinished import drop_unfinished_uploads, unfinished_uploads
+from tests.cloud.s3.places import store_of
+from tests.servers.faults import Rule, xml_error
+from tests.servers.moto import Moto
+from tests.servers.proxy import FaultProxy
+
+PART = bytes(9 << 20)
+
+
+def test_uploads_that_nobody_finished_are_listed_and_dropped(moto: Moto, bucket: str) -> None:
+    uri = f"s3://{bucket}/folder/t.lance"
+    for place in (uri, f"{uri}-other"):
+        with store_of(moto, place) as store:
+            left, dropped = store.open_writer("data/left"), store.open_writer("data/dropped")
+            for writer in (left, dropped):
+                writer.write(PART)
+            dropped.abort()
+            with store.open_writer("data/whole") as whole:
+                whole.write(PART)
+    (found,) = unfinished_uploads(uri, moto.options)
+    assert found.key == "folder/t.lance/data/left"
+    assert found.started < datetime.now(UTC)
+    # The server says that all uploads were started in 2010.
+    assert drop_unfinished_uploads(uri, moto.options, timedelta(days=36500)) == []
+    assert drop_unfinished_uploads(uri, moto.options) == [found]
+    assert unfinished_uploads(uri, moto.options) == []
+    assert len(unfinished_uploads(f"s3://{bucket}", moto.options)) == 1
+    with store_of(moto, uri) as store:
+        assert store.head("data/whole").size == len(PART)
+
+
+def test_an_upload_whose_end_got_no_answer_is_found(moto: Moto, bucket: str) -> None:
+    uri = f"s3://{bucket}/t"
+    with FaultProxy(moto.endpoint) as proxy, store_of(moto, uri, aws_endpoint=proxy.url) as store:
+        proxy.set_rules(
+            [
+                Rule(xml_error(403, "AccessDenied"), "DELETE"),
+                Rule(xml_error(403, "AccessDenied"), "POST", query="uploadId=*"),
+            ]
+        )
+        with pytest.raises(StoreError), store.open_writer("a") as writer:
+            writer.write(PART)
+    assert [one.key for one in drop_unfinished_uploads(uri, moto.options)] == ["t/a"]
+    assert unfinished_uploads(uri, moto.options) == []
