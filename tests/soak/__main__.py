@@ -28,11 +28,11 @@ LOCAL = {
 }
 
 REMOTE = Plan(
-    seconds=30,
+    seconds=20,
     seconds_between_kills=1.0,
     lets_begin=True,
-    least_kills=20,
-    least_commits=100,
+    least_kills=15,
+    least_commits=50,
     most_seconds=60,
 )
 
@@ -79,7 +79,7 @@ def networks(name: str, new: Callable[[], Place]) -> Iterator[tuple[str, Figures
     with source_of(new()) as source:
         yield "credentials end at each request", end_at_each_request(source), None
     with source_of(new()) as source:
-        yield "credentials end again and again", end_again_and_again(source), None
+        yield "credentials end again and again", end_again_and_again(source, commits=10), None
 
 
 def say(text: str) -> None:
