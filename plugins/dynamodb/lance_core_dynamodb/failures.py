@@ -65,10 +65,26 @@ class MissingTableError(RequestError):
         super().__init__(Failure.REFUSED, f"there is no such table; {how_to_create()}")
 
 
+_UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConnectionError"})
+"""What urllib3, beneath the SDK, calls that there is no connection."""
+
+
+def _is_before_sending(error: Exception) -> bool:
+    """Whether it is sure that a proxy was not reached, or made no tunnel.
+
+    The SDK says the same of connections that break when the request is under way.
+    """
+    cause = getattr(getattr(error, "kwargs", {}).get("error"), "original_error", None)
+    is_unconnected = type(cause).__name__ in _UNCONNECTED
+    return is_unconnected or str(cause).startswith("Tunnel connection failed")
+
+
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
     """What became of the request, in words without ``secrets``."""
     if isinstance(error, ClientError):
         return _answered(error.response, secrets)
+    if isinstance(error, ProxyConnectionError) and not _is_before_sending(error):
+        return RequestError(Failure.UNKNOWN, "the connection by way of the proxy broke")
     if isinstance(error, _UNSENT):
         return RequestError(Failure.UNSENT, "no connection could be made")
     if isinstance(error, _LATE_CREDENTIALS):

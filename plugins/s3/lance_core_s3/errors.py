@@ -111,6 +111,8 @@ def _of_silence(error: Exception) -> tuple[Failure, str]:
         return _of_tls(error)
     if isinstance(error, sdk.ConnectTimeoutError):
         return Failure.UNSENT, "no connection within the time for connecting"
+    if isinstance(error, sdk.ProxyConnectionError) and not _is_before_sending(error):
+        return Failure.UNKNOWN, f"the connection by way of the proxy broke: {_reason(error)}"
     if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
         return Failure.UNSENT, f"no connection: {_reason(error)}"
     if isinstance(error, sdk.ReadTimeoutError):
@@ -124,6 +126,20 @@ def _of_silence(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, _MISTAKES):
         return Failure.REFUSED, f"the SDK refuses the request ({type(error).__name__})"
     return Failure.UNKNOWN, f"the request failed ({type(error).__name__})"
+
+
+_UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConnectionError"})
+"""What urllib3, beneath the SDK, calls that there is no connection."""
+
+
+def _is_before_sending(error: Exception) -> bool:
+    """Whether it is sure that a proxy was not reached, or made no tunnel.
+
+    The SDK says the same of connections that break when the request is under way.
+    """
+    cause = getattr(getattr(error, "kwargs", {}).get("error"), "original_error", None)
+    is_unconnected = type(cause).__name__ in _UNCONNECTED
+    return is_unconnected or str(cause).startswith("Tunnel connection failed")
 
 
 _MISTAKES = (

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ProxyConnectionError
+from urllib3.exceptions import NewConnectionError, ProxyError
 
 import lance_core
 from lance_core.commits.external_manifest_store import ManifestEntry
@@ -19,6 +21,8 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.store.remote.client import Failure
+from lance_core_dynamodb.failures import failure_of
 from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.moto import Moto, running_moto
@@ -172,3 +176,18 @@ def test_a_forked_child_uses_connections_of_its_own(
     assert rows.get(base_uri, 2) == entries[2]
     rows.put_if_absent(base_uri, entries[3])
     assert rows.get_latest(base_uri) == entries[3]
+
+
+@pytest.mark.parametrize(
+    ("cause", "failure"),
+    [
+        (NewConnectionError(None, "refused"), Failure.UNSENT),  # type: ignore[arg-type]
+        (OSError("Tunnel connection failed: 403 Forbidden"), Failure.UNSENT),
+        (ConnectionResetError(104, "reset"), Failure.UNKNOWN),
+    ],
+)
+def test_only_a_proxy_that_was_not_reached_got_no_request(
+    cause: Exception, failure: Failure
+) -> None:
+    error = ProxyConnectionError(proxy_url="http://x", error=ProxyError("no", cause))
+    assert failure_of(error).failure is failure

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import NoSafeCommitHandlerError
-from lance_core.store.base import Guarantee
+from lance_core.errors import NoSafeCommitHandlerError, OutcomeUnknownError
+from lance_core.store.base import Guarantee, PutMode
 from lance_core.store.probe import probe
 from tests.cloud.s3.places import opened
-from tests.servers.faults import Fault, Rule, Without, xml_error
+from tests.servers.faults import Fault, Reset, Rule, Without, xml_error
 from tests.servers.moto import Moto
 from tests.servers.proxy import FaultProxy
 
@@ -103,3 +103,18 @@ def test_other_ways_of_committing_work_there(
     for _ in range(3):
         lance.write_dataset(DATA, uri, mode="append", storage_options=options)
     assert lance.dataset(uri, storage_options=options).count_rows() == 9
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_connection_that_breaks_by_way_of_a_proxy_leaves_a_write_open(
+    moto: Moto, bucket: str, proxy: FaultProxy, after: bool
+) -> None:
+    with opened(f"s3://{bucket}/t", moto.options | {"proxy_url": proxy.url}) as store:
+        proxy.set_rules([Rule(Reset(after), "PUT", times=1)])
+        if after:  # the second attempt meets the first
+            with pytest.raises(OutcomeUnknownError):
+                store.put("file", b"content", PutMode.create)
+        else:
+            store.put("file", b"content", PutMode.create)
+        assert proxy.count("PUT") == 2
+        assert bytes(store.get("file")) == b"content"
