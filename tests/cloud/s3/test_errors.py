@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from botocore import exceptions as sdk
+from urllib3.exceptions import NewConnectionError, ProxyError
 
 from lance_core.store.remote.client import Failure
 from lance_core_s3.errors import request_error
@@ -107,7 +108,17 @@ SILENCE: dict[str, tuple[Exception, Failure]] = {
         sdk.ConnectTimeoutError(endpoint_url=URL, error=TimeoutError()),
         Failure.UNSENT,
     ),
-    "no proxy": (sdk.ProxyConnectionError(proxy_url=URL, error=OSError()), Failure.UNSENT),
+    "no proxy": (
+        sdk.ProxyConnectionError(
+            proxy_url=URL,
+            error=ProxyError("no", NewConnectionError(None, "refused")),  # type: ignore[arg-type]
+        ),
+        Failure.UNSENT,
+    ),
+    "a proxy that broke off": (
+        sdk.ProxyConnectionError(proxy_url=URL, error=ProxyError("no", ConnectionResetError())),
+        Failure.UNKNOWN,
+    ),
     "no answer in time": (
         sdk.ReadTimeoutError(endpoint_url=URL, error=TimeoutError()),
         Failure.UNKNOWN,
