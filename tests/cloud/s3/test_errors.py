@@ -33,7 +33,7 @@ ANSWERS = {
     "a conflict of other writes": (409, "OperationAborted", Failure.BUSY),
     "a range behind the end": (416, "InvalidRange", Failure.RANGE),
     "slow down": (503, "SlowDown", Failure.BUSY),
-    "unavailable": (503, "503", Failure.BUSY),
+    "unavailable": (503, "503", Failure.UNKNOWN),
     "too many requests": (429, "TooManyRequests", Failure.BUSY),
     "throttling with a strange status": (400, "ThrottlingException", Failure.BUSY),
     "a body that was damaged on its way": (400, "XAmzContentSHA256Mismatch", Failure.BUSY),
