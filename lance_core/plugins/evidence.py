@@ -95,10 +95,11 @@ def nothing_safe(
         f"no commit handler is safe on {url}: {'; '.join(lines) or 'none is installed'}. "
         "Remedies: use a store that guarantees one of these; vouch for it by a storage option, "
         "such as put_if_absent='yes', if you know better than the store; let something else "
-        f"decide: a SQL database ({url.scheme}+sql://…), a DynamoDB table ({url.scheme}+ddb://…), a lease "
-        f"in a store that guarantees put_if_absent ({url.scheme}+lease://…, lease_uri), a lock of "
-        "yours (commit_lock), or any handler that the option commit_handler names; or, if there "
-        "is never more than one writer at a time, commit_handler='unsafe'"
+        f"decide: a SQL database ({url.scheme}+sql://…), a DynamoDB table "
+        f"({url.scheme}+ddb://…), a lease in a store that guarantees put_if_absent "
+        f"({url.scheme}+lease://…, lease_uri), a lock of yours (commit_lock), or any handler that "
+        "the option commit_handler names; or, if there is never more than one writer at a time, "
+        "commit_handler='unsafe'"
     )
 
 
