@@ -15,7 +15,7 @@ from lance_core.store.remote.client import Failure, RequestError
 LONGEST_ANSWER = 32 << 20
 """Bytes that an answer may have which is not the content of an object: a listing, an error."""
 
-PIECE = 1 << 18
+PIECE = 1 << 20
 """Bytes that are asked for at once: what has come of them is taken."""
 
 

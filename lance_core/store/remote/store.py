@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.errors import (
     InvalidInputError,
+    LanceError,
     OutcomeUnknownError,
     StoreError,
     UnsupportedFeatureError,
@@ -136,14 +138,19 @@ class RemoteStore(ObjectStore):
 
         try:
             self._sender.write(f"copying {source!r} to", target, request, source)
+            return
         except OutcomeUnknownError:
             raise
-        except StoreError:
-            # Few objects are too long for one request: asking for the size comes afterwards.
-            size = self.head(source).size if ends[-1] is Failure.REFUSED else 0
-            if size <= self.client.max_copy_size:
-                raise
-            self._copy_through(source, target, size, if_absent)
+        except StoreError as error:
+            failed = error
+        # Few objects are too long for one request: asking for the size comes afterwards.
+        size = 0
+        if ends[-1:] == [Failure.REFUSED]:
+            with contextlib.suppress(LanceError):
+                size = self.head(source).size
+        if size <= self.client.max_copy_size:
+            raise failed
+        self._copy_through(source, target, size, if_absent)
 
     def within(self, seconds: float) -> ObjectStore:
         settings = self.settings

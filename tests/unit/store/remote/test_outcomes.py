@@ -236,3 +236,11 @@ def test_only_a_copy_that_is_refused_asks_for_the_size(
     with pytest.raises(LanceError):
         store.copy("old", "new")
     assert client.sent["head"] == 0
+
+
+def test_a_copy_that_is_refused_says_why_itself(store: ObjectStore, client: ScriptedClient) -> None:
+    client.fail_always("copy", Fails(Failure.REFUSED))
+    client.fail_always("head", Fails(Failure.REFUSED))
+    with pytest.raises(StoreError, match="copying") as refused:
+        store.copy("old", "new")
+    assert refused.value.__context__ is None
