@@ -174,10 +174,12 @@ def _found(
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
     def read(span: Span) -> Found:
-        with sparing():
-            table = window.read(span)
         if is_stream:
+            with sparing():
+                table = window.read(span)
             give_back()
+        else:
+            table = window.read(span)
         return Found(table, (span.fragment.id, span.stop) in ends)
 
     may_end = plan.filter is not None and plan.limit is not None

@@ -3,7 +3,7 @@
 A pool hands out again what was freed. What numpy allocates is mapped anew each time, and the
 system then clears every page of it, which costs more than most decoders do. In return a pool keeps
 more than is in use: Arrow's usual one, mimalloc, up to three times as much where threads free what
-others have allocated, as they do in scans; `sparing` is for these.
+others have allocated, as they do in streams of batches; `sparing` is for these.
 """
 
 from __future__ import annotations
