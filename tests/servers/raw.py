@@ -13,12 +13,19 @@ from itertools import cycle, islice
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """``start``, then ``again`` up to ``times`` times, each ``seconds`` after the one before."""
+    """``start``, then ``again`` up to ``times`` times, each ``seconds`` after the one before.
+
+    The server takes `PIECE` bytes of a request's body at a time, and so many seconds for each.
+    """
 
     start: bytes
     again: bytes = b""
     times: int = 0
     seconds: float = 0.0
+    seconds_to_take: float = 0.0
+
+
+PIECE = 64 << 10
 
 
 @dataclass(slots=True)
@@ -33,6 +40,9 @@ class RawServer:
 def saying(*answers: Says) -> Iterator[RawServer]:
     """A server on a free port that gives ``answers`` in turn, over and over; one a connection."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        if any(answer.seconds_to_take for answer in answers):
+            # Nothing is to be taken before its time.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE)
         server = RawServer(f"http://127.0.0.1:{listening.getsockname()[1]}")
         turns = cycle(answers)
 
@@ -61,7 +71,9 @@ def _serve(connection: socket.socket, answer: Says, server: RawServer) -> None:
             for line in head:
                 name, _, value = line.partition(b":")
                 if name.lower() == b"content-length":
-                    received.read(int(value))
+                    for start in range(0, int(value), PIECE):
+                        time.sleep(answer.seconds_to_take)
+                        received.read(min(PIECE, int(value) - start))
             server.requests.append(head[0].decode() if head else "")
             connection.sendall(answer.start)
             for piece in islice(cycle([answer.again]), answer.times):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-JOINED = 1 << 18
+JOINED = 1 << 17
 """Up to this many bytes are joined: they go out with the headers, in one packet."""
 
-_PIECE = 1 << 20
+_PIECE = 1 << 17
+"""Bytes that are sent at once. Each piece, on a slow line, may take as long as connecting."""
 
 
 def body_of(views: Sequence[memoryview]) -> bytes | Body:

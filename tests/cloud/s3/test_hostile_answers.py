@@ -181,3 +181,16 @@ def test_names_that_no_path_has_are_none_of_the_store() -> None:
         options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
         with opened("s3://bucket/t", options) as store:
             assert [found.path for found in store.list("")] == ["a", "z%20"]
+
+
+def test_a_slow_line_may_take_longer_to_send_a_body_than_to_connect() -> None:
+    patient = {"connect_timeout": "300ms", "timeout": "30s"}
+    taking = dataclasses.replace(http(200, b"", etag='"e"'), seconds_to_take=0.04)
+    with (
+        saying(taking) as server,
+        opened("s3://bucket/t", KEYS | patient | {"endpoint": server.url}) as store,
+    ):
+        start = time.monotonic()
+        store.put("a", bytes(6 << 20))
+        assert time.monotonic() - start > 1.0
+        assert len(server.requests) == 1
