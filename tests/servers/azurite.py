@@ -137,16 +137,28 @@ def _install() -> None:
             check=True,
             timeout=INSTALLING,
             stdout=sys.stderr,
-            env=os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"},
+            env=_environment(node),
         )
         # At once, so that a folder of this name is complete.
         Path(folder).rename(_FOLDER)
         Path(folder).mkdir()
 
 
+def _environment(node: str) -> dict[str, str]:
+    """The variables of npm: it trusts whom Python's tools are told to trust."""
+    found = dict(os.environ)
+    found["PATH"] = f"{Path(node).parent}{os.pathsep}{found['PATH']}"
+    if "SSL_CERT_FILE" in found:
+        found.setdefault("NODE_EXTRA_CA_CERTS", found["SSL_CERT_FILE"])
+    return found
+
+
 def _node() -> tuple[str, list[str]]:
-    """The commands of Node and of npm."""
-    node, npm = shutil.which("node"), shutil.which("npm")
+    """The commands of Node and of npm; those of the machine, whose settings they know, first."""
+    own = str(Path(sys.prefix) / "bin")
+    others = [folder for folder in os.environ["PATH"].split(os.pathsep) if folder != own]
+    path = os.pathsep.join(others)
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if node is not None and npm is not None:
         said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
         found = re.match(r"v(\d+)\.", said.stdout)
