@@ -29,6 +29,8 @@ CUSTOMER_KEY = (CANARY * 5)[:42] + "A="
 
 AT_DEBUG = """\
 import logging
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 logging.basicConfig(level=logging.DEBUG)
 logging.getLogger("py4j").setLevel(logging.INFO)
 """

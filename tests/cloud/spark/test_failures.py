@@ -14,6 +14,8 @@ from tests.servers.moto import Moto
 from tests.servers.proxy import FaultProxy
 from tests.spark.conftest import read, write
 
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
 CANARY = "canary5f0c"
 SOON = 90
 """Seconds, on a busy machine; retries alone would take longer."""

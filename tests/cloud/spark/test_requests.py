@@ -14,6 +14,8 @@ from tests.servers.moto import Moto
 from tests.servers.proxy import FaultProxy
 from tests.spark.conftest import read, write
 
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
 FRAGMENTS = 4
 ROWS = 25_000
 """Of a fragment."""
