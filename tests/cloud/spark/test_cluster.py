@@ -23,14 +23,14 @@ from lance_core_s3.options import ALIASES, SECRETS
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
 
 ROOT = Path(__file__).parents[3]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
+
 CANARY = "canary5f0c"
 CUSTOMER_KEY = (CANARY * 5)[:42] + "A="
 """32 bytes in base64."""
 
 AT_DEBUG = """\
 import logging
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 logging.basicConfig(level=logging.DEBUG)
 logging.getLogger("py4j").setLevel(logging.INFO)
 """
