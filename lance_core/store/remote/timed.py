@@ -51,6 +51,21 @@ class TimedConnection(http.client.HTTPConnection):
         self._end = time.monotonic() + seconds
 
 
+def timed_pools(seconds: float, http: Any, https: Any) -> dict[str, Any]:
+    """Kinds of urllib3's pools, by scheme, with a `TimedConnection` of so many seconds in each.
+
+    ``http`` and ``https`` are kinds of pools, ``ConnectionCls`` in each the kind of its connections
+    which is mixed into. The result is for ``PoolManager.pool_classes_by_scheme``.
+    """
+    return {"http": _timed_pool(seconds, http), "https": _timed_pool(seconds, https)}
+
+
+def _timed_pool(seconds: float, pool: Any) -> Any:
+    kinds = (TimedConnection, pool.ConnectionCls)
+    timed = type(f"Timed{pool.ConnectionCls.__name__}", kinds, {"seconds": seconds})
+    return type(f"Timed{pool.__name__}", (pool,), {"ConnectionCls": timed})
+
+
 class _TimedSocket:
     """A socket as an answer knows it: something to read from, until ``end``."""
 

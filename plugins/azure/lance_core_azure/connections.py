@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import ssl
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import certifi
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.timed import TimedConnection
+from lance_core.store.remote.timed import timed_pools
 from lance_core_azure.settings import AzureSettings
 
 CALLERS = 16
@@ -31,7 +30,9 @@ def pool_of(settings: AzureSettings) -> urllib3.PoolManager:
         pool = urllib3.PoolManager(num_pools=2, maxsize=size, ssl_context=context)
     else:
         pool = _through(proxy, remote, size, context)
-    pool.pool_classes_by_scheme = _timed(remote.timeout)
+    pool.pool_classes_by_scheme = timed_pools(
+        remote.timeout, HTTPConnectionPool, HTTPSConnectionPool
+    )
     return pool
 
 
@@ -55,25 +56,6 @@ def _through(
         )
     except (urllib3.exceptions.HTTPError, ValueError):
         raise InvalidInputError("storage option 'proxy_url' is not the URL of a proxy") from None
-
-
-def _timed(seconds: float) -> dict[str, Any]:
-    """Kinds of connections by which a request and its answer take ``seconds`` at most."""
-
-    class Plain(TimedConnection, HTTPConnection):
-        pass
-
-    class Tls(TimedConnection, HTTPSConnection):
-        pass
-
-    class PlainPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    Plain.seconds = Tls.seconds = seconds
-    return {"http": PlainPool, "https": TlsPool}
 
 
 def _proxy(settings: AzureSettings) -> str | None:

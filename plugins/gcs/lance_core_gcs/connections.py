@@ -11,12 +11,12 @@ from urllib.request import (  # type: ignore[attr-defined]  # typeshed leaves on
 )
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.timed import TimedConnection
+from lance_core.store.remote.timed import timed_pools
 
 
 def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
@@ -33,14 +33,16 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
         common["ssl_context"] = context or ssl.create_default_context()
     proxy = _proxy(endpoint, settings)
     pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
-    pool.pool_classes_by_scheme = _timed(settings.timeout)
+    pool.pool_classes_by_scheme = timed_pools(
+        settings.timeout, HTTPConnectionPool, HTTPSConnectionPool
+    )
     return pool
 
 
 def direct(seconds: float) -> urllib3.PoolManager:
     """Connections without a proxy."""
     pool = urllib3.PoolManager()
-    pool.pool_classes_by_scheme = _timed(seconds)
+    pool.pool_classes_by_scheme = timed_pools(seconds, HTTPConnectionPool, HTTPSConnectionPool)
     return pool
 
 
@@ -83,22 +85,3 @@ def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
     else:
         is_direct = proxy_bypass_environment(place.netloc, known)
     return None if is_direct else known.get(place.scheme, known.get("all"))
-
-
-def _timed(seconds: float) -> dict[str, Any]:
-    """Kinds of connections by which a request and its answer take ``seconds`` at most."""
-
-    class Plain(TimedConnection, HTTPConnection):
-        pass
-
-    class Tls(TimedConnection, HTTPSConnection):
-        pass
-
-    class PlainPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    Plain.seconds = Tls.seconds = seconds
-    return {"http": PlainPool, "https": TlsPool}
