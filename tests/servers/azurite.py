@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.servers.process import running
+
 VERSION = "3.35.0"
 """Later ones need a Node that distributions do not have yet."""
 OLDEST_NODE = 18
 INSTALLING = 600
-STARTING = 60
 """Seconds."""
 
 ACCOUNT = "devstoreaccount1"
@@ -82,35 +83,15 @@ def running_azurite(*arguments: str) -> Iterator[Azurite]:
     node, _ = _node()
     main = str(_installed() / _MAIN)
     with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [
-                *(node, "-e", _UNTIL_INPUT_ENDS, "--", main),
-                *("--blobHost", "127.0.0.1", "--blobPort", "0"),
-                *("--inMemoryPersistence", "--silent", "--disableTelemetry"),
-                *("--skipApiVersionCheck", "--disableProductStyleUrl", *arguments),
-            ],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
-            yield Azurite(_origin(process))
-        finally:
-            process.kill()
-            process.communicate()
-
-
-def _origin(process: subprocess.Popen[str]) -> str:
-    """Where the server listens, which it says."""
-    said = []
-    assert process.stdout is not None
-    for line in process.stdout:
-        said.append(line)
-        if found := re.search(r"successfully listens on (https?://\S+)", line):
-            return found[1]
-    raise RuntimeError(f"azurite did not start, status {process.wait(STARTING)}: {''.join(said)}")
+        command = [
+            *(node, "-e", _UNTIL_INPUT_ENDS, "--", main),
+            *("--blobHost", "127.0.0.1", "--blobPort", "0"),
+            *("--inMemoryPersistence", "--silent", "--disableTelemetry"),
+            *("--skipApiVersionCheck", "--disableProductStyleUrl", *arguments),
+        ]
+        listening = r"successfully listens on (https?://\S+)\n"
+        with running(command, listening, Path(folder)) as origin:
+            yield Azurite(origin)
 
 
 def _installed() -> Path:

@@ -16,9 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -26,7 +23,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import urlopen
@@ -34,9 +30,7 @@ from urllib.request import urlopen
 from tests.servers.gcs_json import Answer, Asked, JsonInterface, json_refusal, of_json
 from tests.servers.gcs_objects import Buckets, RefusedError, malformed
 from tests.servers.gcs_xml import XmlInterface, xml_refusal
-
-STARTING = 60
-"""Seconds."""
+from tests.servers.process import STARTING, listen_until_input_ends, running_python
 
 JSON_FOLDERS = ("/storage/v1/", "/upload/storage/v1/")
 
@@ -183,22 +177,8 @@ class GcsServer:
 @contextmanager
 def running_gcs(*arguments: str) -> Iterator[GcsServer]:
     """A server that is ready to answer, until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers.gcs", *arguments],
-        cwd=Path(__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        if not port:
-            raise RuntimeError(f"the server did not start: status {process.wait(STARTING)}")
-        yield GcsServer(f"http://127.0.0.1:{port}")
-    finally:
-        process.kill()
-        process.communicate()
+    with running_python("-m", "tests.servers.gcs", *arguments) as place:
+        yield GcsServer(f"http://{place}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -218,10 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     service = Service(buckets, access, given.rewrite_bytes)
     with Server(("127.0.0.1", given.port), partial(Handler, service)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        sys.stdout.write(f"{server.server_address[1]}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-        os._exit(0)
+        listen_until_input_ends(server.server_port)
 
 
 if __name__ == "__main__":

@@ -9,22 +9,18 @@ from __future__ import annotations
 import functools
 import io
 import logging
-import os
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from tests.servers.process import listen_until_input_ends, running_python
 
 ACCESS_KEY = "test-access-key"
 SECRET_KEY = "test-secret-key"
 REGION = "us-east-1"
-STARTING = 60
-"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +68,8 @@ def _client(endpoint: str, service: str) -> Any:
 @contextmanager
 def running_moto(**environment: str) -> Iterator[Moto]:
     """A server that is ready to answer, until the block ends; with these environment variables."""
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "tests.servers.moto"],
-        cwd=Path(__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | environment,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        if not port:
-            raise RuntimeError(f"moto did not start: exit status {process.wait(STARTING)}")
-        yield Moto(f"http://127.0.0.1:{port}")
-    finally:
-        process.kill()
-        process.communicate()
+    with running_python("-W", "ignore", "-m", "tests.servers.moto", **environment) as place:
+        yield Moto(f"http://{place}")
 
 
 class _OneWriteAtATime:
@@ -114,12 +95,9 @@ def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
-    port = server.get_host_and_port()[1]
+    _, port = server.get_host_and_port()
     server._server.app = _OneWriteAtATime(server._server.app)
-    sys.stdout.write(f"{port}\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-    os._exit(0)
+    listen_until_input_ends(port)
 
 
 if __name__ == "__main__":

@@ -14,22 +14,16 @@ from __future__ import annotations
 import argparse
 import base64
 import itertools
-import os
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-STARTING = 60
-"""Seconds."""
+from tests.servers.process import listen_until_input_ends, running_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,25 +216,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def running_webdav(*arguments: str) -> Iterator[str]:
+def running_webdav(*arguments: str) -> AbstractContextManager[str]:
     """``host:port`` of a server that is ready to answer, until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers.webdav", *arguments],
-        cwd=Path(__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        if not port:
-            raise RuntimeError(f"the server did not start: status {process.wait(STARTING)}")
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.communicate()
+    return running_python("-m", "tests.servers.webdav", *arguments)
 
 
 class _Server(ThreadingHTTPServer):
@@ -256,10 +234,7 @@ def main() -> None:
     tree = Tree(heeds_conditions=not chosen.ignore_conditions)
     server = _Server(("127.0.0.1", 0), partial(Handler, tree, chosen.login))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdout.write(f"{server.server_port}\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-    os._exit(0)
+    listen_until_input_ends(server.server_port)
 
 
 if __name__ == "__main__":

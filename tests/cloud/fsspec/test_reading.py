@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from lance_core.errors import (
 )
 from lance_core.plugins.stores import open_store
 from lance_core.store.base import ByteRange
+from tests.servers.process import running
 
 TABLE = pa.table({"id": range(5000), "text": [f"text {n}" for n in range(5000)]})
 Place = tuple[str, dict[str, str]]
@@ -44,16 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(folder: Path) -> Iterator[str]:
     """Python's own server of files. It knows no ranges and sends whole objects."""
     command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        assert process.stdout is not None
-        port = process.stdout.readline().partition(" port ")[2].split()[0]
+    with running(command, r" port (\d+) ", folder) as port:
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture(params=["http", "zip", "tar"])
