@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lance_core.store.base import Guarantee, StoreCapabilities
 
@@ -15,21 +16,15 @@ OF_AMAZON = StoreCapabilities(
     strong_reads=Guarantee.YES,
 )
 
-OF_OTHERS = StoreCapabilities(
+OF_OTHERS = replace(
+    OF_AMAZON,
     # Some heed If-None-Match, some refuse it, some ignore it: that is found out by trying.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
-    copy_if_absent=Guarantee.NO,
-    ordered_list=Guarantee.YES,
-    strong_reads=Guarantee.YES,
 )
 
-WITHOUT_CONDITIONS = StoreCapabilities(
-    put_if_absent=Guarantee.NO,
-    multipart_if_absent=Guarantee.NO,
-    copy_if_absent=Guarantee.NO,
-    ordered_list=Guarantee.YES,
-    strong_reads=Guarantee.YES,
+WITHOUT_CONDITIONS = replace(
+    OF_AMAZON, put_if_absent=Guarantee.NO, multipart_if_absent=Guarantee.NO
 )
 
 _REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
