@@ -36,6 +36,15 @@ SECRET_OPTIONS = frozenset({"proxy_url"})
 """Those of `OPTIONS` that must not be shown: a URL of a proxy may hold a password."""
 
 
+def aliases(prefix: str) -> dict[str, str]:
+    """Other names of `OPTIONS`, with the canonical name of each: `ALIASES`, and all by a prefix."""
+    return {
+        **ALIASES,
+        **{f"{prefix}{name}": name for name in OPTIONS},
+        **{f"{prefix}{other}": name for other, name in ALIASES.items()},
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSettings:
     """Settings of a remote store; times in seconds, sizes in bytes.

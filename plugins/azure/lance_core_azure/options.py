@@ -179,9 +179,7 @@ is given, none comes from the environment."""
 
 
 def _aliases() -> dict[str, str]:
-    names = {f"azure_{name}": name for name in shared.OPTIONS}
-    names |= {f"azure_{other}": name for other, name in shared.ALIASES.items()}
-    names |= shared.ALIASES
+    names = shared.aliases("azure_")
     for option in TABLE:
         names |= dict.fromkeys(option.others, option.name)
     return names

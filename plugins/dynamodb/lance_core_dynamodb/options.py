@@ -56,11 +56,7 @@ def _names() -> dict[str, str]:
     names = {ENDPOINT: ENDPOINT, "aws_token": TOKEN, "token": TOKEN}
     for name in OF_AWS:
         names |= {name: name, name.removeprefix("aws_"): name}
-    for name in shared.OPTIONS:
-        names |= {name: name, f"aws_{name}": name}
-    for other, name in shared.ALIASES.items():
-        names |= {other: name, f"aws_{other}": name}
-    return names
+    return names | {name: name for name in shared.OPTIONS} | shared.aliases("aws_")
 
 
 NAMES: Mapping[str, str] = _names()

@@ -33,12 +33,7 @@ CREDENTIALS = frozenset(
 OPTIONS = CREDENTIALS | {"google_base_url", "google_bucket", "use_opendal"} | settings.OPTIONS
 """Canonical names of all options."""
 
-ALIASES = {
-    **_OWN,
-    **settings.ALIASES,
-    **{f"google_{name}": name for name in settings.OPTIONS},
-    **{f"google_{alias}": name for alias, name in settings.ALIASES.items()},
-}
+ALIASES = _OWN | settings.aliases("google_")
 """Other names, each with its canonical name."""
 
 SECRET_OPTIONS = (

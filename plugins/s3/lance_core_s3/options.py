@@ -138,9 +138,7 @@ BY_NAME = {option.name: option for option in TABLE}
 
 
 def _aliases() -> dict[str, str]:
-    names = {f"{PREFIX}{name}": name for name in shared.OPTIONS}
-    names |= {f"{PREFIX}{other}": name for other, name in shared.ALIASES.items()}
-    names |= shared.ALIASES
+    names = shared.aliases(PREFIX)
     for option in TABLE:
         for name in (option.name, *option.others):
             names |= {name: option.name, name.removeprefix(PREFIX): option.name}
