@@ -87,6 +87,11 @@ class FileReader:
         return FileReader(store, self.path, content, self._context.registry, source)
 
     @property
+    def num_kept_bytes(self) -> int:
+        """Bytes of the file that the reader keeps: all of a small one."""
+        return 0 if self._whole is None else self._whole.size
+
+    @property
     def version(self) -> FileVersion:
         """The version of the format."""
         return self._content.version

@@ -36,8 +36,11 @@ from lance_core.table.manifest_parts import BasePath
 MAX_FRAGMENT_ROWS = 1 << 32
 """A row address has 32 bits for the offset in a fragment."""
 
+OPEN_FILE_BYTES = 64 << 10
+"""What an open data file counts for at least: its footer and page tables stay parsed."""
+
 MAX_OPEN_FILES = 1024
-"""Data files whose footers and page tables stay parsed, per opened table."""
+"""Data files that stay open, per opened table; fewer if all bytes of some are kept."""
 
 MAX_OPEN_BASES = 256
 """Base paths whose stores are remembered, per opened table."""
@@ -59,7 +62,11 @@ class TableRoot:
     registry: EncodingRegistry
     commit_lock: CommitLock | None = None
     readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
-        default_factory=lambda: Bounded(MAX_OPEN_FILES, made_once=True)
+        default_factory=lambda: Bounded(
+            MAX_OPEN_FILES * OPEN_FILE_BYTES,
+            lambda reader: max(OPEN_FILE_BYTES, reader.num_kept_bytes),
+            made_once=True,
+        )
     )
     deletions: Bounded[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
         default_factory=lambda: Bounded(

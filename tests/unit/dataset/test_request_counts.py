@@ -13,6 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.dataset import LanceDataset
+from lance_core.dataset.snapshot import MAX_OPEN_FILES
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
 from lance_core.store.base import ByteRange, ObjectStore
@@ -179,3 +180,29 @@ def test_a_filter_that_few_rows_pass_reads_little_of_other_columns(
     own = opened.to_table(columns=["id"]).nbytes
     assert client.counts["get"] <= 16
     assert sum(one.length for one in client.ranges) < 2 * own + 1_000_000
+
+
+def test_a_small_file_is_read_once(client: Client) -> None:
+    chance = np.random.default_rng(2)
+    data = pa.table({name: chance.random(5000) for name in "abcde"})
+    uri = f"counted://service/{uuid.uuid4()}"
+    lance.write_dataset(data, uri, max_rows_per_file=1000)
+    opened = lance.dataset(uri)
+    client.clear()
+    assert opened.to_table() == data
+    assert opened.take([7, 4007], columns=["b"]).num_rows == 2
+    assert client.counts == {"get": 5}
+
+
+def test_small_files_that_are_kept_have_few_bytes_together(client: Client) -> None:
+    chance = np.random.default_rng(3)
+    uri = f"counted://service/{uuid.uuid4()}"
+    lance.write_dataset(pa.table({"x": chance.random(30_000)}), uri)
+    opened = lance.dataset(uri)
+    (file,) = opened._snapshot.manifest.fragments[0].files
+    readers = opened._snapshot.root.readers
+    first = opened._snapshot.reader(file)
+    assert 200_000 < first.num_kept_bytes < 256 << 10
+    for number in range(MAX_OPEN_FILES):
+        readers.get((None, f"{number}", None), lambda: first)
+    assert len(readers) * first.num_kept_bytes <= 64 << 20
