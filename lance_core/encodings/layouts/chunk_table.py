@@ -50,7 +50,7 @@ class ChunkTable:
     counts: Int64Array = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", np.diff(self.values))
+        object.__setattr__(self, "counts", self.values[1:] - self.values[:-1])
 
     def chunks_of(self, rows: Rows) -> Int64Array:
         """Numbers of the chunks that hold ``rows``, ascending."""
@@ -113,15 +113,15 @@ def chunk_table(
         raise CorruptFileError(f"{words.size} bytes of chunk words", field="MiniBlockLayout")
     word = np.frombuffer(words, unit).astype(np.int64)
     starts = np.zeros(len(word) + 1, np.int64)
-    np.cumsum(((word >> 4) + 1) * 8, out=starts[1:])
+    (((word >> 4) + 1) * 8).cumsum(out=starts[1:])
     if starts[-1] > num_bytes:
         raise CorruptFileError(f"chunks of {int(starts[-1])} bytes in {num_bytes} bytes")
     logs = word & 15
-    if (logs[:-1] == 0).any():
+    if not logs[:-1].all():
         raise CorruptFileError("a chunk that is not the last one does not say what it holds")
     counts = np.left_shift(1, logs)
     values = np.zeros(len(word) + 1, np.int64)
-    np.cumsum(counts[:-1], out=values[1:-1])
+    counts[:-1].cumsum(out=values[1:-1])
     last = num_values - int(values[-2])
     if not 0 < last <= _MOST_VALUES or (logs[-1] and counts[-1] != last):
         raise CorruptFileError(f"the chunks do not hold {num_values} values")

@@ -36,7 +36,10 @@ _MOST_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
 
-    __slots__ = ("_likeness", "_list", "_single", "form", "kinds", "known", "message", "scope")
+    __slots__ = (
+        *("_has_single", "_likeness", "_list", "_single"),
+        *("form", "kinds", "known", "message", "scope"),
+    )
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -50,6 +53,7 @@ class MiniBlockPlan(LayoutPlan):
         )
         self.known: ChunkedPages | None = None
         self._single: SingleValues | None = None
+        self._has_single: bool | None = None
         self._list: SingleLists | None = None
         self._likeness: bytes | None = None
 
@@ -75,6 +79,8 @@ class MiniBlockPlan(LayoutPlan):
         known = self.known
         if known is None:
             known = self.describe((yield self.descriptions()), context)
+        if self._has_single is None:
+            self._find_single(known, context)
         table, single = known.table, self._single
         if single is None:
             return None
@@ -122,13 +128,17 @@ class MiniBlockPlan(LayoutPlan):
         chunks = scope.buffers[1]
         large = message.has_large_chunk
         table = chunk_table(buffers[0], large, message.num_items, chunks.length, rows)
-        if rows is None:
-            max_def = self.kinds.max_def
-            self._single = SingleValues.of(message, self.form, max_def, scope.type, items, context)
         self.known = ChunkedPages(
             message, self.form, self.kinds, scope.type, table, chunks.start, items
         )
         return self.known
+
+    def _find_single(self, known: ChunkedPages, context: DecodeContext) -> None:
+        """Look how single values are decoded, which scans never need."""
+        self._single = SingleValues.of(
+            self.message, self.form, self.kinds.max_def, self.scope.type, known.items, context
+        )
+        self._has_single = self._single is not None
 
     @property
     def likeness(self) -> bytes:
