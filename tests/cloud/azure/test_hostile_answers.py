@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -19,6 +17,7 @@ from tests.cloud.azure.conftest import Open
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
 from tests.servers.faults import Answer, Reset, Rule
 from tests.servers.proxy import FaultProxy
+from tests.servers.raw import Says, saying, slowly_taking, trickling
 
 PART = (
     b'HTTP/1.1 206 OK\r\nETag: "a"\r\nx-ms-blob-type: BlockBlob\r\n'
@@ -30,40 +29,20 @@ BLOB = (
     b"<Last-Modified>Mon, 01 Jan 2024 00:00:00 GMT</Last-Modified></Properties></Blob>"
 )
 
-Serve = Callable[[socket.socket], None]
-
 
 @contextmanager
-def answering(answer: bytes | Serve, timeout: str = "500ms") -> Iterator[RemoteClient]:
-    """A client of a server that says this to everybody, and hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    try:
-                        if isinstance(answer, bytes):
-                            connection.recv(65536)
-                            connection.sendall(answer)
-                        else:
-                            answer(connection)
-                    except OSError:
-                        continue
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{ACCOUNT}"
-        options = {"account_name": ACCOUNT, "account_key": KEY, "endpoint": endpoint}
+def answering(answer: Says, timeout: str = "500ms") -> Iterator[RemoteClient]:
+    """A client of a server that says this to everybody."""
+    with saying(answer) as server:
+        options = {
+            "account_name": ACCOUNT,
+            "account_key": KEY,
+            "endpoint": f"{server.url}/{ACCOUNT}",
+        }
         options |= {"allow_http": "true", "timeout": timeout, "connect_timeout": "200ms"}
         store = open_store(parse_uri("az://container/t"), options)
         yield store.client  # type: ignore[attr-defined]  # stores of the factory are remote stores
         store.close()  # type: ignore[attr-defined]
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
 
 
 def listed(blobs: bytes, marker: bytes = b"") -> bytes:
@@ -89,7 +68,7 @@ def listed(blobs: bytes, marker: bytes = b"") -> bytes:
     ],
 )
 def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Failure) -> None:
-    with answering(answer) as client:
+    with answering(Says(answer)) as client:
         with pytest.raises(RequestError) as caught:
             client.get("key", ByteRange(5, 8))
         assert caught.value.failure is failure
@@ -104,7 +83,7 @@ def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Fail
     ],
 )
 def test_properties_that_cannot_be_are_not_believed(more: bytes) -> None:
-    with answering(HEAD + more + b"\r\n") as client:
+    with answering(Says(HEAD + more + b"\r\n")) as client:
         with pytest.raises(RequestError) as caught:
             client.head("key")
         assert caught.value.failure is Failure.UNKNOWN
@@ -122,7 +101,7 @@ def test_properties_that_cannot_be_are_not_believed(more: bytes) -> None:
     ],
 )
 def test_a_page_that_cannot_be_is_not_believed(page: bytes) -> None:
-    with answering(page) as client:
+    with answering(Says(page)) as client:
         with pytest.raises(RequestError) as caught:
             client.list_page("", None, None, deep=True)
         assert caught.value.failure is Failure.UNKNOWN
@@ -130,24 +109,14 @@ def test_a_page_that_cannot_be_is_not_believed(page: bytes) -> None:
 
 def test_a_listing_that_begins_anew_for_ever_is_given_up() -> None:
     page = listed(BLOB.replace(b">a<", ">\U00010000<".encode()), b"again")
-
-    def serve(connection: socket.socket) -> None:
-        while connection.recv(65536):
-            connection.sendall(page)
-
-    with answering(serve) as client, pytest.raises(RequestError, match="no progress"):
+    same = Says(page, keeps=True)
+    with answering(same) as client, pytest.raises(RequestError, match="no progress"):
         client.list_page("", None, None, deep=True)
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nx: ", PART + b"content-length: 99\r\n\r\n"])
 def test_an_answer_that_trickles_is_given_up(head: bytes) -> None:
-    def trickle(connection: socket.socket) -> None:
-        connection.sendall(head)
-        for _ in range(60):
-            connection.sendall(b"a")
-            time.sleep(0.1)
-
-    with answering(trickle) as client:
+    with answering(trickling(head)) as client:
         start = time.monotonic()
         with pytest.raises(RequestError) as caught:
             client.get("key", ByteRange(5, 2000))
@@ -157,19 +126,9 @@ def test_an_answer_that_trickles_is_given_up(head: bytes) -> None:
 
 def test_a_body_may_take_longer_to_be_sent_than_connecting() -> None:
     made = b"HTTP/1.1 201 Created\r\nETag: a\r\ncontent-length: 0\r\n\r\n"
-
-    def take_slowly(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(made)
-        left = 4 << 20
-        while left > 0:
-            left -= len(connection.recv(1 << 20))
-            time.sleep(0.02)
-        connection.sendall(made)
-
-    with answering(take_slowly, timeout="5s") as client:
+    with answering(slowly_taking(made), timeout="5s") as client:
         client.put("first", [], if_absent=False)
-        client.put("over the same connection", [memoryview(bytes(4 << 20))], if_absent=True)
+        client.put("over the same connection", [memoryview(bytes(8 << 20))], if_absent=True)
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import partial
 
 import pytest
 
@@ -23,49 +20,27 @@ from tests.cloud.gcs.conftest import Open
 from tests.servers.faults import Answer, Rule
 from tests.servers.gcs import GcsServer
 from tests.servers.proxy import FaultProxy
+from tests.servers.raw import Says, saying, slowly_taking, trickling
 
 PART = b"HTTP/1.1 206 OK\r\nx-goog-generation: 1\r\ncontent-range: bytes 5-7/20\r\n"
 DIGITS = b"9" * 5000
 
-Serve = Callable[[socket.socket], None]
-
 
 @contextmanager
-def answering(answer: bytes | Serve) -> Iterator[GcsClient]:
-    """A client of a server that says this to everybody, and hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(65536)
-                    try:
-                        connection.sendall(answer) if isinstance(answer, bytes) else answer(
-                            connection
-                        )
-                    except OSError:
-                        continue
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        options = {"google_base_url": endpoint, "allow_http": "true", "google_skip_signature": "1"}
-        options |= {"timeout": "500ms", "connect_timeout": "200ms"}
+def answering(answer: Says, timeout: str = "500ms") -> Iterator[GcsClient]:
+    """A client of a server that says this to everybody."""
+    with saying(answer) as server:
+        options = {"google_base_url": server.url, "allow_http": "true"}
+        options |= {"google_skip_signature": "1", "timeout": timeout, "connect_timeout": "200ms"}
         read = read_options(parse_uri("gs://bucket"), options, {})
         with closing(GcsClient(read, OF_THE_SERVICE)) as client:
             yield client
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
 
 
-def ok(value: object) -> bytes:
+def ok(value: object) -> Says:
     """An answer with a JSON body."""
     body = value.encode() if isinstance(value, str) else json.dumps(value).encode()
-    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+    return Says(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
 
 @pytest.mark.parametrize(
@@ -90,36 +65,29 @@ def ok(value: object) -> bytes:
     ],
 )
 def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Failure) -> None:
-    with answering(answer) as client, pytest.raises(RequestError) as caught:
+    with answering(Says(answer)) as client, pytest.raises(RequestError) as caught:
         client.get("key", ByteRange(5, 8))
     assert caught.value.failure is failure
 
 
 @pytest.mark.parametrize("length", [b"-5", b"\xb2", DIGITS])
 def test_a_length_that_is_none_is_not_believed(length: bytes) -> None:
-    with answering(PART + b"content-length: " + length + b"\r\n\r\nabc") as client:
+    with answering(Says(PART + b"content-length: " + length + b"\r\n\r\nabc")) as client:
         assert client.get("key", ByteRange(5, 8)).data.to_pybytes() == b"abc"
 
 
 def test_a_body_in_chunks_is_read_as_one() -> None:
     head = PART.replace(b"5-7", b"5-9") + b"transfer-encoding: chunked\r\n\r\n"
-    with answering(head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n") as client:
+    with answering(Says(head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")) as client:
         found = client.get("key", ByteRange(5, 10))
     assert (found.data.to_pybytes(), found.size) == (b"abcde", 20)
-
-
-def trickle(head: bytes, connection: socket.socket) -> None:
-    connection.sendall(head)
-    for _ in range(60):
-        connection.sendall(b"a")
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
     "head", [b"HTTP/1.1 200 OK\r\nx: ", PART + b"content-length: 1000\r\n\r\n"]
 )
 def test_an_answer_that_trickles_is_given_up(head: bytes) -> None:
-    with answering(partial(trickle, head)) as client:
+    with answering(trickling(head)) as client:
         start = time.monotonic()
         with pytest.raises(RequestError) as caught:
             client.get("key", ByteRange(5, 2000))
@@ -127,22 +95,9 @@ def test_an_answer_that_trickles_is_given_up(head: bytes) -> None:
     assert caught.value.failure is Failure.UNKNOWN
 
 
-def take_slowly(connection: socket.socket) -> None:
-    left = 4 << 20
-    while left > 0:
-        left -= len(connection.recv(1 << 20))
-        time.sleep(0.02)
-    connection.sendall(ok({"generation": "1"}))
-
-
 def test_a_body_may_take_longer_to_be_sent_than_connecting() -> None:
-    def serve(connection: socket.socket) -> None:
-        connection.sendall(ok({"generation": "1"}))
-        time.sleep(0.3)
-        take_slowly(connection)
-
-    body = [memoryview(bytes(4 << 20))]
-    with answering(serve) as client:
+    body = [memoryview(bytes(8 << 20))]
+    with answering(slowly_taking(ok({"generation": "1"}).start), timeout="5s") as client:
         client.put("first", [memoryview(b"x")], if_absent=False)
         client.put("over the same connection", body, if_absent=True)
 
