@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.v2_0.flat import bits_from
 from lance_core.encodings.values import (
     FixedSizeListValues,
     FixedWidth,
-    Offsets,
     StructValues,
     Values,
     VariableWidth,

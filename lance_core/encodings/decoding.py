@@ -29,6 +29,9 @@ Decoding = Generator[Sequence[ByteRange], Sequence[pa.Buffer], T]
 
 Int64Array = npt.NDArray[np.int64]
 
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""Where values start and stop, one more than there are values."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowRange:

@@ -31,8 +31,8 @@ from lance_core.encodings.compression.bitpacking import Words
 from lance_core.encodings.compression.chunk_spans import Bytes
 from lance_core.encodings.compression.runs import RunRule
 from lance_core.encodings.compression.single_packed import Picked
-from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.levels import LevelArray, Slots
 from lance_core.encodings.zipped_places import ZippedForm
 
@@ -69,7 +69,7 @@ class Kernels:
     layer_slots: Callable[
         [LevelArray | None, LevelArray, Slots, int, int], tuple[int, int, pa.Buffer | None]
     ]
-    layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int], Int64Array]
+    layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int, int], Offsets]
     count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
     nth_levels: Callable[[LevelArray, int, Int64Array], Int64Array]
     chunk_headers: Callable[[Bytes, Int64Array, Int64Array, int, int, bool], Int64Array]
@@ -326,14 +326,14 @@ def layer_slots(
 
 
 def layer_offsets(
-    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
-) -> Int64Array:
-    """Offsets of the lists that are ``slots``, which count items.
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int, lists: int
+) -> Offsets:
+    """Offsets of the ``lists`` that are ``slots``, which count items; of 8 bytes for 2^31 levels.
 
     Items are the slots of one rank less up to the definition ``base``. Raises `CorruptFileError`
-    for levels of different numbers.
+    for levels of different numbers, and for more or fewer lists.
     """
-    return _in_use.layer_offsets(repetition, definition, slots, base)
+    return _in_use.layer_offsets(repetition, definition, slots, base, lists)
 
 
 def gather_variable(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.errors import CorruptFileError
 
 LevelArray = npt.NDArray[np.uint16]
@@ -71,23 +71,33 @@ def layer_slots(
 
 
 def layer_offsets(
-    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
-) -> Int64Array:
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int, lists: int
+) -> Offsets:
     """See `lance_core.encodings.kernels.layer_offsets`."""
     check_lengths(repetition, definition)
+    kind = check_lists(repetition, lists)
     items = _are_slots(repetition, definition, Slots(slots.rank - 1, base))
     where = _are_slots(repetition, definition, slots)
+    found = len(repetition) if where is None else int(np.count_nonzero(where))
+    if found != lists:
+        raise CorruptFileError(f"the levels are of {found} lists, not {lists}")
+    offsets: npt.NDArray[Any] = np.zeros(lists + 1, kind)
     if items is None:
-        starts = np.arange(len(repetition)) if where is None else np.flatnonzero(where)
-        return np.append(starts, len(repetition))
-    narrow = np.int32 if len(items) <= np.iinfo(np.int32).max else np.int64
-    ends = np.cumsum(items, dtype=narrow)
-    offsets = np.zeros((len(items) if where is None else np.count_nonzero(where)) + 1, np.int64)
-    if len(items):
+        offsets[-1] = len(repetition)
+        offsets[:-1] = np.arange(lists) if where is None else np.flatnonzero(where)
+    elif len(items):
+        ends = np.cumsum(items, dtype=kind)
         offsets[-1] = ends[-1]
         np.subtract(ends, items, out=ends)
         offsets[:-1] = ends if where is None else ends.take(np.flatnonzero(where))
     return offsets
+
+
+def check_lists(repetition: LevelArray, lists: int) -> type[np.int32 | np.int64]:
+    """The type of offsets that count these levels; raises for fewer levels than ``lists``."""
+    if not 0 <= lists <= len(repetition):
+        raise CorruptFileError(f"{lists} lists in {len(repetition)} levels")
+    return np.int32 if len(repetition) <= np.iinfo(np.int32).max else np.int64
 
 
 def _are_slots(

@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings import kernels
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.gather import MAX_OFFSET, element_type
 from lance_core.encodings.room import room
 from lance_core.encodings.values import (
     FixedSizeListValues,
     FixedWidth,
-    Offsets,
     StructValues,
     Values,
     VariableWidth,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_EMPTYABLE_LIST, REPDEF_NULL_AND_EMPTY_LIST
 from lance_core.encodings import kernels
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.levels import Slots
 from lance_core.encodings.repdef import Levels
 
@@ -30,7 +30,7 @@ class ArrowLayer:
     count: int
     nulls: int
     validity: pa.Buffer | None
-    offsets: Int64Array | None
+    offsets: Offsets | None
 
 
 def unravel(levels: Levels) -> list[ArrowLayer]:
@@ -57,7 +57,7 @@ def unravel(levels: Levels) -> list[ArrowLayer]:
         if kinds.is_list(layer):
             assert rep is not None
             present = definition if base < kinds.max_def else None
-            offsets = kernels.layer_offsets(rep, present, slots, base)
+            offsets = kernels.layer_offsets(rep, present, slots, base, count)
             slots = Slots(slots.rank - 1, base if present is not None else slots.limit)
         layers.append(ArrowLayer(count, nulls, validity, offsets))
         if offsets is not None:
@@ -99,7 +99,7 @@ def _unravel_few(levels: Levels) -> list[ArrowLayer]:
     return layers
 
 
-def _offsets(slots: Sequence[bool], items: Sequence[bool]) -> Int64Array:
+def _offsets(slots: Sequence[bool], items: Sequence[bool]) -> Offsets:
     """How many items there are before each slot, then all of them."""
     offsets, before = [], 0
     for is_slot, is_item in zip(slots, items, strict=True):

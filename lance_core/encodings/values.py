@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.variable import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
-Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
 

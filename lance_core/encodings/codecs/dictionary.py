@@ -17,8 +17,8 @@ from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.compressive import Source
-    from lance_core.encodings.decoding import DecodeContext
-    from lance_core.encodings.values import Offsets, Values
+    from lance_core.encodings.decoding import DecodeContext, Offsets
+    from lance_core.encodings.values import Values
 
 
 def decode_dictionary(message: Dictionary, source: Source, context: DecodeContext) -> Values:

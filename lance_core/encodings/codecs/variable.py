@@ -19,8 +19,9 @@ from lance_core.encodings import kernels
 from lance_core.encodings.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.compression.variable_chunks import VariableChunks
 from lance_core.encodings.compressive import Block, Encoded, MiniBlockChunks, PerValue, Place
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.values import Offsets, VariableWidth
+from lance_core.encodings.values import VariableWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePackedStruct
 from lance_core.encodings import kernels
 from lance_core.encodings.compressive import Encoded, PerValue, Place, decode, encode, not_here
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.values import (
     FixedSizeListValues,
     FixedWidth,
-    Offsets,
     StructValues,
     VariableWidth,
 )

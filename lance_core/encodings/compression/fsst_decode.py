@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.compression.variable_chunks import (
-    Offsets,
     VariableChunks,
     join_variable,
 )
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import CorruptFileError, LanceError
 

@@ -10,15 +10,12 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, joined_spans
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import CorruptFileError, InvalidInputError
-
-Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 MOST_VALUES = 2048
 """Values that a chunk has at most, but for the last one."""

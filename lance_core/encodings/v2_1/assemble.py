@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.layouts.layout import LeafPart
 from lance_core.encodings.repdef import LayerKinds, LevelArray, Levels
@@ -157,12 +157,14 @@ def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
     if not pa.types.is_large_list(node.type):
         if int(offsets[-1]) > MAX_OFFSET:
             raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
-        offsets = offsets.astype(np.int32)
+        offsets = offsets.astype(np.int32, copy=False)
+    else:
+        offsets = offsets.astype(np.int64, copy=False)
     buffers = [layer.validity, pa.py_buffer(offsets)]
     return pa.Array.from_buffers(node.type, layer.count, buffers, layer.nulls, 0, [items])
 
 
-def _offsets(layer: ArrowLayer) -> Int64Array:
+def _offsets(layer: ArrowLayer) -> Offsets:
     assert layer.offsets is not None
     return layer.offsets
 

@@ -144,6 +144,8 @@ def layer_offsets(
     rank: int,
     limit: int,
     base: int,
+    lists: int,
+    wide: bool,
     offsets: Buffer,
     /,
 ) -> int: ...

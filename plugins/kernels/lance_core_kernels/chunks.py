@@ -10,11 +10,11 @@ import pyarrow as pa
 from lance_core.encodings.chunk_headers import header_length
 from lance_core.encodings.compression.chunk_spans import chunk_places
 from lance_core.encodings.compression.variable_chunks import (
-    Offsets,
     VariableChunks,
     check_strings,
     chunk_sizes,
 )
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.room import allocate, room
 from lance_core.errors import CorruptFileError

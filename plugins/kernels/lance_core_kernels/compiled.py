@@ -67,7 +67,7 @@ __all__ = [
     "zipped_places",
 ]
 
-INTERFACE = 3
+INTERFACE = 4
 """That of ``module.c``."""
 
 if getattr(_native, "INTERFACE", None) != INTERFACE:

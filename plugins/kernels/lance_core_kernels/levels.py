@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.levels import Slots, check_lengths
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.levels import Slots, check_lengths, check_lists
 from lance_core.encodings.room import room
 from lance_core.encodings.zipped_places import ZippedForm, check_form
 from lance_core.errors import CorruptFileError
@@ -48,17 +49,16 @@ def layer_slots(
 
 
 def layer_offsets(
-    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int
-) -> Int64Array:
+    repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int, lists: int
+) -> Offsets:
     """See `lance_core.encodings.kernels.layer_offsets`."""
     check_lengths(repetition, definition)
-    count = len(repetition)
-    offsets = room(count + 1, np.int64)
+    kind = check_lists(repetition, lists)
+    offsets = room(lists + 1, kind)
+    levels = levels_of(repetition), levels_of(definition), len(repetition)
     with CORRUPT:
-        found = _native.layer_offsets(
-            levels_of(repetition), levels_of(definition), count, *slots, base, offsets
-        )
-    return offsets[: found + 1]
+        _native.layer_offsets(*levels, *slots, base, lists, kind is np.int64, offsets)
+    return offsets
 
 
 def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.compression.variable_chunks import Offsets, VariableChunks
+from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.room import allocate, room
 from lance_core.errors import CorruptFileError

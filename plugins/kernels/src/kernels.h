@@ -180,9 +180,10 @@ const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
  * how many slots there are, and how many of these. */
 const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
                         int64_t *found, int64_t *valid);
-/* For each slot how many items are before it, then all; room for one more than levels. */
-const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
-                          int64_t *found);
+/* For each slot how many items are before it, then all: `count` + 1 numbers of 8 bytes if they are
+ * `wide`, else of 4, which is enough for all levels. */
+const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
+                          int64_t count);
 /* How many levels are at most `top` between each of the edges and the next. */
 const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
                        int64_t stretches, int64_t *counts);

@@ -213,23 +213,33 @@ FOR_ALL void find_slots(levels_t levels, slots_t slots, int64_t top, int64_t als
     memcpy(found->bitmap.at + bits.filled, &bits.waiting, 8);
 }
 
-FOR_ALL void find_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
-                          int64_t *lists) {
+FOR_ALL void put_offset(void *offsets, int wide, int64_t at, int64_t value) {
+    if (wide)
+        ((int64_t *)offsets)[at] = value;
+    else
+        ((int32_t *)offsets)[at] = (int32_t)value;
+}
+
+/* 0 if there are more or fewer than `count` slots. */
+FOR_ALL int find_offsets(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
+                         int64_t count) {
     int64_t list = 0, item = 0;
     for (int64_t at = 0; at < levels.count; at += BLOCK) {
         block_t block;
         block_at(levels, at, &block);
         const uint64_t held = are_slots(&block, items);
         uint64_t here = are_slots(&block, slots);
+        if (__builtin_popcountll(here) > count - list)
+            return 0;
         while (here) {
             const uint64_t before = (here & (0 - here)) - 1;
-            offsets[list++] = item + __builtin_popcountll(held & before);
+            put_offset(offsets, wide, list++, item + __builtin_popcountll(held & before));
             here &= here - 1;
         }
         item += __builtin_popcountll(held);
     }
-    offsets[list] = item;
-    *lists = list;
+    put_offset(offsets, wide, list, item);
+    return list == count;
 }
 
 static void find_slots_any(levels_t levels, slots_t slots, int64_t top, int64_t also,
@@ -237,9 +247,10 @@ static void find_slots_any(levels_t levels, slots_t slots, int64_t top, int64_t 
     find_slots(levels, slots, top, also, found, extract_any);
 }
 
-static void find_offsets_any(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
-                             int64_t *lists) {
-    find_offsets(levels, slots, items, offsets, lists);
+static int find_offsets_any(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
+                            int64_t count) {
+    return wide ? find_offsets(levels, slots, items, offsets, 1, count)
+                : find_offsets(levels, slots, items, offsets, 0, count);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
@@ -254,9 +265,10 @@ WITH_BITS static void find_slots_fast(levels_t levels, slots_t slots, int64_t to
     find_slots(levels, slots, top, also, found, extract_fast);
 }
 
-WITH_BITS static void find_offsets_fast(levels_t levels, slots_t slots, slots_t items,
-                                        int64_t *offsets, int64_t *lists) {
-    find_offsets(levels, slots, items, offsets, lists);
+WITH_BITS static int find_offsets_fast(levels_t levels, slots_t slots, slots_t items,
+                                       void *offsets, int wide, int64_t count) {
+    return wide ? find_offsets(levels, slots, items, offsets, 1, count)
+                : find_offsets(levels, slots, items, offsets, 0, count);
 }
 
 static int has_bits(void) {
@@ -283,9 +295,13 @@ const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t als
     return NULL;
 }
 
-const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, int64_t *offsets,
-                          int64_t *found) {
-    (has_bits() ? find_offsets_fast : find_offsets_any)(levels, slots, items, offsets, found);
+const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
+                          int64_t count) {
+    if (!wide && levels.count > INT32_MAX)
+        return "too many levels for offsets of 4 bytes";
+    if (!(has_bits() ? find_offsets_fast : find_offsets_any)(levels, slots, items, offsets, wide,
+                                                            count))
+        return "the levels are of another number of lists";
     return NULL;
 }
 

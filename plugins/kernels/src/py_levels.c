@@ -38,18 +38,20 @@ static PyObject *py_layer_slots(PyObject *module, PyObject *args) {
 
 static PyObject *py_layer_offsets(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
-    Py_ssize_t count, rank, limit, base;
+    Py_ssize_t count, rank, limit, base, lists;
+    int wide;
     levels_t levels;
-    int64_t found = 0;
     const char *error;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*nnnnw*", &b[0], &b[1], &count, &rank, &limit, &base, &b[2]))
+    if (!PyArg_ParseTuple(args, "y*y*nnnnnpw*", &b[0], &b[1], &count, &rank, &limit, &base, &lists,
+                          &wide, &b[2]))
         return release(b, 3), NULL;
-    if (!levels_of(b, count, &levels) || !holds(&b[2], count + 1, 8))
+    if (!levels_of(b, count, &levels) || lists < 0 || lists == PY_SSIZE_T_MAX ||
+        !holds(&b[2], lists + 1, wide ? 8 : 4))
         return done(b, 3, MISMATCH, 0);
     const slots_t slots = {rank, limit}, items = {rank - 1, base};
-    WITHOUT_GIL(layer_offsets(levels, slots, items, b[2].buf, &found))
-    return done(b, 3, error, found);
+    WITHOUT_GIL(layer_offsets(levels, slots, items, b[2].buf, wide, lists))
+    return done(b, 3, error, 0);
 }
 
 static PyObject *py_count_upto(PyObject *module, PyObject *args) {
@@ -123,7 +125,7 @@ PyMethodDef level_methods[] = {
     {"layer_slots", py_layer_slots, METH_VARARGS,
      "repetition, definition, count, rank, limit, top, also, bitmap; numbers of slots and valid ones"},
     {"layer_offsets", py_layer_offsets, METH_VARARGS,
-     "repetition, definition, count, rank, limit, base, offsets; number of lists"},
+     "repetition, definition, count, rank, limit, base, lists, wide, offsets"},
     {"zipped_places", py_zipped_places, METH_VARARGS,
      "data, starts, stops, word, bits, limit, value, length, single, places; number of levels"},
     {"count_upto", py_count_upto, METH_VARARGS, "levels, top, edges, counts"},

@@ -16,15 +16,21 @@ LISTS, ITEMS = Slots(1, 2), Slots(0, 1)
 
 
 def test_an_empty_list_has_no_items() -> None:
-    assert layer_offsets(REPETITION, DEFINITION, LISTS, 1).tolist() == [0, 3, 3, 5]
+    assert layer_offsets(REPETITION, DEFINITION, LISTS, 1, 3).tolist() == [0, 3, 3, 5]
 
 
 def test_without_definitions_every_level_is_an_item() -> None:
-    assert layer_offsets(REPETITION, None, LISTS, 1).tolist() == [0, 3, 4, 6]
+    assert layer_offsets(REPETITION, None, LISTS, 1, 3).tolist() == [0, 3, 4, 6]
 
 
 def test_no_levels_are_no_lists() -> None:
-    assert layer_offsets(REPETITION[:0], DEFINITION[:0], LISTS, 1).tolist() == [0]
+    assert layer_offsets(REPETITION[:0], DEFINITION[:0], LISTS, 1, 0).tolist() == [0]
+
+
+@pytest.mark.parametrize("lists", [-1, 0, 2, 4, 7, 1 << 62])
+def test_another_number_of_lists_is_corruption(lists: int) -> None:
+    with pytest.raises(CorruptFileError):
+        layer_offsets(REPETITION, DEFINITION, LISTS, 1, lists)
 
 
 def test_nulls_of_items_are_those_of_lists_that_have_items() -> None:
@@ -71,6 +77,6 @@ def test_edges_that_cannot_be_are_corruption(edges: list[int]) -> None:
 
 def test_levels_of_different_numbers_are_corruption() -> None:
     with pytest.raises(CorruptFileError):
-        layer_offsets(REPETITION, DEFINITION[:2], LISTS, 1)
+        layer_offsets(REPETITION, DEFINITION[:2], LISTS, 1, 3)
     with pytest.raises(CorruptFileError):
         layer_slots(REPETITION, DEFINITION[:2], LISTS, 1, 1)
