@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 TABLE_WINDOW_ROWS = 1 << 19
 STREAM_WINDOW_BYTES = 12 << 20
-COLUMN_WINDOW_BYTES = 640 << 10
+COLUMN_WINDOW_BYTES = 448 << 10
 """Bytes of a window of a stream: at most, and for each of its columns.
 
 What a window costs besides its values, it costs for each column.
 """
+_PROBABLE_BITS = 128
+"""What a text or a list is taken to have; many have more."""
+
 _GROWTH = 8
 """How many times the rows of the window before one may have: few windows are small ones at the
 beginning, and rows that are longer than those before them do not take much more than they may."""
@@ -93,6 +96,12 @@ def _pace(fields: Sequence[Field], batch_size: int, target: int) -> Pace:
     width = fixed_bytes(fields)
     first = batch_size if width is None else bytes_.rows(1, width, batch_size)
     return Pace(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
+
+
+def probable_bytes(fields: Sequence[Field]) -> int:
+    """Bytes of a row of the fields in memory, a guess where rows differ."""
+    widths = [_fixed_bits(field.storage_type) for field in fields]
+    return sum(_PROBABLE_BITS if width is None else width for width in widths) // 8
 
 
 def fixed_bytes(fields: Sequence[Field]) -> int | None:

@@ -24,6 +24,7 @@ from lance_core.dataset.pace import (
     TABLE_WINDOW_ROWS,
     Pace,
     count_pace,
+    probable_bytes,
     stream_pace,
 )
 from lance_core.dataset.projection import Projection, required
@@ -43,6 +44,7 @@ SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 18
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 4
+LARGE_RESULT = 64 << 20
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 
@@ -149,6 +151,14 @@ def _table_rows(plan: ScanPlan) -> int:
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
+def _is_large(plan: ScanPlan) -> bool:
+    """Whether the whole result probably takes so much memory that no more should be added to it."""
+    if plan.filter is not None:
+        return False
+    rows = sum(span.stop - span.start for span in plan.spans)
+    return rows * probable_bytes(plan.projection.fields) >= LARGE_RESULT
+
+
 def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
     """What the filter looks at."""
     return () if plan.filter is None else required(plan.schema, plan.filter.columns)[0]
@@ -164,7 +174,8 @@ def _found(
 ) -> Iterator[Found]:
     """The result window by window, cut to offset and limit.
 
-    For a stream, whose reader may keep nothing of it, less is held in memory, at some cost.
+    For a stream, whose reader may keep nothing of it, and for a large result less is held in memory
+    beside it, at some cost.
     """
     plan = _narrowed(snapshot, plan)
     window = _Window(snapshot, plan, pace)
@@ -173,8 +184,10 @@ def _found(
         return
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
+    spares = is_stream or _is_large(plan)
+
     def read(span: Span) -> Found:
-        if is_stream:
+        if spares:
             with sparing():
                 table = window.read(span)
             give_back()

@@ -3,7 +3,8 @@
 A pool hands out again what was freed. What numpy allocates is mapped anew each time, and the
 system then clears every page of it, which costs more than most decoders do. In return a pool keeps
 more than is in use: Arrow's usual one, mimalloc, up to three times as much where threads free what
-others have allocated, as they do in streams of batches; `sparing` is for these.
+others have allocated, as they do in streams of batches, and huge pages of which it uses a part.
+`sparing` is for streams, and for results that are large themselves.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def memory_pool() -> pa.MemoryPool | None:
 def sparing() -> Iterator[None]:
     """Meanwhile the calling thread takes memory from where least is kept of what was freed.
 
-    That is jemalloc, if Arrow has it and the usual pool is mimalloc: any other was somebody's
-    choice. If not, it is the usual pool, which `give_back` is for.
+    That is jemalloc, told to return at once what is freed, if Arrow has it and the usual pool is
+    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `give_back` is
+    for.
     """
     before = _pool.set(_sparing_pool())
     try:
@@ -81,6 +83,8 @@ def _sparing_pool() -> pa.MemoryPool | None:
 def _jemalloc() -> pa.MemoryPool | None:
     """None on systems that Arrow does not have it on."""
     try:
-        return pa.jemalloc_memory_pool()
+        pool = pa.jemalloc_memory_pool()
+        pa.jemalloc_set_decay_ms(0)
     except NotImplementedError:
         return None
+    return pool
