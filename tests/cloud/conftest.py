@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.cloud.surfaces import logs
 from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
@@ -31,6 +32,13 @@ def _no_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("CLOUDSDK_CONFIG", os.devnull)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """Everything that anybody logs, with the attributes of each record."""
+    with logs() as texts:
+        yield texts
 
 
 @pytest.fixture(scope="session")

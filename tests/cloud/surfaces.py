@@ -18,7 +18,10 @@ from urllib.parse import quote
 
 from lance_core.errors import LanceError
 
-OF_SDKS = ("azure", "boto3", "botocore", "fsspec", "google", "msal", "requests", "urllib3")
+OF_SDKS = (
+    *("azure", "azure.core", "azure.identity", "boto3", "botocore", "fsspec"),
+    *("google", "google.auth", "msal", "requests", "urllib3", "urllib3.connectionpool"),
+)
 OURS = "lance_core"
 
 
@@ -47,6 +50,16 @@ def of_pickle(value: object) -> Iterator[tuple[str, str]]:
 
 def of_error(error: BaseException) -> Iterator[tuple[str, str]]:
     """What an error and all that hangs on it say, to a program, in a log, and to a debugger."""
+    yield from _told(error)
+    yield "locals", "".join(_locals(error.__traceback__))
+
+
+def everything(error: BaseException) -> str:
+    """The same in one text, but for a debugger's: options may have been given in plain text."""
+    return "\n".join(text for _, text in _told(error))
+
+
+def _told(error: BaseException) -> Iterator[tuple[str, str]]:
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
@@ -61,7 +74,6 @@ def of_error(error: BaseException) -> Iterator[tuple[str, str]]:
         yield f"attributes of {kind}", f"{vars(one)!r} {getattr(one, '__notes__', ())!r}"
         yield f"pickled {kind}", _pickled_error(one)
     yield "traceback", "".join(traceback.format_exception(error))
-    yield "locals", "".join(_locals(error.__traceback__))
 
 
 def _pickled_error(error: BaseException) -> str:
@@ -116,30 +128,43 @@ def _slots(kind: type) -> Iterator[str]:
 
 
 @contextmanager
-def all_logs() -> Iterator[list[str]]:
-    """Everything that is logged at any level, with all attributes, and every warning."""
+def logs() -> Iterator[list[str]]:
+    """Everything that is logged at any level, with all attributes."""
     texts: list[str] = []
 
     class Keeper(logging.Handler):
+        last: logging.LogRecord | None = None
+
         def emit(self, record: logging.LogRecord) -> None:
+            if record is self.last:  # which came by way of another logger
+                return
+            self.last = record
             texts.append(f"{record.name}: {self.format(record)} {vars(record)!r}")
 
-    keeper, root = Keeper(), logging.getLogger()
-    loggers = [root, *map(logging.getLogger, (*OF_SDKS, OURS))]
+    keeper = Keeper()
+    loggers = [logging.getLogger(name) for name in (None, *OF_SDKS, OURS)]
     before = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.DEBUG)
-    root.addHandler(keeper)
+        # Of each, as one whose SDK is configured passes nothing on to the one above it.
+        logger.addHandler(keeper)
     try:
+        yield texts
+    finally:
+        for logger, level in before:
+            logger.setLevel(level)
+            logger.removeHandler(keeper)
+
+
+@contextmanager
+def all_logs() -> Iterator[list[str]]:
+    """The same, and every warning."""
+    with logs() as texts:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield texts
             gc.collect()
         texts += [f"warning: {one.message} {one.source!r}" for one in caught]
-    finally:
-        root.removeHandler(keeper)
-        for logger, level in before:
-            logger.setLevel(level)
 
 
 def leaks(secret: str, shown: Iterable[tuple[str, str]]) -> list[str]:

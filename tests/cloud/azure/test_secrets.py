@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import base64
-import logging
 import os
 import pickle
-import traceback
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -22,6 +19,7 @@ from lance_core.store.uri import parse_uri
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import settings_of
 from tests.cloud.azure.test_failures import signature
+from tests.cloud.surfaces import everything
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
 from tests.servers.faults import Answer, Reset, Rule, Truncated, xml_error
 from tests.servers.proxy import FaultProxy
@@ -29,38 +27,6 @@ from tests.servers.proxy import FaultProxy
 CANARY = "canary8f1e"
 OTHER_KEY = base64.b64encode(CANARY.encode()).decode()
 (SPEC,) = lance_object_stores()
-
-
-@pytest.fixture
-def logged() -> Iterator[list[str]]:
-    """Everything that anybody logs, with the attributes of each record."""
-    texts: list[str] = []
-
-    class Keeper(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            texts.append(f"{record.getMessage()} {vars(record)!r}")
-
-    keeper, root = Keeper(), logging.getLogger()
-    names = ["azure", "azure.core", "azure.identity", "msal", "urllib3", "lance_core"]
-    loggers = [root, *map(logging.getLogger, names)]
-    before = [(logger, logger.level) for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
-    root.addHandler(keeper)
-    yield texts
-    for logger, level in before:
-        logger.setLevel(level)
-    root.removeHandler(keeper)
-
-
-def everything(error: BaseException) -> str:
-    """All that can be read off an error and those behind it."""
-    shown: list[str] = []
-    seen: BaseException | None = error
-    while seen is not None:
-        shown += [str(seen), repr(seen), repr(seen.args), repr(vars(seen))]
-        seen = seen.__cause__ or seen.__context__
-    return " ".join([*shown, *traceback.format_exception(error)])
 
 
 PRINCIPAL = {"client_id": "a", "tenant_id": "b", "authority_host": "127.0.0.1:1"}

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import pickle
-import traceback
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +20,7 @@ from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE, lance_object_stores
 from lance_core_gcs.uploads import CHUNK
+from tests.cloud.surfaces import everything
 from tests.servers.faults import Reset, Rule, Truncated, json_error
 from tests.servers.gcs import GcsServer
 from tests.servers.proxy import FaultProxy
@@ -36,38 +34,6 @@ KEY = json.dumps(
     }
 )
 (SPEC,) = lance_object_stores()
-
-
-@pytest.fixture
-def logged() -> Iterator[list[str]]:
-    """Everything that anybody logs, with the attributes of each record."""
-    texts: list[str] = []
-
-    class Keeper(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            texts.append(f"{record.getMessage()} {vars(record)!r}")
-
-    keeper, root = Keeper(), logging.getLogger()
-    names = ["google", "google.auth", "urllib3", "urllib3.connectionpool", "lance_core"]
-    loggers = [root, *map(logging.getLogger, names)]
-    before = [(logger, logger.level, logger.propagate) for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
-        logger.addHandler(keeper)
-    yield texts
-    for logger, level, propagate in before:
-        logger.setLevel(level)
-        logger.propagate = propagate
-        logger.removeHandler(keeper)
-
-
-def everything(error: BaseException) -> str:
-    """All that can be read off an error and those behind it."""
-    shown, seen = [], error
-    while seen is not None:
-        shown += [str(seen), repr(seen), repr(seen.args), repr(vars(seen))]
-        seen = seen.__cause__ or seen.__context__  # type: ignore[assignment]  # None ends it
-    return " ".join([*shown, *traceback.format_exception(error)])
 
 
 GIVEN = [
