@@ -14,6 +14,7 @@ from tests.cloud.surfaces import logs
 from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
+from tests.servers.proxy import FaultProxy
 from tests.servers.webdav import running_webdav
 from tests.soak.places import Place, on_azure, on_dynamodb, on_gcs, on_s3, on_webdav
 
@@ -66,6 +67,13 @@ def gcs() -> Iterator[GcsServer]:
 def bucket(moto: Moto) -> str:
     """The name of an empty bucket of this test."""
     return moto.new_bucket()
+
+
+@pytest.fixture
+def proxy(moto: Moto) -> Iterator[FaultProxy]:
+    """What makes chosen requests to `moto` fail, and counts them all."""
+    with FaultProxy(moto.endpoint) as running:
+        yield running
 
 
 @pytest.fixture

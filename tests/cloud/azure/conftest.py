@@ -10,6 +10,7 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_azure.plugin import lance_object_stores
 from tests.servers.azurite import Azurite
+from tests.servers.proxy import FaultProxy
 
 Open = Callable[..., RemoteStore]
 """Opens a store, given a URL and more options."""
@@ -35,3 +36,10 @@ def opened(azurite: Azurite) -> Iterator[Open]:
 @pytest.fixture
 def store(opened: Open, container: str) -> RemoteStore:
     return opened(f"az://{container}/some/table")
+
+
+@pytest.fixture
+def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
+    """What makes chosen requests to the server fail, and counts them all."""
+    with FaultProxy(azurite.origin) as running:
+        yield running

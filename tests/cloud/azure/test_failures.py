@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
@@ -56,12 +56,6 @@ def signature(container: str, permission: str, hours: float = 1.0) -> str:
         start=now - timedelta(hours=3),
         expiry=now + timedelta(hours=hours),
     )
-
-
-@pytest.fixture
-def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
-    with FaultProxy(azurite.origin) as server:
-        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import multiprocessing
 import socket
 import threading
 import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,15 +15,9 @@ from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.store import RemoteStore
 from lance_core_azure.connections import pool_of
 from tests.cloud.azure.conftest import Open
-from tests.servers.azurite import ACCOUNT, Azurite
+from tests.servers.azurite import ACCOUNT
 from tests.servers.faults import Answer, Rule
 from tests.servers.proxy import FaultProxy
-
-
-@pytest.fixture
-def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
-    with FaultProxy(azurite.origin) as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import lance
@@ -95,12 +94,6 @@ def test_appends_of_both_libraries_all_land(azurite: Azurite, container: str) ->
         found = library.dataset(uri, storage_options=options)
         assert found.version == 1 + 4 * APPENDS
         assert sorted(found.to_table()["x"].to_pylist()) == expected
-
-
-@pytest.fixture
-def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
-    with FaultProxy(azurite.origin) as server:
-        yield server
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import logging
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import botocore.session
@@ -31,12 +30,6 @@ CANARY = "s3cr3tC4n4ry"
 
 def entry(base_uri: str) -> ManifestEntry:
     return ManifestEntry(1, f"{base_uri}/_versions/1.manifest-0", 1)
-
-
-@pytest.fixture
-def proxy(moto: Moto) -> Iterator[FaultProxy]:
-    with FaultProxy(moto.endpoint) as proxy:
-        yield proxy
 
 
 @pytest.fixture(params=["plain", "Secret", "environment"])

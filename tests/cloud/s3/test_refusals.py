@@ -31,12 +31,6 @@ SOON = {"client_retry_timeout": "1s", "timeout": "1s", "connect_timeout": "1s"}
 
 
 @pytest.fixture
-def proxy(moto: Moto) -> Iterator[FaultProxy]:
-    with FaultProxy(moto.endpoint) as running:
-        yield running
-
-
-@pytest.fixture
 def store(moto: Moto, bucket: str, proxy: FaultProxy) -> Iterator[RemoteStore]:
     options = moto.options | SOON | {"aws_endpoint": proxy.url}
     with opened(f"s3://{bucket}/t", options) as one:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from pyspark.errors import PySparkException
@@ -21,12 +20,6 @@ SOON = 90
 """Seconds, on a busy machine; retries alone would take longer."""
 
 WRONG = xml_error(403, "InvalidAccessKeyId")
-
-
-@pytest.fixture
-def proxy(moto: Moto) -> Iterator[FaultProxy]:
-    with FaultProxy(moto.endpoint) as failing:
-        yield failing
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 import pyarrow as pa
@@ -21,12 +20,6 @@ ROWS = 25_000
 """Of a fragment."""
 
 VOUCHED = {"put_if_absent": "yes", "multipart_if_absent": "yes"}
-
-
-@pytest.fixture
-def proxy(moto: Moto) -> Iterator[FaultProxy]:
-    with FaultProxy(moto.endpoint) as counting:
-        yield counting
 
 
 @pytest.fixture
