@@ -11,6 +11,7 @@ from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
+from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import DecodeContext, Decoding, RowRange, Rows, together
 from lance_core.encodings.registry import EncodingRegistry
@@ -43,7 +44,7 @@ class FileReader:
         path: str,
         content: FileContent,
         registry: EncodingRegistry,
-        source: FileReadAhead | None = None,
+        source: FileReadAhead | SmallFile | None = None,
     ) -> None:
         self.path = path
         self._content = content
@@ -54,22 +55,34 @@ class FileReader:
 
     @classmethod
     def open(
-        cls, store: ObjectStore, path: str, *, registry: EncodingRegistry, size: int | None = None
+        cls,
+        store: ObjectStore,
+        path: str,
+        *,
+        registry: EncodingRegistry,
+        size: int | None = None,
+        small_files: SmallFiles | None = None,
     ) -> FileReader:
         """Open the file at ``path``; ``size`` in bytes, if known, saves asking the store for it.
 
         Makes one request for the end of the file, which also is the whole of a small file, and one
-        more if there is much metadata. Raises `ObjectNotFoundError`, `CorruptFileError` and
-        `UnsupportedFeatureError`.
+        more if there is much metadata. ``small_files``: which files are small, and where their
+        bytes are kept, if not just those of the smallest. Raises `ObjectNotFoundError`,
+        `CorruptFileError` and `UnsupportedFeatureError`.
         """
         if size is None:
             size = store.head(path).size
+        source = None
         try:
-            tail = Tail(store, path, size)
-            reader = cls(store, path, read_content(tail), registry)
+            if small_files is not None and small_files.takes(store, size):
+                tail = Tail(store, path, size, size)
+                source = small_files.add(store, path, tail.buffer)
+            else:
+                tail = Tail(store, path, size)
+            reader = cls(store, path, read_content(tail), registry, source)
         except CorruptFileError as error:
             raise error.at(path=path) from error
-        if tail.is_whole_file:
+        if tail.is_whole_file and source is None:
             reader._whole = tail.buffer
         return reader
 
@@ -81,15 +94,10 @@ class FileReader:
         content, store = self._content, self._store
         if not isinstance(content, FileMetadata) or self._whole is not None:
             return self
-        if not store.read_ahead:
+        if not store.read_ahead or self._source is not store:
             return self
         source = FileReadAhead(store, content, rows, kept, growth)
         return FileReader(store, self.path, content, self._context.registry, source)
-
-    @property
-    def num_kept_bytes(self) -> int:
-        """Bytes of the file that the reader keeps: all of a small one."""
-        return 0 if self._whole is None else self._whole.size
 
     @property
     def version(self) -> FileVersion:

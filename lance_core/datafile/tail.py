@@ -12,25 +12,19 @@ from lance_core.store.base import ByteRange, ObjectStore
 TAIL_LENGTH = 64 << 10
 """Bytes that are read on speculation; they hold all metadata of most files."""
 
-SMALL_FILE = 256 << 10
-"""Bytes of the largest file that is read whole where every request is dear."""
-
 
 class Tail:
     """A file of ``size`` bytes of which the last ones were read at once.
 
-    Making one is one request, for the last `TAIL_LENGTH` bytes or for all of a shorter file. Of a
-    store that wants long reads, files up to `SMALL_FILE` are read whole, if all of one costs less
-    than another request (`ObjectStore.coalesce_gap`).
+    Making one is one request, for the last ``length`` bytes or for all of a shorter file.
     """
 
     __slots__ = ("_path", "_start", "_store", "buffer", "size")
 
-    def __init__(self, store: ObjectStore, path: str, size: int) -> None:
+    def __init__(self, store: ObjectStore, path: str, size: int, length: int = TAIL_LENGTH) -> None:
         self._store = store
         self._path = path
-        is_small = store.read_ahead > 0 and size <= min(SMALL_FILE, store.coalesce_gap)
-        self._start = 0 if is_small else max(0, size - TAIL_LENGTH)
+        self._start = max(0, size - length)
         self.size = size
         (self.buffer,) = self._get([ByteRange(self._start, size)])
 

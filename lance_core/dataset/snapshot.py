@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.lock import CommitLock
 from lance_core.datafile.reader import FileReader
+from lance_core.datafile.small_files import SmallFiles
 from lance_core.dataset.bases import object_place, open_base
 from lance_core.dataset.blobs.description import with_bytes, with_descriptions
 from lance_core.dataset.projection import Projection, select
@@ -36,11 +37,8 @@ from lance_core.table.manifest_parts import BasePath
 MAX_FRAGMENT_ROWS = 1 << 32
 """A row address has 32 bits for the offset in a fragment."""
 
-OPEN_FILE_BYTES = 64 << 10
-"""What an open data file counts for at least: its footer and page tables stay parsed."""
-
 MAX_OPEN_FILES = 1024
-"""Data files that stay open, per opened table; fewer if all bytes of some are kept."""
+"""Data files whose footers and page tables stay parsed, per opened table."""
 
 MAX_OPEN_BASES = 256
 """Base paths whose stores are remembered, per opened table."""
@@ -62,12 +60,9 @@ class TableRoot:
     registry: EncodingRegistry
     commit_lock: CommitLock | None = None
     readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
-        default_factory=lambda: Bounded(
-            MAX_OPEN_FILES * OPEN_FILE_BYTES,
-            lambda reader: max(OPEN_FILE_BYTES, reader.num_kept_bytes),
-            made_once=True,
-        )
+        default_factory=lambda: Bounded(MAX_OPEN_FILES, made_once=True)
     )
+    small_files: SmallFiles = field(default_factory=SmallFiles)
     deletions: Bounded[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
         default_factory=lambda: Bounded(
             MAX_DELETION_BYTES, lambda offsets: offsets.nbytes, made_once=True
@@ -190,7 +185,11 @@ class Snapshot:
         return self.root.readers.get(
             (None if base is None else base.path, path, size),
             lambda: FileReader.open(
-                self.store_of(base), path, registry=self.root.registry, size=size
+                self.store_of(base),
+                path,
+                registry=self.root.registry,
+                size=size,
+                small_files=self.root.small_files,
             ),
         )
 

@@ -12,7 +12,7 @@ import pytest
 from lance_core._pb import file_pb2
 from lance_core.datafile.footer import FOOTER_LENGTH
 from lance_core.datafile.metadata import MAX_DESCRIPTION, FileMetadata, read_metadata
-from lance_core.datafile.tail import SMALL_FILE, TAIL_LENGTH, Tail
+from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -23,8 +23,8 @@ Parts = Callable[..., Any]
 PATH = "data/x.lance"
 
 
-def opened(raw: bytes, kind: type[MemoryStore] = MemoryStore) -> tuple[FileMetadata, Trace]:
-    store = TracingStore(kind(Objects()))
+def opened(raw: bytes) -> tuple[FileMetadata, Trace]:
+    store = TracingStore(MemoryStore(Objects()))
     store.put(PATH, raw)
     with store.measure() as trace:
         metadata = read_metadata(Tail(store, PATH, len(raw)))
@@ -60,30 +60,6 @@ def test_of_a_large_file_only_the_end_is_read(file_parts: Parts) -> None:
     parts = replace(file_parts(columns=2), data=bytes(1 << 20))
     metadata, trace = opened(parts.build())
     assert metadata.num_rows == 20
-    assert (trace.round_trips, trace.bytes_read) == (1, TAIL_LENGTH)
-
-
-class RemoteLike(MemoryStore):
-    """Says what stores say that are slow to answer."""
-
-    coalesce_gap = 200_000
-    read_ahead = 1 << 20
-
-
-@pytest.mark.parametrize(("size", "is_whole"), [(190_000, True), (210_000, False)])
-def test_a_file_shorter_than_what_a_request_costs_is_read_whole(
-    file_parts: Parts, size: int, is_whole: bool
-) -> None:
-    raw = replace(file_parts(), data=bytes(size)).build()
-    _, trace = opened(raw, RemoteLike)
-    assert (trace.round_trips, trace.bytes_read) == (1, len(raw) if is_whole else TAIL_LENGTH)
-
-
-def test_however_little_reads_cost_only_small_files_are_read_whole(file_parts: Parts) -> None:
-    class Unbounded(RemoteLike):
-        coalesce_gap = 1 << 40
-
-    _, trace = opened(replace(file_parts(), data=bytes(SMALL_FILE)).build(), Unbounded)
     assert (trace.round_trips, trace.bytes_read) == (1, TAIL_LENGTH)
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.snapshot import MAX_OPEN_FILES
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
 from lance_core.store.base import ByteRange, ObjectStore
@@ -192,17 +191,3 @@ def test_a_small_file_is_read_once(client: Client) -> None:
     assert opened.to_table() == data
     assert opened.take([7, 4007], columns=["b"]).num_rows == 2
     assert client.counts == {"get": 5}
-
-
-def test_small_files_that_are_kept_have_few_bytes_together(client: Client) -> None:
-    chance = np.random.default_rng(3)
-    uri = f"counted://service/{uuid.uuid4()}"
-    lance.write_dataset(pa.table({"x": chance.random(30_000)}), uri)
-    opened = lance.dataset(uri)
-    (file,) = opened._snapshot.manifest.fragments[0].files
-    readers = opened._snapshot.root.readers
-    first = opened._snapshot.reader(file)
-    assert 200_000 < first.num_kept_bytes < 256 << 10
-    for number in range(MAX_OPEN_FILES):
-        readers.get((None, f"{number}", None), lambda: first)
-    assert len(readers) * first.num_kept_bytes <= 64 << 20
