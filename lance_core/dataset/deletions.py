@@ -15,7 +15,8 @@ import numpy as np
 
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.dataset.columnless import columnless
-from lance_core.dataset.scan import ScanPlan, matching
+from lance_core.dataset.scan import matching
+from lance_core.dataset.scan_plan import ScanPlan
 from lance_core.dataset.scanner import HasFragmentId, ScanOptions, plan
 from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.dataset.threads import in_order

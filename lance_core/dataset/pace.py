@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from lance_core.dataset.scan import Span
+    from lance_core.dataset.scan_plan import Span
     from lance_core.schema import Field
 
 TABLE_WINDOW_ROWS = 1 << 19

@@ -14,7 +14,7 @@ from lance_core.encodings.decoding import RowRange
 from lance_core.table.data_file import DataFile
 
 if TYPE_CHECKING:
-    from lance_core.dataset.scan import Span
+    from lance_core.dataset.scan_plan import Span
 
 TABLE_WINDOWS = 3
 STREAM_WINDOWS = 2
@@ -28,7 +28,7 @@ CHOSEN_GROWTH = 4
 
 @dataclass(frozen=True, eq=False)
 class SnapshotReadAhead(Snapshot):
-    """A snapshot for a scan that wants ``rows`` of the files of each fragment, by its id.
+    """A snapshot for a scan that wants ``rows`` of files, by their path.
 
     ``growth`` as of `FileReadAhead`.
     """

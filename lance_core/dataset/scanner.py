@@ -14,6 +14,7 @@ from lance_core.dataset.blobs import frames
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import as_filter
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.scan_plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.take import Indices, as_indices
 from lance_core.encodings.choose_rows import take_rows
@@ -119,7 +120,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return of_scan, {name: value for name, value in options.items() if name not in names}
 
 
-def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
+def plan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     """What the options mean for this version. Raises `InvalidInputError`."""
     handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
     if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
@@ -135,7 +136,7 @@ def plan(snapshot: Snapshot, options: ScanOptions) -> scan.ScanPlan:
     condition = None
     if options.filter is not None:
         condition = as_filter(options.filter, queryable(schema))
-    return scan.ScanPlan(
+    return ScanPlan(
         projection=select(schema, options.columns, extra),
         spans=_spans(snapshot, options),
         filter=condition,
@@ -166,30 +167,30 @@ def _not_negative(value: int | None, name: str) -> int | None:
 
 def _batch_size(value: int | None) -> int:
     if value is None:
-        return scan.DEFAULT_BATCH_SIZE
+        return DEFAULT_BATCH_SIZE
     number = _whole(value, "batch_size")
     if not 1 <= number <= MAX_BATCH_SIZE:
         raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {number}")
     return number
 
 
-def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[scan.Span, ...]:
+def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[Span, ...]:
     if options.row_ranges is not None:
         if options.fragments is not None:
             raise InvalidInputError("fragments and row_ranges cannot both be given")
         return tuple(_span(snapshot, entry) for entry in options.row_ranges)
     if options.fragments is None:
-        return scan.all_spans(snapshot)
+        return all_spans(snapshot)
     try:
         chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
     except AttributeError:
         raise InvalidInputError(
             "fragments are LanceFragment objects, see LanceDataset.get_fragments"
         ) from None
-    return tuple(scan.Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
+    return tuple(Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
 
 
-def _span(snapshot: Snapshot, entry: Sequence[int]) -> scan.Span:
+def _span(snapshot: Snapshot, entry: Sequence[int]) -> Span:
     try:
         fragment_id, start, stop = map(operator.index, entry)
     except (TypeError, ValueError):
@@ -199,7 +200,7 @@ def _span(snapshot: Snapshot, entry: Sequence[int]) -> scan.Span:
     fragment = snapshot.fragment(fragment_id)
     if not 0 <= start <= stop <= snapshot.physical_rows(fragment):
         raise InvalidInputError(f"rows {start} to {stop} are not in fragment {fragment_id}")
-    return scan.Span(fragment, start, stop)
+    return Span(fragment, start, stop)
 
 
 class LanceScanner:

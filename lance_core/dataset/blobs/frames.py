@@ -19,7 +19,7 @@ from lance_core.schema import BLOB_KEY, format_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lance_core.dataset.scan import ScanPlan
+    from lance_core.dataset.scan_plan import ScanPlan
     from lance_core.dataset.snapshot import Snapshot
 
 LAZY, BYTES, DESCRIPTIONS = "lazy", "bytes", "descriptions"

@@ -16,7 +16,7 @@ from lance_core.schema import UNASSIGNED, BlobKind, Field
 from lance_core.schema.project import project_lineages
 
 if TYPE_CHECKING:
-    from lance_core.dataset.scan import Span
+    from lance_core.dataset.scan_plan import Span
     from lance_core.dataset.snapshot import Snapshot
 
 SIZED_ROWS = 1 << 14

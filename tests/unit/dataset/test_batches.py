@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import pace, read_ahead, scan
+from lance_core.dataset import pace, read_ahead, scan, window
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -77,13 +77,13 @@ def test_a_stream_reads_only_some_windows_ahead(
     monkeypatch.setattr(pace, "STREAM_WINDOW_BYTES", 100)
     dataset = lance.write_dataset(some_rows(1000), uri)
     read: list[int] = []
-    real = scan.read_rows
+    real = window.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         read.append(len(rows))
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(scan, "read_rows", logged)
+    monkeypatch.setattr(window, "read_rows", logged)
     batches = dataset.to_batches(["i"], batch_size=10)
     first = next(batches)
     assert first.num_rows == 10
@@ -97,14 +97,14 @@ def test_an_error_while_streaming_reaches_the_reader(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = lance.write_dataset(some_rows(100), uri, max_rows_per_file=10)
-    real = scan.read_rows
+    real = window.read_rows
 
     def failing(snapshot: Any, fragment: Any, *rest: Any) -> pa.Table:
         if fragment.id == 5:
             raise MemoryError("enough")
         return real(snapshot, fragment, *rest)
 
-    monkeypatch.setattr(scan, "read_rows", failing)
+    monkeypatch.setattr(window, "read_rows", failing)
     found: list[int] = []
     numbers = (batch.column(0).to_pylist() for batch in dataset.to_batches(["i"]))
     with pytest.raises(MemoryError, match="enough"):

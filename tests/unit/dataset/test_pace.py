@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.dataset.pace import Pace, WindowBytes, fixed_bytes
-from lance_core.dataset.scan import Span
+from lance_core.dataset.scan_plan import Span
 from lance_core.schema import Schema
 
 FRAGMENT = cast(Any, None)

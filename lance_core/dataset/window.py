@@ -1,0 +1,150 @@
+"""One window of a scan: a run of physical rows of one fragment, filtered early, materialised late.
+
+Under a filter only the filter's columns are read for all rows of a window; the other columns are
+read for the rows that passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.blobs.windows import described_blobs
+from lance_core.dataset.fragment_read import read_rows
+from lance_core.dataset.live_rows import live, within
+from lance_core.dataset.projection import required
+from lance_core.dataset.read_ahead import reading_ahead
+from lance_core.dataset.skipping import rows_left
+from lance_core.encodings.choose_rows import filter_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+
+if TYPE_CHECKING:
+    from lance_core.dataset.pace import Pace
+    from lance_core.dataset.scan_plan import ScanPlan, Span
+    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.schema import Field
+    from lance_core.table.deletion import RowOffsets
+    from lance_core.table.fragment import Fragment
+
+DENSE = 4
+"""From one selected row in this many on, decoding all rows and filtering is cheaper."""
+
+
+class Window:
+    """How one window is read; shared by the threads of a scan."""
+
+    def __init__(self, snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> None:
+        self._snapshot = self._chosen_snapshot = snapshot
+        if plan.filter is None or plan.limit is None:
+            self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
+        self._pace = pace
+        self._projection = projection = plan.projection
+        self._filter = plan.filter
+        self._use_statistics = plan.use_statistics
+        if plan.filter is not None:
+            self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
+            self._rest = _others(projection.fields, self._tested)
+            self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
+
+    def read(self, span: Span) -> pa.Table:
+        rows = self._rows(span)
+        if len(rows) == 0:
+            return self._projection.schema.empty_table()
+        projection = self._projection
+        if self._filter is None:
+            data = self._fetch(span, projection.fields, projection.meta, rows)
+            self._pace.saw(span.stop - span.start, data.nbytes)
+        else:
+            tested = self._tested_of(span, rows)
+            mask = self._filter.mask(tested)
+            if not mask.any():
+                return projection.schema.empty_table()
+            data = self._passing(span, rows, tested, mask)
+            self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
+        return projection.apply(data)
+
+    def count(self, span: Span) -> int:
+        """How many live rows of the span the filter accepts; reads only the filter's columns."""
+        rows = self._rows(span)
+        if self._filter is None or len(rows) == 0:
+            return len(rows)
+        tested = self._tested_of(span, rows)
+        return int(np.count_nonzero(self._filter.mask(tested)))
+
+    def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
+        """The fragment, and which live rows of the span the filter accepts."""
+        rows = self._rows(span)
+        if self._filter is not None and len(rows):
+            tested = self._tested_of(span, rows)
+            rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
+        if isinstance(rows, RowIndices):
+            return span.fragment, rows.values.astype(np.uint32)
+        return span.fragment, np.arange(rows.start, rows.stop, dtype=np.uint32)
+
+    def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
+        """What the filter looks at."""
+        tested = self._fetch(span, self._tested, self._tested_meta, rows)
+        self._pace.saw(span.stop - span.start, tested.nbytes)
+        return tested
+
+    def _rows(self, span: Span) -> Rows:
+        """The live rows of the span, without such that are known not to pass the filter."""
+        snapshot, fragment = self._snapshot, span.fragment
+        if self._filter is None or not self._use_statistics:
+            return live(snapshot, fragment, RowRange(span.start, span.stop))
+        ranges = rows_left(snapshot, fragment, self._filter, span.start, span.stop).ranges
+        if not ranges:
+            return RowRange(span.start, span.start)
+        hull = RowRange(ranges[0][0], ranges[-1][1])
+        rows = live(snapshot, fragment, hull)
+        if sum(stop - start for start, stop in ranges) * DENSE >= len(hull):
+            return rows
+        return within(rows, ranges)
+
+    def _passing(
+        self, span: Span, rows: Rows, tested: pa.Table, mask: npt.NDArray[np.bool_]
+    ) -> pa.Table:
+        """The projection's fields of the rows where ``mask`` is set."""
+        chosen = np.flatnonzero(mask)
+        kept = tested if len(chosen) == len(rows) else filter_rows(tested, pa.array(mask))
+        if self._rest or self._rest_meta:
+            rest = self._fetch(span, self._rest, self._rest_meta, _subset(rows, chosen))
+            for name in rest.column_names:
+                if name in kept.column_names:
+                    kept = kept.drop_columns(name)
+                kept = kept.append_column(rest.schema.field(name), rest.column(name))
+        return kept
+
+    def _fetch(
+        self, span: Span, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+    ) -> pa.Table:
+        """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
+        snapshot, fragment = self._snapshot, span.fragment
+        if self._filter is not None and isinstance(rows, RowIndices):
+            snapshot = self._chosen_snapshot
+        if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
+            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+            if len(rows) * DENSE >= stop - first:
+                whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
+                keep = np.zeros(stop - first, bool)
+                keep[rows.values - first] = True
+                return filter_rows(whole, pa.array(keep))
+        return read_rows(snapshot, fragment, fields, meta, rows)
+
+
+def _others(fields: tuple[Field, ...], tested: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields that the filter's columns do not already hold completely."""
+    have = {field.id: field for field in tested}
+    return tuple(field for field in fields if have.get(field.id) != field)
+
+
+def _subset(rows: Rows, chosen: npt.NDArray[np.intp]) -> Rows:
+    """The rows at positions ``chosen`` of ``rows``."""
+    if len(chosen) == len(rows):
+        return rows
+    if isinstance(rows, RowIndices):
+        return RowIndices(rows.values[chosen])
+    return RowIndices(chosen + rows.start)
