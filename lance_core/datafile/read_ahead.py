@@ -13,13 +13,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Page
 from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.buffers import joined
 from lance_core.store.remote.plan import Extent, plan_reads
 
 CAPACITY = 64 << 20
@@ -227,13 +227,12 @@ def _cut(held: Sequence[_Reading], new: Sequence[_Reading], wanted: ByteRange) -
     assert holding[-1].stop >= stop
     if len(holding) == 1:
         return holding[0].done.result().slice(start - holding[0].start, stop - start)
-    whole = pa.allocate_buffer(stop - start)
-    target = np.frombuffer(whole, np.uint8)
+    parts = []
     for reading in holding:
-        part = np.frombuffer(reading.done.result(), np.uint8)
         first, last = max(start, reading.start), min(stop, reading.stop)
-        target[first - start : last - start] = part[first - reading.start : last - reading.start]
-    return whole
+        parts.append(reading.done.result().slice(first - reading.start, last - first))
+        start = last
+    return joined(parts)
 
 
 def _fair(extents: Sequence[Extent], stops: Sequence[int], room: int) -> list[int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from lance_core.store.buffers import joined
 from lance_core.store.ranges import check_ranges
 from lance_core.store.remote.client import Content, Failure, RemoteClient, RequestError
 from lance_core.store.remote.plan import ReadPlan, plan_reads
@@ -81,9 +81,7 @@ class Reader:
         parts = [first, *contents]
         if any(part is None or part[1:] != first[1:] for part in parts):
             return None
-        return _concatenated(
-            first.size, [(0, first.data.size), *wanted], [part.data for part in parts if part]
-        )
+        return joined([part.data for part in parts if part])
 
     def _fetch(
         self,
@@ -141,23 +139,7 @@ def _joined(
         end = position
         while end < len(wanted) and wanted[end].start < extent.stop:
             end += 1
-        pieces = wanted[position:end]
-        if len(pieces) == 1:
-            buffers.append(data[position])
-        else:
-            places = [(one.start - extent.start, one.stop - extent.start) for one in pieces]
-            length = extent.stop - extent.start
-            buffers.append(_concatenated(length, places, data[position:end]))
+        pieces = data[position:end]
+        buffers.append(pieces[0] if len(pieces) == 1 else joined(pieces))
         position = end
     return buffers
-
-
-def _concatenated(
-    length: int, places: Sequence[tuple[int, int]], pieces: Sequence[pa.Buffer]
-) -> pa.Buffer:
-    """A new buffer of ``length`` bytes with each piece at its place."""
-    whole = pa.allocate_buffer(length)
-    target = np.frombuffer(whole, np.uint8)
-    for (start, stop), piece in zip(places, pieces, strict=True):
-        target[start:stop] = np.frombuffer(piece, np.uint8)
-    return whole
