@@ -14,7 +14,7 @@ from lance_core.store.ranges import slice_ranges
 SMALL_FILE = 256 << 10
 """Bytes of the largest file that is read whole."""
 
-CAPACITY = 16 << 20
+CAPACITY = 8 << 20
 """Bytes of all files that are kept: of those that are under way at the same time, and a few more.
 What is not kept any more is read again."""
 
