@@ -34,6 +34,10 @@ class TimedConnection(http.client.HTTPConnection):
 
     def send(self, data: Any) -> None:
         """Send what is left of a request in the time that is left."""
+        if hasattr(data, "read"):  # else each piece of it would be given that time
+            while piece := data.read(self.blocksize):
+                self.send(piece)
+            return
         if self.sock is None:
             self.connect()
             self._begin(self.seconds)

@@ -12,27 +12,39 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.awsrequest import AWSResponse
+import botocore
+from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, AWSResponse
 
-from lance_core.store.remote.bodies import TimelyBody
+from lance_core.errors import PluginError
+from lance_core.store.remote.bodies import read_answer
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.timed import timed_pools
 
 
 class Answers:
     """Sends requests as ``session``, one of the SDK's, does; of answers it reads no more than fits.
 
-    The body of an answer has ``seconds`` to arrive.
+    A request and all of its answer take ``seconds`` together, which ``session`` heeds from now on.
+    `PluginError` for a session that cannot heed a time.
     """
 
     def __init__(self, session: Any, seconds: float) -> None:
+        # botocore lets nobody choose kinds of connections. It gives this mapping to all that makes
+        # some, by way of proxies, too.
+        pools = getattr(session, "_pool_classes_by_scheme", None)
+        if pools is None:
+            raise PluginError(
+                f"requests by botocore {botocore.__version__} cannot be bounded in time: install "
+                "an older one, or a newer lance-core-dynamodb"
+            )
+        pools.update(timed_pools(seconds, AWSHTTPConnectionPool, AWSHTTPSConnectionPool))
         self._session = session
-        self._seconds = seconds
 
     def send(self, request: Any) -> AWSResponse:
         """The answer to a request; raises what the SDK's session does, and `RequestError`."""
         request.stream_output = True  # the session leaves the body to us
         answer = self._session.send(request)
-        body = TimelyBody(answer.raw, self._seconds).read()
+        body = read_answer(answer.raw)
         if answer.status_code < 300 and not _is_whole(body, answer.headers):
             raise RequestError(Failure.UNKNOWN, "the answer broke off, or is none of DynamoDB's")
         return AWSResponse(answer.url, answer.status_code, answer.headers, _Received(body))

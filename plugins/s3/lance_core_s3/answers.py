@@ -6,32 +6,43 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from botocore.awsrequest import AWSResponse
+import botocore
+from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, AWSResponse
 
-from lance_core.store.remote.bodies import TimelyBody
+from lance_core.errors import PluginError
+from lance_core.store.remote.bodies import read_answer
+from lance_core.store.remote.timed import timed_pools
 
 
 class Answers:
     """Sends requests as ``session``, one of the SDK's, does; of answers it reads no more than fits.
 
-    The body of an answer has ``seconds`` to arrive. Contents of objects are left for the caller to
-    read; everything else is read here, up to a limit.
+    A request and all of its answer take ``seconds`` together, which ``session`` heeds from now on.
+    Contents of objects are left for the caller to read; everything else is read here, up to a
+    limit. `PluginError` for a session that cannot heed a time.
     """
 
     def __init__(self, session: Any, seconds: float) -> None:
+        # botocore lets nobody choose kinds of connections. It gives this mapping to all that makes
+        # some, by way of proxies, too.
+        pools = getattr(session, "_pool_classes_by_scheme", None)
+        if pools is None:
+            raise PluginError(
+                f"requests by botocore {botocore.__version__} cannot be bounded in time: install "
+                "an older one, or a newer lance-core-s3"
+            )
+        pools.update(timed_pools(seconds, AWSHTTPConnectionPool, AWSHTTPSConnectionPool))
         self._session = session
-        self._seconds = seconds
 
     def send(self, request: Any) -> AWSResponse:
         """The answer to a request; raises what the SDK's session does, and `RequestError`."""
         is_content = request.stream_output
         request.stream_output = True
-        answer = self._session.send(request)
-        body = TimelyBody(answer.raw, self._seconds)
-        raw: Any = body
-        if not is_content or answer.status_code >= 300:
-            raw = _Received(body.read())
-        return AWSResponse(answer.url, answer.status_code, answer.headers, raw)
+        answer: AWSResponse = self._session.send(request)
+        if is_content and answer.status_code < 300:
+            return answer
+        body = _Received(read_answer(answer.raw))
+        return AWSResponse(answer.url, answer.status_code, answer.headers, body)
 
     def close(self) -> None:
         """Close the connections."""

@@ -9,7 +9,7 @@ JOINED = 1 << 17
 """Up to this many bytes are joined: they go out with the headers, in one packet."""
 
 _PIECE = 1 << 17
-"""Bytes that are sent at once. Each piece, on a slow line, may take as long as connecting."""
+"""Bytes that are sent at once."""
 
 
 def body_of(views: Sequence[memoryview]) -> bytes | Body:

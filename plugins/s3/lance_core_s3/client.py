@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.store.remote.bodies import PIECE
 from lance_core.store.remote.client import (
     Content,
     Failure,
@@ -293,7 +294,7 @@ def _read(body: Any, length: int) -> pa.Buffer:
     target = memoryview(buffer).cast("B")
     at = 0
     while at < length:
-        piece = body.readinto(target[at:])
+        piece = body.readinto(target[at : at + PIECE])
         if not piece:
             raise RequestError(Failure.UNKNOWN, "the answer broke off")
         at += piece

@@ -115,8 +115,8 @@ def _of_silence(error: Exception) -> tuple[Failure, str]:
         return Failure.UNKNOWN, f"the connection by way of the proxy broke: {_reason(error)}"
     if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
         return Failure.UNSENT, f"no connection: {_reason(error)}"
-    if isinstance(error, sdk.ReadTimeoutError):
-        return Failure.UNKNOWN, "no answer within the time for one request"
+    if type(error).__name__ == "ReadTimeoutError":  # the SDK's, or that of urllib3
+        return Failure.UNKNOWN, "no answer or no complete answer within the time for one request"
     if isinstance(error, sdk.IncompleteReadError):
         return Failure.UNKNOWN, "the answer broke off"
     if isinstance(error, sdk.HTTPClientError):

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from lance_core.errors import LanceError, OutcomeUnknownError, StoreError
+from lance_core.errors import LanceError, OutcomeUnknownError, PluginError, StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
+from lance_core_s3.answers import Answers
 from tests.cloud.s3.places import opened
-from tests.servers.raw import Says, http, saying
+from tests.servers.raw import Says, http, saying, slowly_taking, trickling
 
 KEYS = {
     "aws_access_key_id": "a",
@@ -181,6 +182,38 @@ def test_names_that_no_path_has_are_none_of_the_store() -> None:
         options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
         with opened("s3://bucket/t", options) as store:
             assert [found.path for found in store.list("")] == ["a", "z%20"]
+
+
+@pytest.mark.parametrize("through", ["endpoint", "proxy_url"])
+@pytest.mark.parametrize(
+    ("call", "failure"), [(get, StoreError), (head, StoreError), (create, OutcomeUnknownError)]
+)
+def test_an_answer_whose_head_trickles_is_given_up(
+    call: Callable[[RemoteStore], object], failure: type[StoreError], through: str
+) -> None:
+    once = {"timeout": "500ms", "client_max_retries": "0", "endpoint": "http://s3.invalid"}
+    with saying(trickling(b"HTTP/1.1 200 OK\r\nx: ")) as server:
+        options: dict[str, Any] = KEYS | once | {through: server.url}
+        start = time.monotonic()
+        with opened("s3://bucket/t", options) as store, pytest.raises(StoreError) as given_up:
+            call(store)
+        assert type(given_up.value) is failure
+        assert len(server.requests) == 1
+    assert time.monotonic() - start < 2.0
+
+
+def test_a_body_that_is_taken_slowly_ends_in_time() -> None:
+    with saying(slowly_taking(http(200, etag='"e"').start)) as server:
+        options: dict[str, Any] = KEYS | {"client_max_retries": "0", "endpoint": server.url}
+        start = time.monotonic()
+        with opened("s3://bucket/t", options) as store, pytest.raises(OutcomeUnknownError):
+            store.put("a", bytes(8 << 20))
+    assert time.monotonic() - start < 2.0
+
+
+def test_a_client_that_cannot_be_bounded_in_time_is_refused() -> None:
+    with pytest.raises(PluginError, match="cannot be bounded in time"):
+        Answers(object(), 1.0)
 
 
 def test_a_slow_line_may_take_longer_to_send_a_body_than_to_connect() -> None:

@@ -1,4 +1,4 @@
-"""Bodies of answers are read in time and up to a limit."""
+"""Answers are read to their end, up to a limit."""
 
 from __future__ import annotations
 
@@ -6,56 +6,32 @@ import io
 
 import pytest
 
-from lance_core.store.remote.bodies import LONGEST_ANSWER, PIECE, TimelyBody
-from lance_core.store.remote.client import RequestError
-from tests.unit.store.remote.scripted import Time
+from lance_core.store.remote.bodies import LONGEST_ANSWER, PIECE, read_answer
+from lance_core.store.remote.client import Failure, RequestError
 
 
-class Slow(io.BytesIO):
-    """A second passes with each read, which brings three bytes at most."""
+class Body(io.BytesIO):
+    """Bytes of which at most ``most`` come at once."""
 
-    def __init__(self, content: bytes, time: Time) -> None:
+    def __init__(self, content: bytes, most: int = PIECE) -> None:
         super().__init__(content)
-        self.time = time
+        self.most = most
 
-    def read1(self, size: int | None = -1, /) -> bytes:
-        self.time.sleep(1)
-        return super().read1(min(size or 0, 3))
-
-
-def body(content: bytes, seconds: float = 60.0) -> TimelyBody:
-    time = Time()
-    return TimelyBody(Slow(content, time), seconds, time.waiting.monotonic)
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(size or 0, self.most))
 
 
-def test_what_comes_in_pieces_is_put_together() -> None:
-    slow = body(b"0123456789")
-    assert slow.read(4) == b"0123"
-    target = bytearray(4)
-    assert slow.readinto(memoryview(target)) == 3
-    assert target == b"456\0"
-    assert slow.read(0) == b""
-    assert slow.read(10) == b"789"
-    assert slow.read(10) == b""
-    assert body(b"0123456789").read() == b"0123456789"
-
-
-@pytest.mark.parametrize("amount", [10, -1])
-def test_time_that_is_over_ends_reading(amount: int) -> None:
-    with pytest.raises(RequestError, match="within the time"):
-        body(b"0123456789", seconds=2.5).read(amount)
+@pytest.mark.parametrize(("length", "most"), [(0, 3), (10, 3), (LONGEST_ANSWER, 1 << 30)])
+def test_what_comes_in_pieces_is_put_together(length: int, most: int) -> None:
+    content = bytes(range(10)) * (length // 10) + bytes(length % 10)
+    assert read_answer(Body(content, most)) == content
 
 
 def test_no_more_is_read_than_an_answer_has() -> None:
-    class Endless(io.BytesIO):
-        was_read = 0
-
-        def read1(self, size: int | None = -1, /) -> bytes:
-            self.was_read += size or 0
-            return bytes(size or 0)
-
-    endless = Endless()
-    with pytest.raises(RequestError, match="has over"):
-        TimelyBody(endless, 60.0).read()
-    assert endless.was_read <= LONGEST_ANSWER + PIECE
-    assert endless.closed
+    endless = Body(bytes(LONGEST_ANSWER + 5 * PIECE))
+    positions: list[int] = []
+    endless.close = lambda: positions.append(endless.tell())  # type: ignore[method-assign]
+    with pytest.raises(RequestError, match="has over") as caught:
+        read_answer(endless)
+    assert caught.value.failure is Failure.UNKNOWN
+    assert positions == [LONGEST_ANSWER + PIECE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
 import time
@@ -76,6 +77,21 @@ def test_what_is_not_taken_ends_in_time() -> None:
     with connected(lambda connection: time.sleep(0.7)) as connection:
         with pytest.raises(TimeoutError):
             connection.request("PUT", "/", bytes(64 << 20))
+        assert time.monotonic() - start < 1.0
+
+
+def test_a_file_that_is_taken_slowly_ends_in_time() -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            time.sleep(0.2)
+            return super().read(size)
+
+    start = time.monotonic()
+    with connected(lambda connection: time.sleep(0.7)) as connection:
+        connection.putrequest("PUT", "/")
+        connection.endheaders()
+        with pytest.raises(TimeoutError):
+            connection.send(Slow(bytes(64 << 10)))
         assert time.monotonic() - start < 1.0
 
 
