@@ -124,7 +124,7 @@ def test_a_server_that_is_down_is_given_up_within_the_deadline(moto: Moto, call:
         start = time.monotonic()
         with pytest.raises(StoreError, match="no connection: ConnectionRefusedError") as failed:
             CALLS[call](store)
-    assert time.monotonic() - start < 1.1
+    assert time.monotonic() - start < 1.5
     assert not isinstance(failed.value, OutcomeUnknownError)
 
 
@@ -135,7 +135,7 @@ def test_a_server_that_does_not_answer_is_given_up_within_the_deadline(
     start = time.monotonic()
     with pytest.raises(StoreError, match="no answer"):
         store.get("a")
-    assert time.monotonic() - start < 2.2
+    assert time.monotonic() - start < 2.6
 
 
 def test_a_write_without_an_answer_may_have_been_applied(
