@@ -10,21 +10,8 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import HttpRequest, HttpResponse
 
 
-class Body:
-    """A body, as the SDK iterates over it. ``properties`` are set by the SDK."""
-
-    properties: Any = None
-
-    def __init__(self, answer: Answer) -> None:
-        self.response = answer
-        self.content_length = len(answer.content)
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self.response.content
-
-
 class Answer(HttpResponse):
-    """Status, headers and body. `body` and `stream_download` are what the SDK asks for, too."""
+    """Status, headers and body. `body` is what the SDK asks for, too."""
 
     def __init__(
         self,
@@ -113,10 +100,6 @@ class Answer(HttpResponse):
     def body(self) -> bytes:
         """The body."""
         return self._body
-
-    def stream_download(self, pipeline: object, **kwargs: object) -> Body:
-        """The body, for the SDK to iterate over."""
-        return Body(self)
 
     def iter_raw(self, **kwargs: Any) -> Iterator[bytes]:
         yield self._body

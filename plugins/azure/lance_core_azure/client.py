@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-import pyarrow as pa
 from azure.core import MatchConditions
 from azure.core.exceptions import (
     AzureError,
@@ -33,6 +31,7 @@ from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
 from lance_core_azure.errors import hidden, of_answer
 from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
+from lance_core_azure.reading import Reading
 from lance_core_azure.settings import AzureSettings
 from lance_core_azure.transport import Came, OnceTransport
 
@@ -44,10 +43,6 @@ IF_ABSENT: dict[str, Any] = {
 }
 """How a request is made conditional, and what it then means that the condition is not met."""
 
-WHOLE = 1 << 48
-"""More bytes than an object has."""
-SURPLUS = 1 << 16
-"""Bytes by which an answer may exceed what was asked for before it is given up."""
 SIGNED_FOR = timedelta(hours=1)
 """How long a copy may take."""
 
@@ -67,6 +62,7 @@ class AzureClient(RemoteClient):
         self._transport = OnceTransport(settings)
         self._capabilities = OF_AZURE if is_azure(settings.host) else OF_OTHERS
         self._container = self._connected()
+        self._reading = Reading(self._container)
 
     def __repr__(self) -> str:
         return f"AzureClient({self.name!r})"
@@ -80,30 +76,7 @@ class AzureClient(RemoteClient):
         return self._capabilities
 
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
-        condition = (
-            {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified} if etag else {}
-        )
-        where = {"offset": wanted.start, "length": wanted.length} if wanted else {}
-        # The store refuses more than it asked for, and must be able to see it.
-        most = wanted.length + SURPLUS if wanted else WHOLE
-        came: list[Came] = []
-        self._asked(
-            self._blob(key).download_blob,
-            **where,
-            **condition,
-            max_concurrency=1,
-            unmet=Failure.CHANGED,
-            came=came,
-            most=most,
-        )
-        # The SDK makes a range up if there is none. Azurite ends that of nothing at -1.
-        ((headers, body),) = came
-        said = re.fullmatch(
-            r"bytes ([0-9]{1,15})--?[0-9]{1,15}/([0-9]{1,15})", headers.get("Content-Range", "")
-        )
-        if said is None or int(said[1]) != (wanted.start if wanted else 0):
-            raise RequestError(Failure.REFUSED, "the service answers with another range")
-        return Content(pa.py_buffer(body), int(said[2]), tag(headers.get("ETag")))
+        return self._asked(self._reading.get, key, wanted, etag)
 
     def head(self, key: str) -> RemoteObject:
         found = self._asked(self._blob(key).get_blob_properties)
@@ -181,6 +154,7 @@ class AzureClient(RemoteClient):
         if is_new:
             self._credentials = credentials
             self._container = self._connected()
+            self._reading = Reading(self._container)
         return is_new
 
     def close(self) -> None:
@@ -197,7 +171,6 @@ class AzureClient(RemoteClient):
             transport=self._transport,
             retry_total=0,
             max_single_put_size=self.max_put_size,
-            max_single_get_size=WHOLE,
             **more,
         )
 

@@ -9,11 +9,12 @@ import tracemalloc
 
 import pytest
 
-from lance_core.errors import StoreError
+from lance_core.errors import PluginError, StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.store import RemoteStore
 from lance_core_azure.connections import pool_of
+from lance_core_azure.reading import Reading
 from tests.cloud.azure.conftest import Open
 from tests.servers.azurite import ACCOUNT
 from tests.servers.faults import Answer, Rule
@@ -50,6 +51,11 @@ def test_every_operation_is_one_request(store: RemoteStore, proxy: FaultProxy) -
         [("GET", None, None)],
         [("DELETE", None, None)],
     ]
+
+
+def test_an_sdk_by_which_no_request_can_be_sent_is_refused() -> None:
+    with pytest.raises(PluginError, match="has no pipeline"):
+        Reading(object())  # type: ignore[arg-type]  # what a later version may be
 
 
 def test_an_upload_is_blocks_and_their_list(store: RemoteStore, proxy: FaultProxy) -> None:
