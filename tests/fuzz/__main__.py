@@ -1,4 +1,4 @@
-"""Damage files in many ways and read them: `python -m tests.fuzz --count 10000`.
+"""Damage files in many ways and read them: `python -m tests.fuzz --count 100000`.
 
 Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1.
 """
@@ -16,7 +16,7 @@ from tests.fuzz.files import damage, damage_legacy, golden
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000, help="how many mutants")
+    parser.add_argument("--count", type=int, default=100_000, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="other mutants for another number")
     parser.add_argument("--only", default="", help="part of the names of the files to damage")
     options = parser.parse_args()
