@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -29,8 +30,13 @@ class SqlExpression:
         return evaluate(self.node, data)
 
 
+@lru_cache(maxsize=64)
 def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
-    """A condition; raises as `lance_core.dataset.expression.as_filter`."""
+    """A condition; raises as `lance_core.dataset.expression.as_filter`.
+
+    Kept, as planning one takes as long as reading a few rows: no function gives another value at
+    another time, and schemas that differ only in their metadata mean the same.
+    """
     return SqlExpression(text, plan_filter(text, schema))
 
 
