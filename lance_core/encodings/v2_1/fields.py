@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _DEEPEST = 64
 
+_FEW = 8
+"""Up to so many rows of a leaf are sooner read one by one, each by the shortest way."""
+
 
 def decode_field(
     field: Field,
@@ -41,10 +44,10 @@ def decode_field(
         rows = packed_rows(rows.values)
     if not len(rows):
         return []
-    if len(rows) == 1 and isinstance(rows, RowRange):
-        value = yield from _single(field, column_of, columns, rows.start, context)
-        if value is not None:
-            return [value]
+    if len(rows) <= _FEW:
+        values = yield from _singles(field, column_of, columns, rows, context)
+        if values is not None:
+            return values
     tree = _tree(field, column_of, columns)
     root, plan = tree.root, tree.plan
     if root.is_leaf:
@@ -62,6 +65,22 @@ def decode_field(
         return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
+
+
+def _singles(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: Rows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array] | None]:
+    """Few rows, one by one; None if that is no short way for this field."""
+    numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values.tolist()
+    found = yield from together(
+        [_single(field, column_of, columns, number, context) for number in numbers]
+    )
+    values = [value for value in found if value is not None]
+    return values if len(values) == len(rows) else None
 
 
 def _single(
