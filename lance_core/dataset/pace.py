@@ -22,7 +22,7 @@ COLUMN_WINDOW_BYTES = 448 << 10
 
 What a window costs besides its values, it costs for each column.
 """
-_PROBABLE_BITS = 128
+_PROBABLE_BYTES = 16
 """What a text or a list is taken to have; many have more."""
 
 _GROWTH = 8
@@ -98,10 +98,10 @@ def _pace(fields: Sequence[Field], batch_size: int, target: int) -> Pace:
     return Pace(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
 
 
-def probable_bytes(fields: Sequence[Field]) -> int:
-    """Bytes of a row of the fields in memory, a guess where rows differ."""
+def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:
+    """Bytes of a row of the fields in memory; ``others``: of one whose rows differ."""
     widths = [_fixed_bits(field.storage_type) for field in fields]
-    return sum(_PROBABLE_BITS if width is None else width for width in widths) // 8
+    return sum(8 * others if width is None else width for width in widths) // 8
 
 
 def fixed_bytes(fields: Sequence[Field]) -> int | None:

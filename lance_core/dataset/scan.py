@@ -20,6 +20,7 @@ from lance_core.dataset.pace import (
     TABLE_WINDOW_ROWS,
     Pace,
     count_pace,
+    fixed_bytes,
     probable_bytes,
     stream_pace,
 )
@@ -94,17 +95,28 @@ def _stored(plan: ScanPlan) -> tuple[int, int]:
 def _table_rows(plan: ScanPlan) -> int:
     """Rows of a window of a whole result: some for each thread, if there is enough to be done.
 
-    Under a filter that is to look at rows, else to decode the bytes of the fields, about as many of
-    all bytes as they are of all fields.
+    Under a filter that is to look at rows, else to decode the bytes of the fields.
     """
     rows, stored = _stored(plan)
-    share = len(plan.projection.fields) / max(1, len(plan.schema.fields))
     if plan.filter is None:
-        enough = int(stored * share) // WINDOW_BYTES
+        enough = _projected(plan, rows, stored) // WINDOW_BYTES
     else:
         enough = rows // FILTER_WINDOW_ROWS
     windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
+
+
+def _projected(plan: ScanPlan, rows: int, stored: int) -> int:
+    """How many of the ``stored`` bytes of ``rows`` are probably those of the projection.
+
+    As large a part as it has of all fields, but no more than its fields take if their rows are of
+    one width, and than other fields leave if not.
+    """
+    fields, among = plan.projection.fields, plan.schema.fields
+    most = rows * probable_bytes(fields)
+    if fixed_bytes(fields) is None:
+        most = max(most, stored - rows * probable_bytes(among, others=0))
+    return min(most, stored * len(fields) // max(1, len(among)))
 
 
 def _is_large(plan: ScanPlan) -> bool:
@@ -131,7 +143,7 @@ def _found(
     """The result window by window, cut to offset and limit.
 
     For a stream, whose reader may keep nothing of it, and for a large result less is held in memory
-    beside it, at some cost.
+    beside it, at some cost; not where what was read ahead is held, too.
     """
     plan = _narrowed(snapshot, plan)
     window = Window(snapshot, plan, pace)
@@ -140,7 +152,7 @@ def _found(
         return
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
-    spares = is_stream or _is_large(plan)
+    spares = is_stream or (not snapshot.waits and _is_large(plan))
 
     def read(span: Span) -> Found:
         if spares:

@@ -180,6 +180,24 @@ def test_other_columns_are_read_only_where_the_filter_holds(
     assert log == [("i", 500)]
 
 
+def test_a_short_column_beside_long_ones_is_read_at_once(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(1 << 20, np.float32)), 4096)
+    texts = pa.array([f"text {number}" for number in range(len(vectors))])
+    table = pa.table({"id": pa.array(range(len(vectors))), "text": texts, "vector": vectors})
+    dataset = lance.write_dataset(table, uri)
+    monkeypatch.setattr(scan, "WINDOW_BYTES", 64 << 10)
+    monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 1000)
+    log = reads_of(dataset, monkeypatch)
+    assert dataset.to_table(["id", "text"]) == table.select(["id", "text"])
+    assert log == [("id", 256), ("text", 256)]
+    log.clear()
+    assert dataset.to_table(["vector"]) == table.select(["vector"])
+    assert len(log) > 1
+    assert sum(rows for _, rows in log) == 256
+
+
 def test_a_limit_reads_no_more_than_it_needs(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
