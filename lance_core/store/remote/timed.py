@@ -41,7 +41,7 @@ class TimedConnection(http.client.HTTPConnection):
         if self.sock is None:
             self.connect()
             self._begin(self.seconds)
-        self.sock.settimeout(_left(self._end))
+        _wait_until(self._end, self.sock)
         super().send(data)
 
     def response_class(  # type: ignore[override]  # what is called need not be a class
@@ -94,7 +94,7 @@ class _TimedReads(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self._end))
+        _wait_until(self._end, self._sock)
         return self._reads.readinto(buffer)
 
     def close(self) -> None:
@@ -103,9 +103,16 @@ class _TimedReads(io.RawIOBase):
         super().close()
 
 
-def _left(end: float) -> float:
-    """Seconds until ``end``; `TimeoutError` if there are none."""
+_LONGER = 1.02
+"""How much longer than it should a socket may wait: another time-out lets other threads run first,
+which costs a short request more than its own work."""
+
+
+def _wait_until(end: float, sock: socket.socket) -> None:
+    """Let ``sock`` wait until ``end``; `TimeoutError` if that has been."""
     left = end - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")
-    return left
+    held = sock.gettimeout()
+    if held is None or not left <= held <= left * _LONGER:
+        sock.settimeout(left)
