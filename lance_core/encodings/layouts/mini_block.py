@@ -36,10 +36,7 @@ _MOST_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
 
-    __slots__ = (
-        *("_has_single", "_likeness", "_list", "_single"),
-        *("form", "kinds", "known", "message", "scope"),
-    )
+    __slots__ = ("_likeness", "_list", "_single", "form", "kinds", "known", "message", "scope")
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -52,8 +49,7 @@ class MiniBlockPlan(LayoutPlan):
             message.has_large_chunk,
         )
         self.known: ChunkedPages | None = None
-        self._single: SingleValues | None = None
-        self._has_single: bool | None = None
+        self._single: tuple[SingleValues | None] | None = None
         self._list: SingleLists | None = None
         self._likeness: bytes | None = None
 
@@ -78,10 +74,15 @@ class MiniBlockPlan(LayoutPlan):
             return None
         known = self.known
         if known is None:
-            known = self.describe((yield self.descriptions()), context)
-        if self._has_single is None:
-            self._find_single(known, context)
-        table, single = known.table, self._single
+            buffers = yield self.descriptions()
+            # Rows that are read side by side ask for the same: the first that has it keeps it.
+            known = self.known or self.describe(buffers, context)
+        if self._single is None:  # scans never need it
+            max_def, type_ = self.kinds.max_def, self.scope.type
+            self._single = (
+                SingleValues.of(self.message, self.form, max_def, type_, known.items, context),
+            )
+        table, (single,) = known.table, self._single
         if single is None:
             return None
         chunk = int(table.values.searchsorted(number, "right")) - 1
@@ -132,13 +133,6 @@ class MiniBlockPlan(LayoutPlan):
             message, self.form, self.kinds, scope.type, table, chunks.start, items
         )
         return self.known
-
-    def _find_single(self, known: ChunkedPages, context: DecodeContext) -> None:
-        """Look how single values are decoded, which scans never need."""
-        self._single = SingleValues.of(
-            self.message, self.form, self.kinds.max_def, self.scope.type, known.items, context
-        )
-        self._has_single = self._single is not None
 
     @property
     def likeness(self) -> bytes:
