@@ -6,6 +6,7 @@ What a window is, and how it is read, is in `lance_core.dataset.window`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -81,15 +82,18 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     return in_order(window.matching, windows, ahead, waits=snapshot.waits)
 
 
-def _stored(plan: ScanPlan) -> tuple[int, int]:
-    """Rows of the scan, and the bytes of the files that they are in."""
-    rows = sum(span.stop - span.start for span in plan.spans)
-    stored = sum(
+def _num_rows(plan: ScanPlan) -> int:
+    """Physical rows that the scan goes over."""
+    return sum(span.stop - span.start for span in plan.spans)
+
+
+def _stored(plan: ScanPlan) -> int:
+    """Bytes of the files that the rows of the scan are in."""
+    return sum(
         file.file_size_bytes or 0
         for fragment in {span.fragment.id: span.fragment for span in plan.spans}.values()
         for file in fragment.files
     )
-    return rows, stored
 
 
 def _table_rows(plan: ScanPlan) -> int:
@@ -97,22 +101,21 @@ def _table_rows(plan: ScanPlan) -> int:
 
     Under a filter that is to look at rows, else to decode the bytes of the fields.
     """
-    rows, stored = _stored(plan)
-    if plan.filter is None:
-        enough = _projected(plan, rows, stored) // WINDOW_BYTES
-    else:
-        enough = rows // FILTER_WINDOW_ROWS
+    rows = _num_rows(plan)
+    is_plain = plan.filter is None
+    enough = _projected(plan) // WINDOW_BYTES if is_plain else rows // FILTER_WINDOW_ROWS
     windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
-def _projected(plan: ScanPlan, rows: int, stored: int) -> int:
-    """How many of the ``stored`` bytes of ``rows`` are probably those of the projection.
+def _projected(plan: ScanPlan) -> int:
+    """How many of the stored bytes are probably those of the projection.
 
     As large a part as it has of all fields, but no more than its fields take if their rows are of
     one width, and than other fields leave if not.
     """
     fields, among = plan.projection.fields, plan.schema.fields
+    rows, stored = _num_rows(plan), _stored(plan)
     most = rows * probable_bytes(fields)
     if fixed_bytes(fields) is None:
         most = max(most, stored - rows * probable_bytes(among, others=0))
@@ -123,8 +126,7 @@ def _is_large(plan: ScanPlan) -> bool:
     """Whether the whole result probably takes so much memory that no more should be added to it."""
     if plan.filter is not None:
         return False
-    rows = sum(span.stop - span.start for span in plan.spans)
-    return rows * probable_bytes(plan.projection.fields) >= LARGE_RESULT
+    return _num_rows(plan) * probable_bytes(plan.projection.fields) >= LARGE_RESULT
 
 
 def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
@@ -155,12 +157,10 @@ def _found(
     spares = is_stream or (not snapshot.waits and _is_large(plan))
 
     def read(span: Span) -> Found:
-        if spares:
-            with sparing():
-                table = window.read(span)
-            give_back()
-        else:
+        with sparing() if spares else nullcontext():
             table = window.read(span)
+        if spares:
+            give_back()
         return Found(table, (span.fragment.id, span.stop) in ends)
 
     may_end = plan.filter is not None and plan.limit is not None
