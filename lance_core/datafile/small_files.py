@@ -37,31 +37,26 @@ class SmallFiles:
     def add(self, store: ObjectStore, path: str, whole: pa.Buffer) -> SmallFile:
         """Keep the bytes of a file."""
         self._kept.get((store, path), lambda: whole)
-        return SmallFile(self._kept, store, path, whole.size)
+        return SmallFile(self._kept, store, whole.size)
 
 
 class SmallFile:
     """One of them, which is read by one request if it is not kept any more."""
 
-    __slots__ = ("_kept", "_path", "_size", "_store")
+    __slots__ = ("_kept", "_size", "_store")
 
     def __init__(
-        self,
-        kept: Bounded[tuple[ObjectStore, str], pa.Buffer],
-        store: ObjectStore,
-        path: str,
-        size: int,
+        self, kept: Bounded[tuple[ObjectStore, str], pa.Buffer], store: ObjectStore, size: int
     ) -> None:
         self._kept = kept
         self._store = store
-        self._path = path
         self._size = size
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. Copies: a result does not hold on to all of the file."""
-        whole = self._kept.get((self._store, self._path), self._read)
+        whole = self._kept.get((self._store, path), lambda: self._read(path))
         return [pa.py_buffer(view.to_pybytes()) for view in slice_ranges(whole, ranges, path)]
 
-    def _read(self) -> pa.Buffer:
-        (whole,) = self._store.get_ranges(self._path, [ByteRange(0, self._size)])
+    def _read(self, path: str) -> pa.Buffer:
+        (whole,) = self._store.get_ranges(path, [ByteRange(0, self._size)])
         return whole

@@ -154,12 +154,10 @@ def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
     if pa.types.is_map(node.type) and items.null_count:
         raise CorruptFileError("an entry of a map is null")
     offsets: npt.NDArray[Any] = _offsets(layer)
-    if not pa.types.is_large_list(node.type):
-        if int(offsets[-1]) > MAX_OFFSET:
-            raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
-        offsets = offsets.astype(np.int32, copy=False)
-    else:
-        offsets = offsets.astype(np.int64, copy=False)
+    is_large = pa.types.is_large_list(node.type)
+    if not is_large and int(offsets[-1]) > MAX_OFFSET:
+        raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
+    offsets = offsets.astype(np.int64 if is_large else np.int32, copy=False)
     buffers = [layer.validity, pa.py_buffer(offsets)]
     return pa.Array.from_buffers(node.type, layer.count, buffers, layer.nulls, 0, [items])
 
