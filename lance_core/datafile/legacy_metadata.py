@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
+from lance_core.store.fork_safe import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 from google.protobuf.message import DecodeError
@@ -19,6 +18,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
+from lance_core.store.fork_safe import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

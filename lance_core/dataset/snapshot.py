@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -26,6 +25,7 @@ from lance_core.schema import Schema, is_blob_v2
 from lance_core.store.base import ObjectStore
 from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
+from lance_core.store.fork_safe import cached_property
 from lance_core.store.uri import parse_uri
 from lance_core.table.data_file import DataFile
 from lance_core.table.deletion import decode_deletions

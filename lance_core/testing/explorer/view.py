@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from lance_core.commits.base import ManifestLocation
@@ -17,6 +16,7 @@ from lance_core.commits.history import transaction_of
 from lance_core.commits.latest import list_manifests
 from lance_core.errors import LanceError
 from lance_core.store.base import ObjectStore
+from lance_core.store.fork_safe import cached_property
 from lance_core.table.manifest_file import (
     ManifestFile,
     parse_manifest_file,
