@@ -25,6 +25,9 @@ What a window costs besides its values, it costs for each column.
 _PROBABLE_BYTES = 16
 """What a text or a list is taken to have; many have more."""
 
+_UNKNOWN_ROWS = 64
+"""Rows that are materialised before it is known how long rows are."""
+
 _GROWTH = 8
 """How many times the rows of the window before one may have: few windows are small ones at the
 beginning, and rows that are longer than those before them do not take much more than they may."""
@@ -69,6 +72,11 @@ class Pace:
                 yield replace(span, start=start, stop=stop)
                 start = stop
 
+    @property
+    def rows(self) -> int:
+        """How many rows the next window has."""
+        return self._rows
+
     def saw(self, rows: int, size: int) -> None:
         """A window of so many rows took ``size`` bytes."""
         if self._bytes is None or not rows:
@@ -89,6 +97,13 @@ def stream_pace(fields: Sequence[Field], batch_size: int) -> Pace:
 def count_pace(fields: Sequence[Field], batch_size: int) -> Pace:
     """Windows of which nothing is kept but which rows pass a filter that looks at the fields."""
     return _pace(fields, batch_size, STREAM_WINDOW_BYTES)
+
+
+def late_pace(fields: Sequence[Field], most: int) -> Pace:
+    """How many rows of a stream, ``most`` at most, are materialised by one read of the fields."""
+    width = fixed_bytes(fields)
+    first = _UNKNOWN_ROWS if width is None else STREAM_WINDOW_BYTES // width
+    return Pace(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
 def _pace(fields: Sequence[Field], batch_size: int, target: int) -> Pace:

@@ -6,7 +6,6 @@ What a window is, and how it is read, is in `lance_core.dataset.window`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 from lance_core.dataset.batches import BatchSizes, Found, in_batches
 from lance_core.dataset.blobs.windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.columnless import concatenated, sliced
+from lance_core.dataset.late import Part, completed
 from lance_core.dataset.live_rows import count_live, offsets_of
 from lance_core.dataset.pace import (
     STREAM_WINDOW_BYTES,
@@ -22,6 +22,7 @@ from lance_core.dataset.pace import (
     Pace,
     count_pace,
     fixed_bytes,
+    late_pace,
     probable_bytes,
     stream_pace,
 )
@@ -33,7 +34,6 @@ from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import in_order, num_threads
 from lance_core.dataset.window import Window
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.room import give_back, sparing
 from lance_core.schema import Field
 from lance_core.table.deletion import RowOffsets
 from lance_core.table.fragment import Fragment
@@ -42,20 +42,24 @@ SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 18
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 4
+LATE_ROWS = 1 << 15
 LARGE_RESULT = 64 << 20
 
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
-    tables = [table for table, _ in _found(snapshot, plan, Pace(rows, rows)) if table.num_rows]
+    late = _wanted(plan, LATE_ROWS)
+    found = _found(snapshot, plan, Pace(rows, rows), Pace(late, late))
+    tables = [table for table, _ in found if table.num_rows]
     return concatenated(tables, plan.projection.schema)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
     pace = stream_pace(_read_fields(plan), plan.batch_size)
-    found = _found(snapshot, plan, pace, is_stream=True)
+    late = late_pace(plan.projection.fields, _wanted(plan, plan.batch_size))
+    found = _found(snapshot, plan, pace, late, is_stream=True)
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
 
@@ -80,6 +84,11 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     window = Window(snapshot, plan, pace)
     windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
     return in_order(window.matching, windows, ahead, waits=snapshot.waits)
+
+
+def _wanted(plan: ScanPlan, rows: int) -> int:
+    """``rows``, or fewer if that is what the result ends after."""
+    return rows if plan.limit is None else min(rows, plan.offset + plan.limit)
 
 
 def _num_rows(plan: ScanPlan) -> int:
@@ -140,7 +149,7 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
 
 
 def _found(
-    snapshot: Snapshot, plan: ScanPlan, pace: Pace, *, is_stream: bool = False
+    snapshot: Snapshot, plan: ScanPlan, pace: Pace, late: Pace, *, is_stream: bool = False
 ) -> Iterator[Found]:
     """The result window by window, cut to offset and limit.
 
@@ -148,25 +157,21 @@ def _found(
     beside it, at some cost; not where what was read ahead is held, too.
     """
     plan = _narrowed(snapshot, plan)
-    window = Window(snapshot, plan, pace)
+    spares = is_stream or (not snapshot.waits and _is_large(plan))
+    window = Window(snapshot, plan, pace, spares=spares)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
-    spares = is_stream or (not snapshot.waits and _is_large(plan))
-
-    def read(span: Span) -> Found:
-        with sparing() if spares else nullcontext():
-            table = window.read(span)
-        if spares:
-            give_back()
-        return Found(table, (span.fragment.id, span.stop) in ends)
+    def read(span: Span) -> Part:
+        return Part(window.read(span), (span.fragment.id, span.stop) in ends)
 
     may_end = plan.filter is not None and plan.limit is not None
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     windows = _read_windows(snapshot, plan, pace)
-    for table, is_last in in_order(read, windows, ahead, waits=snapshot.waits):
+    parts = in_order(read, windows, ahead, waits=snapshot.waits)
+    for table, is_last in completed(parts, window, late):
         part = sliced(table, skip, left)
         skip = max(0, skip - table.num_rows)
         if left is not None:

@@ -6,7 +6,9 @@ read for the rows that passed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +21,14 @@ from lance_core.dataset.projection import required
 from lance_core.dataset.read_ahead import reading_ahead
 from lance_core.dataset.skipping import rows_left
 from lance_core.encodings.choose_rows import filter_rows
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
+from lance_core.encodings.room import give_back, sparing
 
 if TYPE_CHECKING:
     from lance_core.dataset.pace import Pace
     from lance_core.dataset.scan_plan import ScanPlan, Span
     from lance_core.dataset.snapshot import Snapshot
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
     from lance_core.table.deletion import RowOffsets
     from lance_core.table.fragment import Fragment
@@ -32,39 +36,59 @@ if TYPE_CHECKING:
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""
 
+SPARSE = 96
+"""Of one selected row in this many, and fewer, the other columns may be read with those of other
+windows: what a read costs besides its rows is then most of it."""
+
+
+class Chosen(NamedTuple):
+    """Physical rows of a fragment, ascending, that passed the filter.
+
+    ``tested`` has the filter's columns of them: the others are still to be read.
+    """
+
+    fragment: Fragment
+    offsets: Int64Array
+    tested: pa.Table
+
 
 class Window:
-    """How one window is read; shared by the threads of a scan."""
+    """How one window is read; shared by the threads of a scan.
 
-    def __init__(self, snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> None:
+    With ``spares``, little is held in memory besides what `read` and `complete` return, at some
+    cost. ``nothing`` is what they return of no rows.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, plan: ScanPlan, pace: Pace, *, spares: bool = False
+    ) -> None:
         self._snapshot = self._chosen_snapshot = snapshot
         if plan.filter is None or plan.limit is None:
             self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
         self._pace = pace
+        self._spares = spares
         self._projection = projection = plan.projection
         self._filter = plan.filter
         self._use_statistics = plan.use_statistics
+        self.nothing = projection.schema.empty_table()
         if plan.filter is not None:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
             self._rest = _others(projection.fields, self._tested)
             self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
+            # Where reading is waiting, windows do it side by side; blobs are cut by their bytes.
+            self._is_late = not (snapshot.waits or described_blobs(snapshot, self._rest))
 
-    def read(self, span: Span) -> pa.Table:
-        rows = self._rows(span)
-        if len(rows) == 0:
-            return self._projection.schema.empty_table()
-        projection = self._projection
-        if self._filter is None:
-            data = self._fetch(span, projection.fields, projection.meta, rows)
-            self._pace.saw(span.stop - span.start, data.nbytes)
-        else:
-            tested = self._tested_of(span, rows)
-            mask = self._filter.mask(tested)
-            if not mask.any():
-                return projection.schema.empty_table()
-            data = self._passing(span, rows, tested, mask)
-            self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
-        return projection.apply(data)
+    def read(self, span: Span) -> pa.Table | Chosen:
+        """The rows that passed the filter; if they are few, perhaps only `Chosen`."""
+        with self._memory():
+            return self._read(span)
+
+    def complete(self, chosen: Chosen) -> pa.Table:
+        """What `read` would have returned of these rows."""
+        rows = packed_rows(chosen.offsets)
+        with self._memory():
+            data = self._materialised(chosen.fragment, rows, chosen.tested)
+            return self._projection.apply(data)
 
     def count(self, span: Span) -> int:
         """How many live rows of the span the filter accepts; reads only the filter's columns."""
@@ -80,13 +104,42 @@ class Window:
         if self._filter is not None and len(rows):
             tested = self._tested_of(span, rows)
             rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
-        if isinstance(rows, RowIndices):
-            return span.fragment, rows.values.astype(np.uint32)
-        return span.fragment, np.arange(rows.start, rows.stop, dtype=np.uint32)
+        return span.fragment, _offsets(rows).astype(np.uint32)
+
+    def _read(self, span: Span) -> pa.Table | Chosen:
+        rows = self._rows(span)
+        if len(rows) == 0:
+            return self.nothing
+        projection = self._projection
+        if self._filter is None:
+            data = self._fetch(span.fragment, projection.fields, projection.meta, rows)
+            self._pace.saw(span.stop - span.start, data.nbytes)
+            return projection.apply(data)
+        tested = self._tested_of(span, rows)
+        mask = self._filter.mask(tested)
+        if not mask.any():
+            return self.nothing
+        number = np.flatnonzero(mask)
+        kept = tested if len(number) == len(rows) else filter_rows(tested, pa.array(mask))
+        passed = _subset(rows, number)
+        if self._is_late and len(number) * SPARSE <= len(rows):
+            return Chosen(span.fragment, _offsets(passed), kept)
+        data = self._materialised(span.fragment, passed, kept)
+        self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
+        return projection.apply(data)
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        if not self._spares:
+            yield
+            return
+        with sparing():
+            yield
+        give_back()
 
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """What the filter looks at."""
-        tested = self._fetch(span, self._tested, self._tested_meta, rows)
+        tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
         self._pace.saw(span.stop - span.start, tested.nbytes)
         return tested
 
@@ -104,25 +157,22 @@ class Window:
             return rows
         return within(rows, ranges)
 
-    def _passing(
-        self, span: Span, rows: Rows, tested: pa.Table, mask: npt.NDArray[np.bool_]
-    ) -> pa.Table:
-        """The projection's fields of the rows where ``mask`` is set."""
-        chosen = np.flatnonzero(mask)
-        kept = tested if len(chosen) == len(rows) else filter_rows(tested, pa.array(mask))
+    def _materialised(self, fragment: Fragment, rows: Rows, tested: pa.Table) -> pa.Table:
+        """The projection's fields of ``rows``, for which ``tested`` has been read."""
+        data = tested
         if self._rest or self._rest_meta:
-            rest = self._fetch(span, self._rest, self._rest_meta, _subset(rows, chosen))
+            rest = self._fetch(fragment, self._rest, self._rest_meta, rows)
             for name in rest.column_names:
-                if name in kept.column_names:
-                    kept = kept.drop_columns(name)
-                kept = kept.append_column(rest.schema.field(name), rest.column(name))
-        return kept
+                if name in data.column_names:
+                    data = data.drop_columns(name)
+                data = data.append_column(rest.schema.field(name), rest.column(name))
+        return data
 
     def _fetch(
-        self, span: Span, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+        self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
     ) -> pa.Table:
         """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
-        snapshot, fragment = self._snapshot, span.fragment
+        snapshot = self._snapshot
         if self._filter is not None and isinstance(rows, RowIndices):
             snapshot = self._chosen_snapshot
         if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
@@ -148,3 +198,9 @@ def _subset(rows: Rows, chosen: npt.NDArray[np.intp]) -> Rows:
     if isinstance(rows, RowIndices):
         return RowIndices(rows.values[chosen])
     return RowIndices(chosen + rows.start)
+
+
+def _offsets(rows: Rows) -> Int64Array:
+    if isinstance(rows, RowIndices):
+        return rows.values
+    return np.arange(rows.start, rows.stop)
