@@ -97,6 +97,13 @@ class LegacyMetadata:
         columns = LegacyColumns(self._table, self._find_dictionary)
         return decode_field(field, column_of, columns, rows, context)
 
+    def decode_unordered(
+        self, field: Field, column_of: Mapping[int, int], rows: Int64Array, context: DecodeContext
+    ) -> Decoding[pa.Array | None]:
+        """Files of 0.1 have no way for it that is better."""
+        yield from ()
+        return None
+
     def column_bytes(self, index: int) -> int:
         """Not said by the metadata."""
         return 0

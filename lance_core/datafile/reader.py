@@ -13,7 +13,14 @@ from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
-from lance_core.encodings.decoding import DecodeContext, Decoding, RowRange, Rows, together
+from lance_core.encodings.decoding import (
+    DecodeContext,
+    Decoding,
+    Int64Array,
+    RowRange,
+    Rows,
+    together,
+)
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -162,6 +169,23 @@ class FileReader:
             raise error.at(path=self.path) from error
         except ResultTooLargeError:
             raise
+        except MemoryError as error:
+            raise _too_large(len(rows), self.path) from error
+
+    def read_unordered(
+        self, field: Field, column_of: Mapping[int, int], rows: Int64Array
+    ) -> pa.ChunkedArray | None:
+        """Rows of a field, at least one, in any order, in that order; raises as `read`.
+
+        None if `read`, and to bring in order what it returns, is as good.
+        """
+        try:
+            self._check_rows(RowRange(int(rows.min()), int(rows.max()) + 1))
+            self._content.check_field(field, column_of)
+            found = self._run(self._content.decode_unordered(field, column_of, rows, self._context))
+            return None if found is None else _chunked(field, [found], len(rows))
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
         except MemoryError as error:
             raise _too_large(len(rows), self.path) from error
 

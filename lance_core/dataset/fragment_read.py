@@ -18,7 +18,7 @@ from lance_core.dataset.columnless import columnless
 from lance_core.dataset.one_array import one_array
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.encodings.decoding import RowIndices, Rows
+from lance_core.encodings.decoding import Int64Array, RowIndices, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.data_file import DataFile
@@ -72,6 +72,22 @@ def read_fields(
     for i in places.get(_SPLIT, ()):
         columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
+
+
+def read_unordered(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Int64Array
+) -> pa.ChunkedArray | None:
+    """A field's values for physical ``rows`` in any order, at least one, in that order.
+
+    None if `read_fields`, and to bring in order what it returns, is as good.
+    """
+    number = _place(field, fragment.file_of_field(), fragment)
+    if fragment.overlays or number is None or number < 0:
+        return None
+    file = fragment.files[number]
+    reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
+    column = reader.read_unordered(field, file.columns(), rows)
+    return None if column is None else wrap_chunks(column, field)
 
 
 _SPLIT = -1

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.columnless import columnless
-from lance_core.dataset.fragment_read import read_rows
+from lance_core.dataset.fragment_read import read_rows, read_unordered
 from lance_core.dataset.live_rows import offsets_of
 from lance_core.dataset.projection import Columns, Projection, select_pruned
 from lance_core.dataset.snapshot import Snapshot
@@ -19,6 +19,7 @@ from lance_core.dataset.threads import WAITING, in_order
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
+from lance_core.schema import Field
 from lance_core.table.fragment import Fragment
 
 Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
@@ -90,7 +91,15 @@ def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
     """Ascending distinct rows, and which of them each wanted row is (None: just these rows)."""
     if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
         return wanted, None
-    return np.unique(wanted, return_inverse=True)
+    order = wanted.argsort(kind="stable")
+    rows = wanted[order]
+    is_new = rows[1:] > rows[:-1]
+    places = np.empty(len(rows), np.int64)
+    if is_new.all():
+        places[order] = np.arange(len(rows))
+        return rows, places
+    places[order] = np.concatenate([[0], np.cumsum(is_new)])
+    return rows[np.concatenate([[True], is_new])], places
 
 
 def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[Picks]:
@@ -120,13 +129,20 @@ def _gather(
     order: Int64Array | None,
     projection: Projection,
 ) -> pa.Table:
+    fields = projection.fields
+
     def read(pick: Picks) -> pa.Table:
         rows = RowIndices(pick.offsets)
-        return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, rows)
+        return read_rows(snapshot, pick.fragment, fields, projection.meta, rows)
 
     if not projection.outputs:
         found = sum(len(pick.offsets) for pick in picks)
         return columnless(found if order is None else len(order), projection.schema)
+    vectors: dict[Field, pa.ChunkedArray] = {}
+    if order is not None and len(picks) == 1:
+        vectors = _vectors(snapshot, picks[0], order, fields)
+        if vectors:
+            fields = tuple(field for field in fields if field not in vectors)
     if _waits(snapshot, picks):
         waits = snapshot.waits
         tables = list(in_order(read, picks, WAITING if waits else READ_AHEAD, waits=waits))
@@ -135,8 +151,25 @@ def _gather(
     if not tables:
         return projection.schema.empty_table()
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
-    result = projection.apply(table)
-    return result if order is None else take_rows(result, pa.array(order))
+    if order is not None:
+        some = table.num_columns > 0
+        table = take_rows(table, pa.array(order)) if some else columnless(len(order))
+    for field, column in vectors.items():
+        table = table.append_column(field.to_arrow(), column)
+    return projection.apply(table)
+
+
+def _vectors(
+    snapshot: Snapshot, pick: Picks, order: Int64Array, fields: Sequence[Field]
+) -> dict[Field, pa.ChunkedArray]:
+    """Vectors that need not be copied twice: those that are read in the order asked for."""
+    found = {}
+    for field in fields:
+        if pa.types.is_fixed_size_list(field.storage_type):
+            column = read_unordered(snapshot, pick.fragment, field, pick.offsets[order])
+            if column is not None:
+                found[field] = column
+    return found
 
 
 def _waits(snapshot: Snapshot, picks: Sequence[Picks]) -> bool:

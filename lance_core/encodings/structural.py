@@ -106,6 +106,24 @@ def decode_field(
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
 
 
+def decode_unordered(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: Int64Array,
+    context: DecodeContext,
+) -> Decoding[pa.Array | None]:
+    """Decode rows of a field, at least one, in any order, in that order.
+
+    None if `decode_field`, and to bring in order what it returns, is as good. Raises as that.
+    """
+    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
+        return None
+    from lance_core.encodings.v2_1.fields import decode_unordered as decode_2_1
+
+    return (yield from decode_2_1(field, column_of, columns, rows, context))
+
+
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """An encoder for one top-level field.
 

@@ -17,7 +17,7 @@ from lance_core.encodings import kernels
 from lance_core.encodings.codecs.general import plain_spans, scheme_of
 from lance_core.encodings.codecs.points import ZippedPoint, zipped_point_of
 from lance_core.encodings.decoding import Int64Array, RowRange
-from lance_core.encodings.gather import fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.gather import Cuts, fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.layouts.codecs import decode_values
 from lance_core.encodings.layouts.control_words import ControlWords, Zipped
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
@@ -87,6 +87,22 @@ class FullZipPlan(LayoutPlan):
         if point is None:
             return None
         return (yield from zipped_row(number, self.scope, self.words, point, context))
+
+    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: of plain values that may be read as one range, with what is between."""
+        if self.is_indexed or self.words.width:
+            return None
+        first, last = int(rows.min()), int(rows.max())
+        if (last - first) * self.width > context.coalesce_gap:
+            return None
+        base = self.scope.buffers[0].start
+        buffers = yield [ByteRange(base + first * self.width, base + (last + 1) * self.width)]
+        cuts = Cuts([0, len(rows)], [first])
+        taken = fixed_take(buffers, cuts, rows, self.width).view(np.uint8)
+        levels = self.words.levels(np.empty((len(rows), 0), np.uint8))
+        starts = np.empty(0, np.int64)
+        payload = taken.reshape(len(rows), self.width)
+        return self._fixed(Zipped(levels, starts, starts), payload, context)
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Values of one width without lists: each row takes as many bytes."""

@@ -52,6 +52,11 @@ class LayoutPlan(ABC):
         yield from ()
         return None
 
+    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """``rows`` of the page in any order, in that order; None if `decode` is as good."""
+        yield from ()
+        return None
+
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row, as `decode` gives it, in a way that costs least; None if there is no other."""
         yield from ()

@@ -22,7 +22,7 @@ from lance_core.encodings.v2_1.leaf_column import LeafColumn
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
     from lance_core.encodings.page import Column
     from lance_core.schema import Field
 
@@ -65,6 +65,21 @@ def decode_field(
         return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
+
+
+def decode_unordered(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: Int64Array,
+    context: DecodeContext,
+) -> Decoding[pa.Array | None]:
+    """`lance_core.encodings.structural.decode_unordered` for 2.1 and 2.2 files."""
+    tree = _tree(field, column_of, columns)
+    if not tree.root.is_leaf or tree.scales != (1,):
+        return None
+    part = yield from tree.plan[0].column.unordered(rows, context)
+    return None if part is None else assemble(tree.root, [part], tree.scales)
 
 
 def _singles(

@@ -29,7 +29,7 @@ from lance_core.encodings.value_encoding import unknown_page
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
     from lance_core.encodings.page import Column, Page
 
 
@@ -92,6 +92,15 @@ class LeafColumn:
         plan = self._page(page, context)
         with _Placing(self, page):
             return (yield from plan.row(number - self.column.starts[page], context))
+
+    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """Rows of one page in any order, in that order; None if they are better read otherwise."""
+        page = self._page_of(int(rows.max()))
+        if page is None or int(rows.min()) < self.column.starts[page]:
+            return None
+        plan = self._page(page, context)
+        with _Placing(self, page):
+            return (yield from plan.unordered(rows - self.column.starts[page], context))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""

@@ -196,3 +196,31 @@ def test_few_rows_of_mapped_files_are_read_by_the_calling_thread(
     _in_read_rows(monkeypatch, lambda: threads.append(threading.get_ident()))
     assert sample.dataset.take([0, 30, 60, 88]).equals(sample.live.take([0, 30, 60, 88]))
     assert threads == [threading.get_ident()] * 4
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("share", [0.0, 0.1], ids=["no nulls", "nulls"])
+@pytest.mark.parametrize("rows_per_file", [1000, 300], ids=["one file", "files"])
+def test_vectors_come_in_the_order_asked_for(
+    version: str, share: float, rows_per_file: int, uri: str
+) -> None:
+    rng = np.random.default_rng(6)
+    numbers = pa.array(rng.random(1000 * 256, np.float32))
+    hidden = pa.array(rng.random(1000) < share)
+    data = pa.table(
+        {
+            "i": range(1000),
+            "v": pa.FixedSizeListArray.from_arrays(numbers, 256, mask=hidden),
+            "w": pa.FixedSizeListArray.from_arrays(pa.array(range(3000)), 3),
+        }
+    )
+    dataset = lance.write_dataset(
+        data, uri, data_storage_version=version, max_rows_per_file=rows_per_file
+    )
+    dataset.delete("i % 10 = 3")
+    live = dataset.to_table()
+    for wanted in ([5], [899, 0, 450], [7, 7, 2], rng.integers(0, 900, 400), range(890, 5, -7)):
+        rows = pa.array(wanted, pa.int64())
+        assert dataset.take(rows) == live.take(rows)
+        assert dataset.take(rows, columns=["v"]) == live.select(["v"]).take(rows)
+        assert dataset.take(rows, columns={"n": "i + 1", "w": "w"})["w"] == live["w"].take(rows)
