@@ -34,9 +34,9 @@ def completed(parts: Iterable[Part], window: Window, pace: Pace) -> Iterator[Fou
     """
     waiting: list[Chosen] = []
     for found, is_last in parts:
-        table = window.nothing
         if isinstance(found, Chosen):
             waiting.append(found)
+            table = window.nothing
         else:
             table = found
         is_enough = sum(len(chosen.offsets) for chosen in waiting) >= pace.rows

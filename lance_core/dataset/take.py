@@ -139,7 +139,7 @@ def _gather(
         found = sum(len(pick.offsets) for pick in picks)
         return columnless(found if order is None else len(order), projection.schema)
     vectors: dict[Field, pa.ChunkedArray] = {}
-    if order is not None and len(picks) == 1:
+    if order is not None and len(picks) == 1 and not snapshot.waits:
         vectors = _vectors(snapshot, picks[0], order, fields)
         if vectors:
             fields = tuple(field for field in fields if field not in vectors)
@@ -162,7 +162,10 @@ def _gather(
 def _vectors(
     snapshot: Snapshot, pick: Picks, order: Int64Array, fields: Sequence[Field]
 ) -> dict[Field, pa.ChunkedArray]:
-    """Vectors that need not be copied twice: those that are read in the order asked for."""
+    """Vectors that need not be copied twice: those that are read in the order asked for.
+
+    Each is read by itself, which costs nothing where reading is looking at memory.
+    """
     found = {}
     for field in fields:
         if pa.types.is_fixed_size_list(field.storage_type):
