@@ -99,10 +99,7 @@ class FullZipPlan(LayoutPlan):
         buffers = yield [ByteRange(base + first * self.width, base + (last + 1) * self.width)]
         cuts = Cuts([0, len(rows)], [first])
         taken = fixed_take(buffers, cuts, rows, self.width).view(np.uint8)
-        levels = self.words.levels(np.empty((len(rows), 0), np.uint8))
-        starts = np.empty(0, np.int64)
-        payload = taken.reshape(len(rows), self.width)
-        return self._fixed(Zipped(levels, starts, starts), payload, context)
+        return self._rows(taken.reshape(len(rows), self.width), context)
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Values of one width without lists: each row takes as many bytes."""
@@ -116,9 +113,13 @@ class FullZipPlan(LayoutPlan):
             buffers = yield ranges
             taken = fixed_take(buffers, cuts, rows.values, stride)
             table = taken.view(np.uint8).reshape(len(rows), stride)
+        return self._rows(table, context)
+
+    def _rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
+        """Rows of as many bytes each, the control word first."""
         levels = self.words.levels(np.ascontiguousarray(table[:, : self.words.width]))
         check_levels(levels)
-        starts = np.arange(len(rows), dtype=np.int64)
+        starts = np.arange(len(table), dtype=np.int64)
         payload = np.ascontiguousarray(table[:, self.words.width :])
         return self._fixed(Zipped(levels, starts, starts), payload, context)
 
