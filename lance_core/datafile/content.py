@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding
+    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field, Schema
 
 
@@ -44,14 +45,9 @@ class FileContent(Protocol):
         """Raise `CorruptFileError` if a column of the field is known not to have all rows."""
 
     def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
     ) -> Decoding[list[pa.Array]]:
         """See `lance_core.encodings.structural.decode_field`."""
-
-    def decode_unordered(
-        self, field: Field, column_of: Mapping[int, int], rows: Int64Array, context: DecodeContext
-    ) -> Decoding[pa.Array | None]:
-        """See `lance_core.encodings.structural.decode_unordered`."""
 
     def column_bytes(self, index: int) -> int:
         """Bytes in the pages of a column, 0 if the metadata does not tell."""

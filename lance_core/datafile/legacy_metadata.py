@@ -22,6 +22,7 @@ from lance_core._pb.table_pb2 import Manifest
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+from lance_core.encodings.row_sequence import RowSequence, in_sequence
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.datafile.tail import Tail
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
     from lance_core.schema.field import DictionaryValues
 
@@ -91,18 +93,14 @@ class LegacyMetadata:
         """The lengths of pages are checked when they are read."""
 
     def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
     ) -> Decoding[list[pa.Array]]:
         """See `FileContent`."""
         columns = LegacyColumns(self._table, self._find_dictionary)
+        if isinstance(rows, RowSequence):
+            distinct = decode_field(field, column_of, columns, rows.distinct, context)
+            return in_sequence(distinct, rows)
         return decode_field(field, column_of, columns, rows, context)
-
-    def decode_unordered(
-        self, field: Field, column_of: Mapping[int, int], rows: Int64Array, context: DecodeContext
-    ) -> Decoding[pa.Array | None]:
-        """Files of 0.1 have no way for it that is better."""
-        yield from ()
-        return None
 
     def column_bytes(self, index: int) -> int:
         """Not said by the metadata."""

@@ -13,7 +13,7 @@ from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.page import Column
-from lance_core.encodings.structural import decode_field, decode_unordered
+from lance_core.encodings.structural import decode_field
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.datafile.page_statistics import PageStatistics
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding
+    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
 
 MAX_DESCRIPTION = 32 << 20
@@ -146,16 +147,10 @@ class FileMetadata:
             )
 
     def decode_field(
-        self, field: Field, column_of: Mapping[int, int], rows: Rows, context: DecodeContext
+        self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
     ) -> Decoding[list[pa.Array]]:
         """See `lance_core.datafile.content.FileContent`."""
         return decode_field(field, column_of, self.columns, rows, context)
-
-    def decode_unordered(
-        self, field: Field, column_of: Mapping[int, int], rows: Int64Array, context: DecodeContext
-    ) -> Decoding[pa.Array | None]:
-        """See `lance_core.datafile.content.FileContent`."""
-        return decode_unordered(field, column_of, self.columns, rows, context)
 
     def column_bytes(self, index: int) -> int:
         """Bytes in the pages of a column."""

@@ -16,12 +16,11 @@ from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import (
     DecodeContext,
     Decoding,
-    Int64Array,
     RowRange,
-    Rows,
     together,
 )
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.row_sequence import AnyRows, RowSequence
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -137,9 +136,9 @@ class FileReader:
             raise error.at(path=self.path) from error
 
     def read(
-        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: Rows
+        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: AnyRows
     ) -> list[pa.ChunkedArray]:
-        """Some rows of fields, one result for each field, in row order.
+        """Some rows of fields, one result for each field, in the order of ``rows``.
 
         ``fields`` are top-level fields, each possibly with only some of its children. ``column_of``
         maps their ids, and those of their children, to physical columns, as `DataFile.columns`
@@ -169,23 +168,6 @@ class FileReader:
             raise error.at(path=self.path) from error
         except ResultTooLargeError:
             raise
-        except MemoryError as error:
-            raise _too_large(len(rows), self.path) from error
-
-    def read_unordered(
-        self, field: Field, column_of: Mapping[int, int], rows: Int64Array
-    ) -> pa.ChunkedArray | None:
-        """Rows of a field, at least one, in any order, in that order; raises as `read`.
-
-        None if `read`, and to bring in order what it returns, is as good.
-        """
-        try:
-            self._check_rows(RowRange(int(rows.min()), int(rows.max()) + 1))
-            self._content.check_field(field, column_of)
-            found = self._run(self._content.decode_unordered(field, column_of, rows, self._context))
-            return None if found is None else _chunked(field, [found], len(rows))
-        except CorruptFileError as error:
-            raise error.at(path=self.path) from error
         except MemoryError as error:
             raise _too_large(len(rows), self.path) from error
 
@@ -232,8 +214,10 @@ class FileReader:
             return self._source.get_ranges(self.path, ranges)
         return slice_ranges(self._whole, ranges, self.path)
 
-    def _check_rows(self, rows: Rows) -> None:
+    def _check_rows(self, rows: AnyRows) -> None:
         num_rows = self._content.num_rows
+        if isinstance(rows, RowSequence):
+            rows = rows.distinct
         if isinstance(rows, RowRange):
             first, stop = rows.start, rows.stop
         elif len(rows) == 0:

@@ -18,7 +18,8 @@ from lance_core.dataset.columnless import columnless
 from lance_core.dataset.one_array import one_array
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.encodings.decoding import Int64Array, RowIndices, Rows
+from lance_core.encodings.decoding import RowIndices
+from lance_core.encodings.row_sequence import AnyRows, RowSequence
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.data_file import DataFile
@@ -32,7 +33,7 @@ def read_rows(
     fragment: Fragment,
     fields: Sequence[Field],
     meta: Sequence[str],
-    rows: Rows,
+    rows: AnyRows,
 ) -> pa.Table:
     """Physical ``rows`` of the fragment: the stored ``fields``, then the ``meta`` columns.
 
@@ -52,7 +53,7 @@ def read_rows(
 
 
 def read_fields(
-    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field], rows: Rows
+    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field], rows: AnyRows
 ) -> list[pa.ChunkedArray]:
     """Each field's values for physical ``rows``, in the field's Arrow type."""
     if not fields:
@@ -72,22 +73,6 @@ def read_fields(
     for i in places.get(_SPLIT, ()):
         columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
-
-
-def read_unordered(
-    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Int64Array
-) -> pa.ChunkedArray | None:
-    """A field's values for physical ``rows`` in any order, at least one, in that order.
-
-    None if `read_fields`, and to bring in order what it returns, is as good.
-    """
-    number = _place(field, fragment.file_of_field(), fragment)
-    if fragment.overlays or number is None or number < 0:
-        return None
-    file = fragment.files[number]
-    reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
-    column = reader.read_unordered(field, file.columns(), rows)
-    return None if column is None else wrap_chunks(column, field)
 
 
 _SPLIT = -1
@@ -178,7 +163,7 @@ def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
 
 
 def _read_file(
-    snapshot: Snapshot, fragment: Fragment, number: int, fields: Sequence[Field], rows: Rows
+    snapshot: Snapshot, fragment: Fragment, number: int, fields: Sequence[Field], rows: AnyRows
 ) -> list[pa.ChunkedArray]:
     file = fragment.files[number]
     reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
@@ -210,7 +195,7 @@ def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
 
 
 def _read_split(
-    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Rows
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
     """A struct whose children were added later and live in different files."""
     if field.logical_type != "struct":
@@ -224,7 +209,7 @@ def _read_split(
 
 
 def _read_members(
-    snapshot: Snapshot, fragment: Fragment, field: Field, rows: Rows
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
     """As `_read_split`, where every file knows of its members which structs are null."""
     homes = fragment.file_of_field()
@@ -271,7 +256,7 @@ def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
 
 
 def meta_column(
-    snapshot: Snapshot, fragment: Fragment, name: str, rows: Rows
+    snapshot: Snapshot, fragment: Fragment, name: str, rows: AnyRows
 ) -> npt.NDArray[np.uint64]:
     """Values of a meta column for physical ``rows``.
 
@@ -295,8 +280,10 @@ def meta_column(
     return (offsets - before + np.uint64(start)).astype(np.uint64)
 
 
-def physical_offsets(rows: Rows) -> npt.NDArray[np.uint64]:
+def physical_offsets(rows: AnyRows) -> npt.NDArray[np.uint64]:
     """The row numbers of ``rows`` written out."""
+    if isinstance(rows, RowSequence):
+        return rows.numbers.astype(np.uint64)
     if isinstance(rows, RowIndices):
         return rows.values.astype(np.uint64)
     return np.arange(rows.start, rows.stop, dtype=np.uint64)

@@ -11,15 +11,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.columnless import columnless
-from lance_core.dataset.fragment_read import read_rows, read_unordered
+from lance_core.dataset.fragment_read import read_rows
 from lance_core.dataset.live_rows import offsets_of
 from lance_core.dataset.projection import Columns, Projection, select_pruned
 from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.threads import WAITING, in_order
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
+from lance_core.encodings.row_sequence import RowSequence
 from lance_core.errors import InvalidInputError
-from lance_core.schema import Field
 from lance_core.table.fragment import Fragment
 
 Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
@@ -129,20 +129,16 @@ def _gather(
     order: Int64Array | None,
     projection: Projection,
 ) -> pa.Table:
-    fields = projection.fields
+    sequence = order if len(picks) == 1 else None
 
     def read(pick: Picks) -> pa.Table:
         rows = RowIndices(pick.offsets)
-        return read_rows(snapshot, pick.fragment, fields, projection.meta, rows)
+        wanted = rows if sequence is None else RowSequence(rows, sequence)
+        return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, wanted)
 
     if not projection.outputs:
         found = sum(len(pick.offsets) for pick in picks)
         return columnless(found if order is None else len(order), projection.schema)
-    vectors: dict[Field, pa.ChunkedArray] = {}
-    if order is not None and len(picks) == 1 and not snapshot.waits:
-        vectors = _vectors(snapshot, picks[0], order, fields)
-        if vectors:
-            fields = tuple(field for field in fields if field not in vectors)
     if _waits(snapshot, picks):
         waits = snapshot.waits
         tables = list(in_order(read, picks, WAITING if waits else READ_AHEAD, waits=waits))
@@ -151,28 +147,10 @@ def _gather(
     if not tables:
         return projection.schema.empty_table()
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
-    if order is not None:
+    if order is not None and sequence is None:
         some = table.num_columns > 0
         table = take_rows(table, pa.array(order)) if some else columnless(len(order))
-    for field, column in vectors.items():
-        table = table.append_column(field.to_arrow(), column)
     return projection.apply(table)
-
-
-def _vectors(
-    snapshot: Snapshot, pick: Picks, order: Int64Array, fields: Sequence[Field]
-) -> dict[Field, pa.ChunkedArray]:
-    """Vectors that need not be copied twice: those that are read in the order asked for.
-
-    Each is read by itself, which costs nothing where reading is looking at memory.
-    """
-    found = {}
-    for field in fields:
-        if pa.types.is_fixed_size_list(field.storage_type):
-            column = read_unordered(snapshot, pick.fragment, field, pick.offsets[order])
-            if column is not None:
-                found[field] = column
-    return found
 
 
 def _waits(snapshot: Snapshot, picks: Sequence[Picks]) -> bool:

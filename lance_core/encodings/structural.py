@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from lance_core.encodings.row_sequence import RowSequence, in_sequence
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from google.protobuf.message import Message
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
     from lance_core.encodings.registry import EncodingRegistry
+    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
 
 
@@ -86,42 +88,27 @@ def decode_field(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
-    rows: Rows,
+    rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """Decode some rows of a field, which may be pruned to a part of its children.
 
     ``column_of`` maps field ids to physical columns. The arrays are of the field's storage type,
-    in row order, at most a few per page touched, and none has zero rows.
+    in the order of ``rows``, at most a few per page touched, and none has zero rows.
     Raises `CorruptFileError` where the bytes contradict the format.
     """
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
 
+        if isinstance(rows, RowSequence):
+            distinct = decode_2_0(field, column_of, columns, rows.distinct, context)
+            return in_sequence(distinct, rows)
         return decode_2_0(field, column_of, columns, rows, context)
     if context.version in (FileVersion.V2_1, FileVersion.V2_2):
         from lance_core.encodings.v2_1.fields import decode_field as decode_2_1
 
         return decode_2_1(field, column_of, columns, rows, context)
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
-
-
-def decode_unordered(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    rows: Int64Array,
-    context: DecodeContext,
-) -> Decoding[pa.Array | None]:
-    """Decode rows of a field, at least one, in any order, in that order.
-
-    None if `decode_field`, and to bring in order what it returns, is as good. Raises as that.
-    """
-    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
-        return None
-    from lance_core.encodings.v2_1.fields import decode_unordered as decode_2_1
-
-    return (yield from decode_2_1(field, column_of, columns, rows, context))
 
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:

@@ -32,6 +32,7 @@ from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.row_sequence import RowSequence
 
 _WIDEST = (1 << 31) - 1
 
@@ -88,17 +89,17 @@ class FullZipPlan(LayoutPlan):
             return None
         return (yield from zipped_row(number, self.scope, self.words, point, context))
 
-    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: of plain values that may be read as one range, with what is between."""
         if self.is_indexed or self.words.width:
             return None
-        first, last = int(rows.min()), int(rows.max())
+        first, last = rows.distinct.values[[0, -1]].tolist()
         if (last - first) * self.width > context.coalesce_gap:
             return None
         base = self.scope.buffers[0].start
         buffers = yield [ByteRange(base + first * self.width, base + (last + 1) * self.width)]
         cuts = Cuts([0, len(rows)], [first])
-        taken = fixed_take(buffers, cuts, rows, self.width).view(np.uint8)
+        taken = fixed_take(buffers, cuts, rows.numbers, self.width).view(np.uint8)
         return self._rows(taken.reshape(len(rows), self.width), context)
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:

@@ -17,6 +17,7 @@ from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.row_sequence import RowSequence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +53,8 @@ class LayoutPlan(ABC):
         yield from ()
         return None
 
-    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """``rows`` of the page in any order, in that order; None if `decode` is as good."""
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """``rows`` of the page in the order asked for; None if `decode` is as good."""
         yield from ()
         return None
 

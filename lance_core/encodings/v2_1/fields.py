@@ -16,14 +16,16 @@ import pyarrow as pa
 
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
 from lance_core.encodings.layouts.layout import LeafPart, cut_part, spans_index
+from lance_core.encodings.row_sequence import RowSequence, in_sequence
 from lance_core.encodings.v2_0.column import split_rows
 from lance_core.encodings.v2_1.assemble import Node, assemble, rows_per_slot
 from lance_core.encodings.v2_1.leaf_column import LeafColumn
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.page import Column
+    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
 
 _DEEPEST = 64
@@ -36,10 +38,12 @@ def decode_field(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
-    rows: Rows,
+    rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """`lance_core.encodings.structural.decode_field` for 2.1 and 2.2 files."""
+    if isinstance(rows, RowSequence):
+        return (yield from _decode_sequence(field, column_of, columns, rows, context))
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):
@@ -67,19 +71,22 @@ def decode_field(
         raise error.at(field=field.name) from error
 
 
-def decode_unordered(
+def _decode_sequence(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
-    rows: Int64Array,
+    rows: RowSequence,
     context: DecodeContext,
-) -> Decoding[pa.Array | None]:
-    """`lance_core.encodings.structural.decode_unordered` for 2.1 and 2.2 files."""
-    tree = _tree(field, column_of, columns)
-    if not tree.root.is_leaf or tree.scales != (1,):
-        return None
-    part = yield from tree.plan[0].column.unordered(rows, context)
-    return None if part is None else assemble(tree.root, [part], tree.scales)
+) -> Decoding[list[pa.Array]]:
+    """Rows in the order asked for: at once if their layout can, or else brought in that order."""
+    if len(rows) > _FEW:
+        tree = _tree(field, column_of, columns)
+        if tree.root.is_leaf and tree.scales == (1,):
+            part = yield from tree.plan[0].column.unordered(rows, context)
+            if part is not None:
+                return [assemble(tree.root, [part], tree.scales)]
+    distinct = decode_field(field, column_of, columns, rows.distinct, context)
+    return (yield from in_sequence(distinct, rows))
 
 
 def _singles(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
-from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.layouts.builtin import plan_page
 from lance_core.encodings.layouts.constant import (
     ConstantPlan,
@@ -22,6 +22,7 @@ from lance_core.encodings.layouts.joined_pages import alike, decode_joined
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.layouts.mini_block import MiniBlockPlan
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.row_sequence import RowSequence
 from lance_core.encodings.v2_0.column import placed, split_rows
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.v2_1.assemble import Node, check_kinds
@@ -29,7 +30,7 @@ from lance_core.encodings.value_encoding import unknown_page
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.page import Column, Page
 
 
@@ -93,14 +94,16 @@ class LeafColumn:
         with _Placing(self, page):
             return (yield from plan.row(number - self.column.starts[page], context))
 
-    def unordered(self, rows: Int64Array, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """Rows of one page in any order, in that order; None if they are better read otherwise."""
-        page = self._page_of(int(rows.max()))
-        if page is None or int(rows.min()) < self.column.starts[page]:
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """Rows of one page in the order asked for; None if they are better read otherwise."""
+        distinct = rows.distinct.values
+        page = self._page_of(int(distinct[-1]))
+        if page is None or distinct[0] < self.column.starts[page]:
             return None
         plan = self._page(page, context)
+        inner = RowSequence(RowIndices(distinct - self.column.starts[page]), rows.places)
         with _Placing(self, page):
-            return (yield from plan.unordered(rows - self.column.starts[page], context))
+            return (yield from plan.unordered(inner, context))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""
