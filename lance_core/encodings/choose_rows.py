@@ -55,6 +55,8 @@ def _copied(array: pa.Array) -> pa.Array:
 def _has_nested_vectors(type_: pa.DataType) -> bool:
     if isinstance(type_, pa.BaseExtensionType):
         return _has_nested_vectors(type_.storage_type)
+    if not type_.num_fields:
+        return False
     inner = [type_.field(number).type for number in range(type_.num_fields)]
     if pa.types.is_fixed_size_list(type_) and pa.types.is_fixed_size_list(inner[0]):
         return True

@@ -43,6 +43,19 @@ class RowRange:
     def __len__(self) -> int:
         return self.stop - self.start
 
+    @property
+    def first(self) -> int:
+        return self.start
+
+    @property
+    def last(self) -> int:
+        """One below ``start`` if there are none."""
+        return self.stop - 1
+
+    def moved(self, by: int) -> RowRange:
+        """Rows whose numbers are higher by as much."""
+        return RowRange(self.start + by, self.stop + by) if by else self
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIndices:
@@ -52,6 +65,18 @@ class RowIndices:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def first(self) -> int:
+        return int(self.values[0])
+
+    @property
+    def last(self) -> int:
+        return int(self.values[-1])
+
+    def moved(self, by: int) -> RowIndices:
+        """Rows whose numbers are higher by as much."""
+        return RowIndices(self.values + by) if by else self
 
 
 Rows = RowRange | RowIndices

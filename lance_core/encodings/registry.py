@@ -14,6 +14,8 @@ from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 class EncodingFamily(enum.Enum):
     """Which message an encoding is an alternative of; keys are unique within a family."""
 
+    __hash__ = object.__hash__  # that of `enum.Enum` is written in Python
+
     ARRAY = "lance.encodings.ArrayEncoding"
     """Arrays of 2.0 files."""
     LAYOUT = "lance.encodings21.PageLayout"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,14 @@ class RowSequence:
         """Row numbers, in the order asked for."""
         return self.distinct.values.take(self.places)
 
+    def moved(self, by: int) -> RowSequence:
+        """Rows whose numbers are higher by as much."""
+        return RowSequence(self.distinct.moved(by), self.places) if by else self
+
+    def taken_from(self, array: pa.Array) -> pa.Array:
+        """These rows, from an array of the distinct ones."""
+        return take_rows(array, pa.array(self.places))
+
 
 AnyRows = Rows | RowSequence
 """Rows that whole fields are asked for; what is below a field gets them ascending, as `Rows`."""
@@ -41,12 +48,8 @@ AnyRows = Rows | RowSequence
 def in_sequence(decoding: Decoding[list[pa.Array]], rows: RowSequence) -> Decoding[list[pa.Array]]:
     """``rows``, from the decoder of those that are distinct."""
     arrays = yield from decoding
-    return list(_taken(arrays, pa.array(rows.places)))
-
-
-def _taken(arrays: Sequence[pa.Array], places: pa.Array) -> Sequence[pa.Array]:
     if len(arrays) == 1:
-        return [take_rows(arrays[0], places)]
+        return [rows.taken_from(arrays[0])]
     table = pa.table([pa.chunked_array(arrays)], names=[""])  # it takes from arrays not joined
-    chunks: Sequence[pa.Array] = take_rows(table, places).column(0).chunks
+    chunks: list[pa.Array] = take_rows(table, pa.array(rows.places)).column(0).chunks
     return chunks

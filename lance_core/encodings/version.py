@@ -20,6 +20,8 @@ class FileVersion(enum.Enum):
     V2_1 = "2.1"
     V2_2 = "2.2"
 
+    __hash__ = object.__hash__  # that of `enum.Enum` is written in Python
+
     def __lt__(self, other: FileVersion) -> bool:
         return _ORDER[self] < _ORDER[other]
 

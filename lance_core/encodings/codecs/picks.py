@@ -67,6 +67,10 @@ class Picks:
     position: Int64Array
     depth: int = 0
 
+    def within(self) -> Picks:
+        """The same for an encoding that is one level deeper."""
+        return Picks(self.chunks, self.chunk, self.position, self.depth + 1)
+
     @property
     def picked(self) -> Picked:
         return Picked(self.chunk, self.position)
@@ -86,7 +90,7 @@ def pick(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) ->
     picker = _PICKERS.get(decoder)
     values = None
     if picker is not None:
-        values = picker(getattr(encoding, key), replace(picks, depth=picks.depth + 1), context)
+        values = picker(getattr(encoding, key), picks.within(), context)
     if values is None:
         return taken(decode(encoding, picks.chunks, context), picks.places())
     if values.count != len(picks.chunk):

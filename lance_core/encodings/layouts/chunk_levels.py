@@ -168,7 +168,7 @@ def picked_definition(
     if parts.definition is None:
         return None
     starts, sizes = parts.definition
-    chunks = MiniBlockChunks(parts.data, starts[None], sizes[None], where.counts)
+    chunks = MiniBlockChunks.known(parts.data, starts[None], sizes[None], where.counts)
     return pick_levels(message.def_compression, Picks(chunks, where.chunk, where.position), context)
 
 

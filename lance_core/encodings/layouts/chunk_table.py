@@ -74,7 +74,7 @@ class ChunkTable:
         is_next = np.empty(len(chunk), np.bool_)
         is_next[0] = True
         np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])
-        return chunk[is_next], np.cumsum(is_next) - 1, position
+        return chunk[is_next], is_next.cumsum() - 1, position
 
     def _first_of(self, row: int) -> int:
         """The chunk that a row starts in."""

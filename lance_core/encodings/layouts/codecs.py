@@ -30,7 +30,7 @@ def pick_values(
     encoding: CompressiveEncoding, parts: ChunkParts, where: PickedFrom, context: DecodeContext
 ) -> Values:
     """Single values of chunks."""
-    chunks = MiniBlockChunks(parts.data, parts.starts, parts.sizes, where.counts)
+    chunks = MiniBlockChunks.known(parts.data, parts.starts, parts.sizes, where.counts)
     return pick(encoding, Picks(chunks, where.chunk, where.position), context)
 
 

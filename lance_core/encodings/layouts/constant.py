@@ -55,7 +55,7 @@ class ConstantPlan(LayoutPlan):
 
     @property
     def is_all_null(self) -> bool:
-        """Whether each row is a null, of which no level is stored."""
+        """See `LayoutPlan`."""
         return (
             not self.scope.buffers
             and self.scalar is None

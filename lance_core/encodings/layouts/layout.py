@@ -38,6 +38,11 @@ class LayoutPlan(ABC):
 
     kinds: LayerKinds
 
+    @property
+    def is_all_null(self) -> bool:
+        """Whether each row is a null, of which no level is stored."""
+        return False
+
     @abstractmethod
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, at least one and all within the page, in order.

@@ -42,22 +42,23 @@ def decode_field(
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """`lance_core.encodings.structural.decode_field` for 2.1 and 2.2 files."""
-    if isinstance(rows, RowSequence):
-        return (yield from _decode_sequence(field, column_of, columns, rows, context))
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):
         return []
-    if len(rows) <= _FEW:
+    if len(rows) <= _FEW and not isinstance(rows, RowSequence):
         values = yield from _singles(field, column_of, columns, rows, context)
         if values is not None:
             return values
     tree = _tree(field, column_of, columns)
     root, plan = tree.root, tree.plan
     if root.is_leaf:
-        whole = yield from plan[0].column.all_null(rows, context)
+        whole = yield from plan[0].column.in_page(rows, context)
         if whole is not None:
-            return whole
+            return [whole]
+    if isinstance(rows, RowSequence):
+        distinct = decode_field(field, column_of, columns, rows.distinct, context)
+        return (yield from in_sequence(distinct, rows))
     if len(plan) > 1:
         context = replace(context, memo={})
     if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
@@ -69,24 +70,6 @@ def decode_field(
         return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
-
-
-def _decode_sequence(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    rows: RowSequence,
-    context: DecodeContext,
-) -> Decoding[list[pa.Array]]:
-    """Rows in the order asked for: at once if their layout can, or else brought in that order."""
-    if len(rows) > _FEW:
-        tree = _tree(field, column_of, columns)
-        if tree.root.is_leaf and tree.scales == (1,):
-            part = yield from tree.plan[0].column.unordered(rows, context)
-            if part is not None:
-                return [assemble(tree.root, [part], tree.scales)]
-    distinct = decode_field(field, column_of, columns, rows.distinct, context)
-    return (yield from in_sequence(distinct, rows))
 
 
 def _singles(

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
-from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.layouts.builtin import plan_page
-from lance_core.encodings.layouts.constant import (
-    ConstantPlan,
-    decode_constant,
-    is_empty_struct,
-)
+from lance_core.encodings.layouts.constant import decode_constant, is_empty_struct
 from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
 from lance_core.encodings.layouts.grammar import check_page
 from lance_core.encodings.layouts.joined_pages import alike, decode_joined
@@ -23,15 +18,16 @@ from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.layouts.mini_block import MiniBlockPlan
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.row_sequence import RowSequence
-from lance_core.encodings.v2_0.column import placed, split_rows
+from lance_core.encodings.v2_0.column import placed
 from lance_core.encodings.v2_0.nullable import all_null
-from lance_core.encodings.v2_1.assemble import Node, check_kinds
+from lance_core.encodings.v2_1.assemble import Node, assemble, check_kinds
 from lance_core.encodings.value_encoding import unknown_page
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.page import Column, Page
+    from lance_core.encodings.row_sequence import AnyRows
 
 
 class LeafColumn:
@@ -72,19 +68,6 @@ class LeafColumn:
             self._plans = [None] * len(self.column.pages)
         self._nodes = tuple(nodes)
 
-    def all_null(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array] | None]:
-        """The rows, if they are in a page of nulls that has nothing else; None otherwise."""
-        yield from ()
-        page = self._page_of(rows.start if isinstance(rows, RowRange) else int(rows.values[0]))
-        if page is None:
-            return None
-        plan = self._page(page, context)
-        if not isinstance(plan, ConstantPlan) or not plan.is_all_null:
-            return None
-        if len(split_rows(self.column, rows, self.path)) != 1:
-            return None
-        return [all_null(self.type, len(rows))]
-
     def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """One row of a column that is a field by itself; None if it is better read with others."""
         page = self._page_of(number)
@@ -94,16 +77,27 @@ class LeafColumn:
         with _Placing(self, page):
             return (yield from plan.row(number - self.column.starts[page], context))
 
-    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """Rows of one page in the order asked for; None if they are better read otherwise."""
-        distinct = rows.distinct.values
-        page = self._page_of(int(distinct[-1]))
-        if page is None or distinct[0] < self.column.starts[page]:
+    def in_page(self, rows: AnyRows, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """Rows of a column that is a field by itself, if one page has them all; None otherwise."""
+        distinct = rows.distinct if isinstance(rows, RowSequence) else rows
+        page = self._page_of(distinct.last)
+        if page is None or distinct.first < self.column.starts[page]:
             return None
         plan = self._page(page, context)
-        inner = RowSequence(RowIndices(distinct - self.column.starts[page]), rows.places)
+        if plan.is_all_null:
+            return all_null(self.type, len(rows))
+        inner = rows.moved(-self.column.starts[page])
         with _Placing(self, page):
-            return (yield from plan.unordered(inner, context))
+            if not isinstance(inner, RowSequence):
+                return self._array((yield from plan.decode(inner, context)))
+            part = yield from plan.unordered(inner, context)
+            if part is not None:
+                return self._array(part)
+            part = yield from plan.decode(inner.distinct, context)
+            return inner.taken_from(self._array(part))
+
+    def _array(self, part: LeafPart) -> pa.Array:
+        return assemble(self._nodes[0], [part], (1,))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""
