@@ -167,6 +167,21 @@ def _read_file(
 ) -> list[pa.ChunkedArray]:
     file = fragment.files[number]
     reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
+    if snapshot.blobs_v2:
+        read = _read_blobs(snapshot, file, reader, fields, rows)
+    else:
+        read = reader.read(fields, file.columns(), rows)
+    return [wrap_chunks(column, field) for column, field in zip(read, fields, strict=True)]
+
+
+def _read_blobs(
+    snapshot: Snapshot,
+    file: DataFile,
+    reader: FileReader,
+    fields: Sequence[Field],
+    rows: AnyRows,
+) -> list[pa.ChunkedArray]:
+    """Fields, some of which may have blobs of version 2, described or with their bytes."""
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
     wanted = [
         field if blob is None else described_in_file(blob)
@@ -178,13 +193,11 @@ def _read_file(
     for i, blob in enumerate(blobs):
         if blob is not None:
             columns[i] = with_payloads(snapshot, file, columns[i], blob)
-    return [wrap_chunks(column, field) for column, field in zip(columns, fields, strict=True)]
+    return columns
 
 
 def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
     """``field`` with blobs of version 2 where it wants their bytes; None if it wants none."""
-    if not blobs:
-        return None
     if field.id in blobs and not field.children:
         return blobs[field.id]
     children = [_with_blobs_v2(child, blobs) for child in field.children]

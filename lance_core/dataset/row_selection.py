@@ -15,6 +15,7 @@ from lance_core.dataset.take import (
     Picks,
     as_indices,
     by_position,
+    check_below,
     distinct,
     runs,
 )
@@ -45,12 +46,9 @@ def picks_of(
     wanted = as_indices(rows)
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
         wanted = _addresses_of(snapshot, wanted)
-    elif selector is Selector.INDICES and len(wanted) and wanted.max() >= snapshot.num_rows:
-        raise InvalidInputError(
-            f"row {wanted.max()} is out of range: the table has {snapshot.num_rows} rows"
-        )
     numbers, order = distinct(wanted)
     if selector is Selector.INDICES:
+        check_below(snapshot.num_rows, numbers, "the table")
         picks = list(by_position(snapshot, numbers))
     else:
         picks = list(_by_address(snapshot, numbers))

@@ -63,12 +63,8 @@ def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
 
 def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
     """Live rows by their position in the table (0 is the first), repeated if asked for twice."""
-    wanted = as_indices(indices)
-    if len(wanted) and wanted.max() >= snapshot.num_rows:
-        raise InvalidInputError(
-            f"row {wanted.max()} is out of range: the table has {snapshot.num_rows} rows"
-        )
-    rows, order = distinct(wanted)
+    rows, order = distinct(as_indices(indices))
+    check_below(snapshot.num_rows, rows, "the table")
     return _gather(snapshot, list(by_position(snapshot, rows)), order, projection)
 
 
@@ -76,22 +72,23 @@ def take_in_fragment(
     snapshot: Snapshot, fragment: Fragment, indices: Indices, projection: Projection
 ) -> pa.Table:
     """Live rows of one fragment by their position in it."""
-    wanted = as_indices(indices)
-    count = snapshot.live_rows(fragment)
-    if len(wanted) and wanted.max() >= count:
-        raise InvalidInputError(
-            f"row {wanted.max()} is out of range: fragment {fragment.id} has {count} rows"
-        )
-    rows, order = distinct(wanted)
+    rows, order = distinct(as_indices(indices))
+    check_below(snapshot.live_rows(fragment), rows, f"fragment {fragment.id}")
     picks = [Picks(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
     return _gather(snapshot, picks, order, projection)
+
+
+def check_below(count: int, rows: Int64Array, owner: str) -> None:
+    """Raise `InvalidInputError` unless the last of ascending ``rows`` is one of ``owner``."""
+    if len(rows) and rows[-1] >= count:
+        raise InvalidInputError(f"row {rows[-1]} is out of range: {owner} has {count} rows")
 
 
 def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
     """Ascending distinct rows, and which of them each wanted row is (None: just these rows)."""
     if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
         return wanted, None
-    order = wanted.argsort(kind="stable")
+    order = wanted.argsort()
     rows = wanted[order]
     is_new = rows[1:] > rows[:-1]
     places = np.empty(len(rows), np.int64)
@@ -105,7 +102,7 @@ def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
 def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[Picks]:
     """Where the live rows at ascending positions in the table are."""
     starts = snapshot.row_starts
-    owners = np.searchsorted(starts, rows, side="right") - 1
+    owners = starts.searchsorted(rows, "right") - 1
     for place, part in runs(owners, rows):
         fragment = snapshot.manifest.fragments[place]
         yield Picks(fragment, offsets_of(snapshot, fragment, part - starts[place]))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
@@ -56,7 +59,7 @@ class DataFile:
         path = data_file_path(self.path)
         return path if base is None or base.is_dataset_root else self.path
 
-    def columns(self) -> dict[int, int]:
+    def columns(self) -> Mapping[int, int]:
         """Column of each field id that has one.
 
         In 0.1 files a column is a row of the page table: ids, counted from the first one listed.
@@ -70,14 +73,8 @@ class DataFile:
                 f"{len(self.column_indices)} column indices",
                 field="DataFile.column_indices",
             )
-        pairs = [
-            (field, column)
-            for field, column in zip(self.fields, self.column_indices, strict=True)
-            if field != TOMBSTONE and column != NO_COLUMN
-        ]
-        columns = dict(pairs)
-        twice = len(columns) < len(pairs) or len(set(columns.values())) < len(columns)
-        if twice or any(column < 0 for column in columns.values()):
+        columns = _columns_of(self.fields, self.column_indices)
+        if columns is None:
             raise CorruptFileError(
                 f"data file {self.path!r} names a field or a column twice, or a negative column",
                 field="DataFile.column_indices",
@@ -111,6 +108,21 @@ class DataFile:
             message.base_id = self.base_id
         message.MergeFromString(self.unknown)
         return message
+
+
+@lru_cache(maxsize=256)
+def _columns_of(fields: tuple[int, ...], columns: tuple[int, ...]) -> Mapping[int, int] | None:
+    """Column of each field; None if either occurs twice. Files of a table mostly have the same."""
+    pairs = [
+        (field, column)
+        for field, column in zip(fields, columns, strict=True)
+        if field != TOMBSTONE and column != NO_COLUMN
+    ]
+    found = dict(pairs)
+    twice = len(found) < len(pairs) or len(set(found.values())) < len(found)
+    if twice or any(column < 0 for column in found.values()):
+        return None
+    return MappingProxyType(found)
 
 
 @dataclass(frozen=True, slots=True)

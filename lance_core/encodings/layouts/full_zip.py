@@ -23,7 +23,7 @@ from lance_core.encodings.layouts.control_words import ControlWords, Zipped
 from lance_core.encodings.layouts.layout import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.layouts.leaf_values import present_values, zipped_values
 from lance_core.encodings.layouts.zipped_row import zipped_row
-from lance_core.encodings.repdef import check_levels
+from lance_core.encodings.repdef import Levels, check_levels
 from lance_core.encodings.taken import narrowed
 from lance_core.encodings.values import FixedWidth, VariableWidth
 from lance_core.encodings.zipped_places import windows
@@ -75,7 +75,7 @@ class FullZipPlan(LayoutPlan):
         check_levels(zipped.levels)
         if self.width:
             payload = windows(spans.data, zipped.starts, self.width)
-            return self._fixed(zipped, payload, context)
+            return self._fixed(zipped.levels, payload, context)
         return self._variable(zipped, spans.data, context)
 
     def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
@@ -118,19 +118,18 @@ class FullZipPlan(LayoutPlan):
 
     def _rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
         """Rows of as many bytes each, the control word first."""
-        levels = self.words.levels(np.ascontiguousarray(table[:, : self.words.width]))
+        width = self.words.width
+        levels = self.words.levels(np.ascontiguousarray(table[:, :width]))
         check_levels(levels)
-        starts = np.arange(len(table), dtype=np.int64)
-        payload = np.ascontiguousarray(table[:, self.words.width :])
-        return self._fixed(Zipped(levels, starts, starts), payload, context)
+        return self._fixed(levels, np.ascontiguousarray(table[:, width:]), context)
 
     def _fixed(
-        self, zipped: Zipped, payload: npt.NDArray[np.uint8], context: DecodeContext
+        self, levels: Levels, payload: npt.NDArray[np.uint8], context: DecodeContext
     ) -> LeafPart:
         buffer = pa.py_buffer(payload) if payload.size else pa.py_buffer(b"")
         stored = FixedWidth(buffer, self.width * 8, len(payload))
         values = decode_values(self.message.value_compression, stored, context)
-        return LeafPart(zipped.levels, zipped_values(values, self.scope.type, context))
+        return LeafPart(levels, zipped_values(values, self.scope.type, context))
 
     def _variable(
         self, zipped: Zipped, data: npt.NDArray[np.uint8], context: DecodeContext
