@@ -136,6 +136,27 @@ def span_take(
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
+def take_variable(
+    data: npt.NDArray[np.uint8], offsets: Int64Array, places: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.take_variable`."""
+    count = len(offsets) - 1
+    if count < 0:
+        raise CorruptFileError("values without offsets")
+    if not len(places):
+        return pa.py_buffer(b""), np.zeros(1, np.int64)
+    if places.min() < 0 or places.max() >= count:
+        raise CorruptFileError(f"a value that is not among {count}")
+    starts, stops = offsets.take(places), offsets.take(places + 1)
+    if starts.min() < 0 or (stops < starts).any() or stops.max() > len(data):
+        raise CorruptFileError(f"a value is not within {len(data)} bytes")
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
+    values = pa.Array.from_buffers(pa.large_binary(), count, buffers, 0)
+    _, edges, text = values.take(pa.array(places)).buffers()
+    taken = np.frombuffer(edges, np.int64, len(places) + 1)
+    return text.slice(0, int(taken[-1])) if taken[-1] else pa.py_buffer(b""), taken
+
+
 def gather_variable(
     data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:

@@ -59,6 +59,8 @@ class Kernels:
         [Bytes, Int64Array, int, int], tuple[pa.Buffer, Int64Array, Int64Array]
     ]
     gather_variable: Callable[[Bytes, Int64Array, Int64Array], _Spans]
+    pick_spans: Callable[[VariableChunks, Picked], tuple[Int64Array, Int64Array]]
+    take_variable: Callable[[Bytes, Int64Array, Int64Array], _Spans]
     interleave_chunks: Callable[[Sequence[Bytes], Int64Array, int, int], _Spans]
     expand_runs: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
     count_runs: Callable[[Words, int], Int64Array]
@@ -91,6 +93,8 @@ NUMPY = Kernels(
     join_variable=variable.join_variable,
     split_variable=variable.split_variable,
     gather_variable=gather.gather_variable,
+    pick_spans=variable.pick_spans,
+    take_variable=gather.take_variable,
     interleave_chunks=chunk_spans.interleave_chunks,
     expand_runs=runs.expand_runs,
     count_runs=runs.count_runs,
@@ -345,6 +349,26 @@ def gather_variable(
     ``data``.
     """
     return _in_use.gather_variable(data, starts, stops)
+
+
+def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+    """Where in the data of ``chunks`` the bytes of the values that are picked start and stop.
+
+    Raises `CorruptFileError` for chunks that are not within their data or smaller than their
+    offsets, for values that they do not have, and for those that are not within their chunk.
+    """
+    return _in_use.pick_spans(chunks, picked)
+
+
+def take_variable(
+    data: Bytes, offsets: Int64Array, places: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """The values ``offsets[p]`` to ``offsets[p + 1]`` of ``data`` for ``places`` p, in their order.
+
+    Returns their bytes, one after the other, and their offsets. Raises `CorruptFileError` for
+    places of no value, for values that are not within ``data``, and for no offsets.
+    """
+    return _in_use.take_variable(data, offsets, places)
 
 
 def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:

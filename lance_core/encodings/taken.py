@@ -19,7 +19,7 @@ from lance_core.encodings.values import (
 
 
 def taken(values: Values, places: Int64Array) -> Values:
-    """The ``values`` at ascending ``places``, all of which there are."""
+    """The ``values`` at ``places``, in any order, all of which there are."""
     if isinstance(values, FixedWidth):
         return _fixed(values, places)
     if isinstance(values, VariableWidth):
@@ -57,9 +57,8 @@ def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
 
 
 def _variable(values: VariableWidth, places: Int64Array) -> VariableWidth:
-    starts = values.offsets.take(places).astype(np.int64)
-    stops = values.offsets.take(places + 1).astype(np.int64)
-    data, offsets = kernels.gather_variable(values.octets(), starts, stops)
+    stored = values.offsets.astype(np.int64, copy=False)
+    data, offsets = kernels.take_variable(values.octets(), stored, places)
     return VariableWidth(narrowed(offsets, values.offset_bits), data)
 
 

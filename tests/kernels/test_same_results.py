@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.compression.single_packed import Picked
+from lance_core.encodings.compression.variable_chunks import VariableChunks
 from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import compiled
@@ -33,6 +34,13 @@ offsets = st.lists(st.integers(-2, 80), max_size=12)
 def joined(strings: list[bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     edges = np.cumsum([0, *map(len, strings)], dtype=np.int64)
     return np.frombuffer(b"".join(strings), np.uint8), edges
+
+
+def some_of(strings: list[bytes]) -> st.SearchStrategy[list[int]]:
+    """Numbers of some of the strings, in any order."""
+    if not strings:
+        return st.just([])
+    return st.lists(st.integers(0, len(strings) - 1), max_size=20)
 
 
 @pytest.mark.parametrize("bits", BITS)
@@ -176,6 +184,72 @@ def test_single_packed_values_are_picked_alike(bits: int, data: st.DataObject) -
     every = NUMPY.unpack_inline(packed, starts, sizes, counts, bits)
     found = compiled.pick_inline(packed, starts, sizes, counts, picked, bits)
     assert (found == every[picked.chunk * 1024 + picked.position]).all()
+
+
+@relaxed
+@given(st.sampled_from((4, 8)), st.lists(texts, min_size=1, max_size=3), st.data())
+def test_single_strings_are_found_alike(
+    width: int, chunks: list[list[bytes]], data: st.DataObject
+) -> None:
+    parts = [NUMPY.split_variable(*joined(own), width, 1 << 20) for own in chunks]
+    stored = np.concatenate([np.frombuffer(part[0], np.uint8) for part in parts])
+    sizes = np.concatenate([part[1] for part in parts])
+    counts = np.concatenate([part[2] for part in parts])
+    starts = np.cumsum(sizes) - sizes
+    values = [text for own in chunks for text in own]
+    numbers = data.draw(some_of(values))
+    ends = np.cumsum(counts)
+    chunk = np.searchsorted(ends, array(numbers), "right")
+    picked = Picked(chunk, array(numbers) - (ends - counts)[chunk])
+    found = check("pick_spans", VariableChunks(stored, starts, sizes, counts, width), picked)
+    assert isinstance(found, tuple)
+    spans = zip(found[0][1], found[1][1], strict=True)
+    assert [stored[a:b].tobytes() for a, b in spans] == [values[number] for number in numbers]
+
+
+@relaxed
+@given(
+    st.lists(st.integers(0, 40), max_size=12),
+    st.sampled_from((4, 8, 3)),
+    *[st.lists(st.integers(-1, 30), max_size=4) for _ in range(5)],
+)
+@example([8, 9], 4, [0], [12], [1], [0], [0]).via("just as many bytes as are needed")
+@example([8, 13], 4, [0], [12], [1], [0], [0])
+@example([7, 9], 4, [0], [12], [1], [0], [0])
+@example([8, 9], 4, [0], [8], [1], [0], [0])
+@example([8, 9], 4, [0], [12], [1], [0], [1])
+def test_single_strings_of_any_claim_have_the_same_outcome(
+    words: list[int],
+    width: int,
+    starts: list[int],
+    sizes: list[int],
+    counts: list[int],
+    chunk: list[int],
+    position: list[int],
+) -> None:
+    stored = np.array(words, np.uint32).view(np.uint8)
+    chunks = VariableChunks(stored, array(starts), array(sizes), array(counts), width)
+    check("pick_spans", chunks, Picked(array(chunk), array(position)))
+
+
+@relaxed
+@given(texts, st.data())
+def test_strings_are_taken_alike(strings: list[bytes], data: st.DataObject) -> None:
+    numbers = data.draw(some_of(strings))
+    taken = check("take_variable", *joined(strings), array(numbers))
+    assert isinstance(taken, tuple)
+    assert taken[0] == b"".join(strings[number] for number in numbers)
+
+
+@relaxed
+@given(st.binary(max_size=40), offsets, st.lists(st.integers(-2, 12), max_size=6))
+@example(b"abc", [0, 3, 1, 2], [0, 2]).via("what is not taken may be anything")
+@example(b"abc", [0, 3, 1, 2], [1])
+@example(b"abc", [], [0])
+def test_strings_anywhere_are_taken_alike(
+    data: bytes, edges: list[int], numbers: list[int]
+) -> None:
+    check("take_variable", np.frombuffer(data, np.uint8), array(edges), array(numbers))
 
 
 places = st.lists(st.integers(-1, 30), max_size=4)

@@ -34,7 +34,7 @@ from lance_core.encodings.codecs.fsst import decode_fsst, expanded
 from lance_core.encodings.codecs.general import decode_general, plain_chunks, scheme_of
 from lance_core.encodings.codecs.packed_struct import decode_packed_struct, split_rows
 from lance_core.encodings.codecs.rle import decode_rle, run_chunks
-from lance_core.encodings.codecs.variable import decode_variable, offset_bits
+from lance_core.encodings.codecs.variable import decode_variable, offset_bits, variable_chunks
 from lance_core.encodings.compression.bitpacking import WIDTHS
 from lance_core.encodings.compression.single_packed import Picked, bytes_at
 from lance_core.encodings.compressive import DEEPEST, MiniBlockChunks, decode, find_compressive
@@ -125,19 +125,11 @@ def pick_variable(message: Variable, picks: Picks, context: DecodeContext) -> Va
     """Of ``variable``."""
     if message.HasField("values"):
         raise UnsupportedFeatureError("values of variable width that are compressed themselves")
-    chunks, width = picks.chunks.single(), offset_bits(message) // 8
-    heads, sizes = (chunks.counts + 1) * width, chunks.sizes[0]
-    if (heads > sizes).any():
-        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
-    starts = chunks.starts[0].take(picks.chunk)
-    stored = bytes_at(chunks.data, starts + picks.position * width, 2 * width).view(f"<u{width}")
-    edges = stored.astype(np.int64).reshape(-1, 2)
-    first, last = edges[:, 0], edges[:, 1]
-    inside = (first >= heads.take(picks.chunk)) & (last <= sizes.take(picks.chunk))
-    if not inside.all() or (last < first).any():
-        raise CorruptFileError("the offsets of a chunk do not ascend within it", field="Variable")
-    data, offsets = kernels.gather_variable(chunks.data, starts + first, starts + last)
-    return VariableWidth(narrowed(offsets, 8 * width), data)
+    bits = offset_bits(message)
+    chunks = variable_chunks(picks.chunks, bits // 8)
+    starts, stops = kernels.pick_spans(chunks, picks.picked)
+    data, offsets = kernels.gather_variable(chunks.data, starts, stops)
+    return VariableWidth(narrowed(offsets, bits), data)
 
 
 def pick_fsst(message: Fsst, picks: Picks, context: DecodeContext) -> VariableWidth:

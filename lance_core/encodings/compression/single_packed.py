@@ -109,6 +109,11 @@ def check_picked(
 ) -> None:
     """Raise `CorruptFileError` unless these are values of chunks that begin with a width."""
     check_inline(data, starts, sizes, counts, bits)
+    check_places(picked, counts)
+
+
+def check_places(picked: Picked, counts: Int64Array) -> None:
+    """Raise `CorruptFileError` unless chunks of ``counts`` values have those that are picked."""
     chunk, position = picked
     if len(chunk) != len(position):
         raise CorruptFileError(f"{len(position)} places of values in {len(chunk)} chunks")

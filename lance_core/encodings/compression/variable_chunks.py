@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.compression.chunk_spans import Bytes, check_spans, joined_spans
+from lance_core.encodings.compression.single_packed import Picked, bytes_at, check_places
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -63,6 +64,25 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
         offsets = offsets.astype(np.int32)
     text = joined_spans(data, starts + first, lengths)
     return offsets, pa.py_buffer(text if text.flags.c_contiguous else text.copy())
+
+
+def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.pick_spans`."""
+    data, starts, sizes, counts, width = chunks
+    if width not in (4, 8):
+        raise CorruptFileError(f"offsets of {width} bytes")
+    check_spans(data, starts, sizes, counts)
+    if (counts >= sizes // width).any():
+        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
+    check_places(picked, counts)
+    begins = starts.take(picked.chunk)
+    stored = bytes_at(data, begins + picked.position * width, 2 * width).view(f"<u{width}")
+    first, last = stored.astype(np.int64).reshape(-1, 2).T
+    heads = ((counts + 1) * width).take(picked.chunk)
+    inside = (first >= heads) & (last >= first) & (last <= sizes.take(picked.chunk))
+    if not inside.all():
+        raise CorruptFileError("the offsets of a chunk do not ascend within it")
+    return begins + first, begins + last
 
 
 def no_offsets(count: int, narrow: bool) -> Offsets:

@@ -20,15 +20,17 @@ from lance_core.encodings.layouts.chunk_levels import (
 from lance_core.encodings.layouts.chunk_parts import ChunkForm, ChunkParts, chunk_parts
 from lance_core.encodings.layouts.chunk_table import ChunkTable
 from lance_core.encodings.layouts.codecs import PickedFrom, decode_chunks, pick_values
-from lance_core.encodings.layouts.layout import LeafPart, Where
+from lance_core.encodings.layouts.layout import LeafPart, Where, picked_levels
 from lance_core.encodings.layouts.leaf_values import dictionary_values, leaf_values
 from lance_core.encodings.layouts.page_items import ItemRuns, PageItems
 from lance_core.encodings.repdef import LayerKinds, Levels, check_levels
+from lance_core.encodings.taken import taken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.row_sequence import RowSequence
     from lance_core.encodings.values import Values
 
 _PICKED_COST = 8
@@ -93,7 +95,7 @@ class ChunkedPages:
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
             picked = PickedFrom.of(where, counts)
-            return self._picked(parts, chosen, chunks, picked, context)
+            return self._picked(parts, chosen, chunks, picked, None, context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
@@ -108,20 +110,40 @@ class ChunkedPages:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
         return chunk_parts(self.form, read.data, read.positions, sizes)
 
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: few rows of pages without lists."""
+        distinct = rows.distinct.values
+        chunks, chunk, position = self.table.locate(distinct)
+        counts = self.table.counts[chunks]
+        if not _is_sparse(distinct, counts):
+            return None
+        read = yield from self._read(chunks, context)
+        picked = PickedFrom(counts, chunk, position)
+        return self._few(chunks, picked, read, rows.places, context)
+
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
-        table = self.table
-        chunks, chunk, position = table.locate(rows.values)
+        chunks, chunk, position = self.table.locate(rows.values)
         read = yield from self._read(chunks, context)
-        counts = table.counts[chunks]
+        counts = self.table.counts[chunks]
         if not _is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
+        return self._few(chunks, PickedFrom(counts, chunk, position), read, None, context)
+
+    def _few(
+        self,
+        chunks: Int64Array,
+        picked: PickedFrom,
+        read: ChunkBytes,
+        places: Int64Array | None,
+        context: DecodeContext,
+    ) -> LeafPart:
+        """The rows that are picked; those of them at ``places``, if that is given."""
         parts = self._parts(chunks, read)
-        picked = PickedFrom(counts, chunk, position)
         found = picked_definition(self.message, parts, picked, context)
-        levels = Levels(self.kinds, None, found, len(rows))
+        levels = Levels(self.kinds, None, found, len(picked.chunk))
         check_levels(levels)
-        return self._picked(parts, levels, chunks, picked, context)
+        return self._picked(parts, levels, chunks, picked, places, context)
 
     def _picked(
         self,
@@ -129,10 +151,16 @@ class ChunkedPages:
         levels: Levels,
         chunks: Int64Array,
         picked: PickedFrom,
+        places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
         values = pick_values(self.message.value_compression, parts, picked, context)
-        runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
+        runs = None
+        if places is not None:
+            values, levels = taken(values, places), picked_levels(levels, places)
+        if self.owners is not None:
+            owners = chunks[picked.chunk]
+            runs = self.owners.runs_of(owners if places is None else owners.take(places))
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
 

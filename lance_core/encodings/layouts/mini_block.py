@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.row_sequence import RowSequence
 
 _MOST_BUFFERS = 64
 
@@ -67,6 +68,12 @@ class MiniBlockPlan(LayoutPlan):
                 chunks = np.arange(known.num_chunks)
                 return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
         return (yield from known.decode(rows, context))
+
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: of known chunks without lists, of which few values are wanted."""
+        if self.known is None or self._has_lists:
+            return None
+        return (yield from self.known.unordered(rows, context))
 
     def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """See `LayoutPlan`."""

@@ -117,6 +117,22 @@ def variable_edges(
 def split_variable(
     text: Buffer, offsets: Buffer, edges: Buffer, width: int, chunks: Buffer, /
 ) -> int: ...
+def pick_spans(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    width: int,
+    chunk: Buffer,
+    position: Buffer,
+    span_starts: Buffer,
+    span_stops: Buffer,
+    /,
+) -> int: ...
+def taken_total(text: Buffer, offsets: Buffer, places: Buffer, /) -> int: ...
+def take_strings(
+    text: Buffer, offsets: Buffer, places: Buffer, taken: Buffer, taken_offsets: Buffer, /
+) -> int: ...
 def gather_variable(
     data: Buffer, starts: Buffer, stops: Buffer, text: Buffer, offsets: Buffer, /
 ) -> int: ...

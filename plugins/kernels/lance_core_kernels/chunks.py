@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_core.encodings.chunk_headers import header_length
 from lance_core.encodings.compression.chunk_spans import chunk_places
+from lance_core.encodings.compression.single_packed import Picked
 from lance_core.encodings.compression.variable_chunks import (
     VariableChunks,
     check_strings,
@@ -81,6 +82,32 @@ def gather_variable(
         text = allocate(total)
         _native.gather_variable(data, starts, stops, text, offsets)
     return text, offsets
+
+
+def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.pick_spans`."""
+    data, starts, sizes, counts, width = chunks
+    if width not in (4, 8):
+        raise CorruptFileError(f"offsets of {width} bytes")
+    where = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    found = np.empty((2, len(picked.chunk)), np.int64)
+    with CORRUPT:
+        _native.pick_spans(
+            *where, width, aligned(picked.chunk), aligned(picked.position), found[0], found[1]
+        )
+    return found[0], found[1]
+
+
+def take_variable(
+    data: Bytes, offsets: Int64Array, places: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.take_variable`."""
+    strings, places = (octets(data), aligned(offsets)), aligned(places)
+    taken = room(len(places) + 1, np.int64)
+    with CORRUPT:
+        text = allocate(_native.taken_total(*strings, places))
+        _native.take_strings(*strings, places, text, taken)
+    return text, taken
 
 
 def interleave_chunks(

@@ -11,7 +11,9 @@ from lance_core_kernels.chunks import (
     gather_variable,
     interleave_chunks,
     join_variable,
+    pick_spans,
     split_variable,
+    take_variable,
 )
 from lance_core_kernels.integers import (
     chunk_widths,
@@ -59,15 +61,17 @@ __all__ = [
     "pack_fastlanes",
     "pack_inline",
     "pick_inline",
+    "pick_spans",
     "split_streams",
     "split_variable",
+    "take_variable",
     "unpack_fastlanes",
     "unpack_inline",
     "unpack_levels",
     "zipped_places",
 ]
 
-INTERFACE = 4
+INTERFACE = 5
 """That of ``module.c``."""
 
 if getattr(_native, "INTERFACE", None) != INTERFACE:

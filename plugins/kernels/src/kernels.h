@@ -132,6 +132,13 @@ const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int6
 const char *split_variable(strings_t strings, const int64_t *edges, int64_t chunks, int64_t width,
                            room_t out);
 
+/* Where in the data of chunks single values are: of chunk[i] the one at position[i]. */
+const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chunk,
+                       const int64_t *position, int64_t count, int64_t *starts, int64_t *stops);
+/* Bytes of the strings at `places`, and these strings; offsets has room for one more. */
+const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total);
+const char *take_strings(strings_t strings, const int64_t *places, int64_t count, room_t text,
+                         int64_t *offsets);
 /* The spans ascend; text has room for the total, offsets for one more than spans. */
 const char *gather_variable(spans_t spans, room_t text, int64_t *offsets);
 /* Pieces of `sizes` bytes, one after the other in data, to `places` in out, each followed by

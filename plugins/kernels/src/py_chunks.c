@@ -69,6 +69,52 @@ static PyObject *py_split_variable(PyObject *module, PyObject *args) {
     return done(b, 4, error, 0);
 }
 
+static PyObject *py_pick_spans(PyObject *module, PyObject *args) {
+    Py_buffer b[8] = {0};
+    Py_ssize_t width;
+    chunks_t chunks;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7]))
+        return release(b, 8), NULL;
+    const int64_t count = b[4].len / 8;
+    if (!chunks_of(b, &chunks) || !holds(&b[4], count, 8) || !holds(&b[5], count, 8) ||
+        !holds(&b[6], count, 8) || !holds(&b[7], count, 8))
+        return done(b, 8, MISMATCH, 0);
+    WITHOUT_GIL(pick_spans(chunks, width, b[4].buf, b[5].buf, count, b[6].buf, b[7].buf))
+    return done(b, 8, error, 0);
+}
+
+static PyObject *py_taken_total(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    strings_t strings;
+    int64_t total = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[2].len / 8;
+    if (!strings_of(b, &strings) || !holds(&b[2], count, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(taken_total(strings, b[2].buf, count, &total))
+    return done(b, 3, error, total);
+}
+
+static PyObject *py_take_strings(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    strings_t strings;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t count = b[2].len / 8;
+    if (!strings_of(b, &strings) || !holds(&b[2], count, 8) || !holds(&b[4], count + 1, 8))
+        return done(b, 5, MISMATCH, 0);
+    WITHOUT_GIL(take_strings(strings, b[2].buf, count, room_of(&b[3]), b[4].buf))
+    return done(b, 5, error, 0);
+}
+
 static PyObject *py_gather_variable(PyObject *module, PyObject *args) {
     Py_buffer b[5] = {0};
     (void)module;
@@ -106,6 +152,10 @@ PyMethodDef chunk_methods[] = {
     {"variable_edges", py_variable_edges, METH_VARARGS,
      "text, offsets, width, limit, edges; number of chunks"},
     {"split_variable", py_split_variable, METH_VARARGS, "text, offsets, edges, width, chunks"},
+    {"pick_spans", py_pick_spans, METH_VARARGS,
+     "data, starts, sizes, counts, width, chunk, position, starts, stops"},
+    {"taken_total", py_taken_total, METH_VARARGS, "text, offsets, places; the sum of lengths"},
+    {"take_strings", py_take_strings, METH_VARARGS, "text, offsets, places, text, offsets"},
     {"gather_variable", py_gather_variable, METH_VARARGS, "data, starts, stops, text, offsets"},
     {"place_pieces", py_place_pieces, METH_VARARGS, "data, sizes, places, align, fill, out"},
     {NULL, NULL, 0, NULL},

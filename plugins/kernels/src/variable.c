@@ -207,6 +207,79 @@ const char *split_variable(strings_t strings, const int64_t *edges, int64_t chun
     return filled == out.size ? NULL : "too much room for chunks";
 }
 
+const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chunk,
+                       const int64_t *position, int64_t count, int64_t *starts, int64_t *stops) {
+    int64_t head;
+    for (int64_t i = 0; i < chunks.number; i++) {
+        bytes_t one;
+        const char *error = chunk_at(chunks, i, &one);
+        if (!error)
+            error = variable_head(one, chunks.counts[i], width, &head);
+        if (error)
+            return error;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = chunk[i], at = position[i];
+        if (c < 0 || c >= chunks.number)
+            return "a value of a chunk that is not there";
+        if (at < 0 || at >= chunks.counts[c])
+            return "a value that its chunk does not have";
+        const uint8_t *stored = chunks.data.at + chunks.starts[c];
+        const int64_t first = load_offset(stored, at, width);
+        const int64_t last = load_offset(stored, at + 1, width);
+        if (first < (chunks.counts[c] + 1) * width || last < first || last > chunks.sizes[c])
+            return "the offsets of a chunk do not ascend within it";
+        starts[i] = chunks.starts[c] + first;
+        stops[i] = chunks.starts[c] + last;
+    }
+    return NULL;
+}
+
+static const char *string_at(strings_t strings, int64_t place, bytes_t *string) {
+    if (place < 0 || place >= strings.count)
+        return "a string that is not there";
+    const int64_t start = strings.offsets[place], stop = strings.offsets[place + 1];
+    if (start < 0 || stop < start || stop > strings.text.size)
+        return "a string is not within the bytes of all";
+    string->at = strings.text.at + start;
+    string->size = stop - start;
+    return NULL;
+}
+
+const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bytes_t string;
+        const char *error = string_at(strings, places[i], &string);
+        if (error)
+            return error;
+        if (string.size > INT64_MAX / 4 - sum)
+            return "more bytes than memory can hold";
+        sum += string.size;
+    }
+    *total = sum;
+    return NULL;
+}
+
+const char *take_strings(strings_t strings, const int64_t *places, int64_t count, room_t text,
+                         int64_t *offsets) {
+    int64_t filled = 0;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bytes_t string;
+        const char *error = string_at(strings, places[i], &string);
+        if (error)
+            return error;
+        if (string.size > text.size - filled)
+            return "too little room for strings";
+        if (string.size)
+            memcpy(text.at + filled, string.at, (size_t)string.size);
+        filled += string.size;
+        offsets[i + 1] = filled;
+    }
+    return NULL;
+}
+
 const char *gather_variable(spans_t spans, room_t text, int64_t *offsets) {
     int64_t before = 0, filled = 0;
     offsets[0] = 0;
