@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import pyarrow as pa
 
 from lance_core.encodings import chunk_headers as headers
-from lance_core.encodings import gather, levels
+from lance_core.encodings import chunk_rows, gather, levels
 from lance_core.encodings import zipped_places as zipped
 from lance_core.encodings.compression import (
     bitpacking,
@@ -74,6 +74,7 @@ class Kernels:
     layer_offsets: Callable[[LevelArray, LevelArray | None, Slots, int, int], Offsets]
     count_upto: Callable[[LevelArray, int, Int64Array], Int64Array]
     nth_levels: Callable[[LevelArray, int, Int64Array], Int64Array]
+    locate_rows: Callable[[Int64Array, Int64Array], tuple[Int64Array, Int64Array, Int64Array]]
     chunk_headers: Callable[[Bytes, Int64Array, Int64Array, int, int, bool], Int64Array]
     zipped_places: Callable[[Bytes, Int64Array, Int64Array, ZippedForm], Int64Array]
 
@@ -106,6 +107,7 @@ NUMPY = Kernels(
     layer_offsets=levels.layer_offsets,
     count_upto=levels.count_upto,
     nth_levels=levels.nth_levels,
+    locate_rows=chunk_rows.locate_rows,
     chunk_headers=headers.chunk_headers,
     zipped_places=zipped.zipped_places,
 )
@@ -386,6 +388,16 @@ def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Arra
     descend, and for those of levels that are not there.
     """
     return _in_use.nth_levels(levels, least, numbers)
+
+
+def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Which chunks ascending ``rows`` are in; chunk c has those from ``edges[c]`` to the next one.
+
+    Returns the numbers of the chunks that have some, ascending, and for each row which of these it
+    is in, counted from 0, and its position there. Raises `CorruptFileError` for rows that descend
+    or are not within the edges, and for no edges.
+    """
+    return _in_use.locate_rows(edges, rows)
 
 
 def chunk_headers(

@@ -35,6 +35,36 @@ def two(
 
 @relaxed
 @given(
+    st.lists(st.integers(1, 4), max_size=40).map(lambda counts: np.cumsum([0, *counts]).tolist()),
+    st.lists(st.integers(0, 170)).map(sorted),
+)
+def test_rows_are_located_alike(edges: list[int], rows: list[int]) -> None:
+    rows = [row for row in rows if row < edges[-1]]
+    found = check("locate_rows", array(edges), array(rows))
+    assert isinstance(found, tuple)
+    (_, used), (_, which), (_, position) = found
+    assert [edges[used[number]] + at for number, at in zip(which, position, strict=True)] == rows
+    assert all(
+        at < edges[used[number] + 1] - edges[used[number]]
+        for number, at in zip(which, position, strict=True)
+    )
+    assert sorted(set(which)) == list(range(len(used)))
+
+
+@relaxed
+@given(
+    st.lists(st.integers(-2, 9), max_size=6).map(sorted), st.lists(st.integers(-2, 9), max_size=6)
+)
+@example([], [])
+@example([0, 4], [4])
+@example([0, 4], [2, 1])
+@example([1, 4], [0])
+def test_rows_anywhere_are_located_alike(edges: list[int], rows: list[int]) -> None:
+    check("locate_rows", array(edges), array(rows))
+
+
+@relaxed
+@given(
     st.none() | levels,
     st.none() | levels,
     st.booleans(),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
 from lance_core.encodings.repdef import BoolArray
 from lance_core.errors import CorruptFileError
@@ -69,12 +70,7 @@ class ChunkTable:
 
         The chunks ascend; the second result counts them, the third one values within a chunk.
         """
-        chunk = self.values.searchsorted(rows, "right") - 1
-        position = rows - self.values.take(chunk)
-        is_next = np.empty(len(chunk), np.bool_)
-        is_next[0] = True
-        np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])
-        return chunk[is_next], is_next.cumsum() - 1, position
+        return kernels.locate_rows(self.values, rows)
 
     def _first_of(self, row: int) -> int:
         """The chunk that a row starts in."""

@@ -117,6 +117,9 @@ def variable_edges(
 def split_variable(
     text: Buffer, offsets: Buffer, edges: Buffer, width: int, chunks: Buffer, /
 ) -> int: ...
+def locate_rows(
+    edges: Buffer, rows: Buffer, used: Buffer, which: Buffer, position: Buffer, /
+) -> int: ...
 def pick_spans(
     data: Buffer,
     starts: Buffer,

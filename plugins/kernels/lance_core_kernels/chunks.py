@@ -84,6 +84,14 @@ def gather_variable(
     return text, offsets
 
 
+def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.locate_rows`."""
+    used, which, position = np.empty((3, len(rows)), np.int64)
+    with CORRUPT:
+        found = _native.locate_rows(aligned(edges), aligned(rows), used, which, position)
+    return used[:found], which, position
+
+
 def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks

@@ -198,6 +198,13 @@ const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const
 const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
                        const int64_t *numbers, int64_t wanted, int64_t *places);
 
+/* rows.c */
+
+/* Of chunks whose rows begin at edges[0] and end at edges[chunks]: those that ascending `rows` are
+ * in, which of these each row is in, and where there; `used` has room for as many as rows. */
+const char *locate_rows(const int64_t *edges, int64_t chunks, const int64_t *rows, int64_t count,
+                        int64_t *used, int64_t *which, int64_t *position, int64_t *found);
+
 /* zipped.c */
 
 /* Control words of `word` bytes, their lowest `bits` the definition; a value follows up to `limit`,

@@ -83,6 +83,22 @@ static PyObject *py_nth_levels(PyObject *module, PyObject *args) {
     return done(b, 3, error, 0);
 }
 
+static PyObject *py_locate_rows(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*w*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t chunks = b[0].len / 8 - 1, count = b[1].len / 8;
+    if (chunks < 0 || !holds(&b[0], chunks + 1, 8) || !holds(&b[1], count, 8) ||
+        !holds(&b[2], count, 8) || !holds(&b[3], count, 8) || !holds(&b[4], count, 8))
+        return done(b, 5, MISMATCH, 0);
+    WITHOUT_GIL(locate_rows(b[0].buf, chunks, b[1].buf, count, b[2].buf, b[3].buf, b[4].buf,
+                            &found))
+    return done(b, 5, error, found);
+}
+
 static PyObject *py_chunk_headers(PyObject *module, PyObject *args) {
     Py_buffer b[4] = {0};
     Py_ssize_t levels, buffers;
@@ -130,6 +146,8 @@ PyMethodDef level_methods[] = {
      "data, starts, stops, word, bits, limit, value, length, single, places; number of levels"},
     {"count_upto", py_count_upto, METH_VARARGS, "levels, top, edges, counts"},
     {"nth_levels", py_nth_levels, METH_VARARGS, "levels, least, numbers, places"},
+    {"locate_rows", py_locate_rows, METH_VARARGS,
+     "edges, rows, used, which, position; number of chunks used"},
     {"chunk_headers", py_chunk_headers, METH_VARARGS,
      "data, starts, sizes, levels, buffers, large, table"},
     {NULL, NULL, 0, NULL},
