@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from lance_core.datafile import FileReader
-from lance_core.encodings.decoding import RowRange, Rows
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.plugins import get_manager
 from lance_core.schema import Field
 from lance_core.store.memory import MemoryStore, Objects
@@ -34,7 +35,7 @@ def _leaves(fields: Sequence[Field]) -> Iterator[Field]:
             yield field
 
 
-def column(reader: FileReader, rows: Rows | None = None) -> pa.ChunkedArray:
+def column(reader: FileReader, rows: AnyRows | None = None) -> pa.ChunkedArray:
     """Some ``rows`` of the first field, all if it is None."""
     fields = reader.schema.fields
     wanted = RowRange(0, reader.num_rows) if rows is None else rows

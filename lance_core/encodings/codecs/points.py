@@ -237,6 +237,11 @@ ZippedPoint = Callable[[bytes | memoryview], bytes | memoryview]
 """The bytes of a value, from those that stand behind its control word."""
 
 
+def as_it_is(octets: bytes | memoryview) -> bytes | memoryview:
+    """`ZippedPoint` of values that are stored as they are."""
+    return octets
+
+
 def zipped_point_of(
     encoding: CompressiveEncoding, context: DecodeContext, depth: int = 0
 ) -> ZippedPoint | None:
@@ -247,11 +252,11 @@ def zipped_point_of(
     message = getattr(encoding, key)
     if decoder is decode_flat:
         bits = flat_bits(message)
-        return (lambda octets: octets) if bits % 8 == 0 else None
+        return as_it_is if bits % 8 == 0 else None
     if decoder is decode_variable and not message.HasField("values"):
-        return lambda octets: octets
+        return as_it_is
     if decoder is decode_fixed_size_list and plain_list(message) is not None:
-        return lambda octets: octets
+        return as_it_is
     if decoder not in (decode_fsst, decode_general):
         return None
     inner = zipped_point_of(message.values, context, depth + 1)

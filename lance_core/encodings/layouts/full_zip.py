@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
 from lance_core.encodings import kernels
+from lance_core.encodings.codecs.fixed_size_list import plain_list
+from lance_core.encodings.codecs.flat import flat_bits
 from lance_core.encodings.codecs.general import plain_spans, scheme_of
-from lance_core.encodings.codecs.points import ZippedPoint, zipped_point_of
+from lance_core.encodings.codecs.points import ZippedPoint, as_it_is, zipped_point_of
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.gather import Cuts, fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.layouts.codecs import decode_values
@@ -48,7 +50,7 @@ class _Spans(NamedTuple):
 class FullZipPlan(LayoutPlan):
     """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
 
-    __slots__ = ("_point", "kinds", "message", "scope", "width", "words")
+    __slots__ = ("_plain", "_point", "kinds", "message", "scope", "width", "words")
 
     def __init__(self, message: FullZipLayout, scope: PageScope) -> None:
         self.message = message
@@ -59,6 +61,7 @@ class FullZipPlan(LayoutPlan):
         self.words = ControlWords(
             self.kinds, message.bits_rep, message.bits_def, self.width, lengths
         )
+        self._plain: bool | None = None
         self._point: tuple[ZippedPoint | None] | None = None
 
     @property
@@ -82,12 +85,22 @@ class FullZipPlan(LayoutPlan):
         """See `LayoutPlan`."""
         if self.kinds.max_rep or pa.types.is_struct(self.scope.type):
             return None
-        if self._point is None:
-            self._point = (zipped_point_of(self.message.value_compression, context),)
-        (point,) = self._point
+        point = self._point_of(context)
         if point is None:
             return None
         return (yield from zipped_row(number, self.scope, self.words, point, context))
+
+    def _point_of(self, context: DecodeContext) -> ZippedPoint | None:
+        if self._point is None:
+            self._point = (zipped_point_of(self.message.value_compression, context),)
+        return self._point[0]
+
+    def _is_plain(self, context: DecodeContext) -> bool:
+        """Whether values are stored as Arrow wants them, and are as wide as the page says."""
+        if self._plain is None:
+            found = self._point_of(context) is as_it_is
+            self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
+        return self._plain
 
     def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: of plain values that may be read as one range, with what is between."""
@@ -128,7 +141,9 @@ class FullZipPlan(LayoutPlan):
     ) -> LeafPart:
         buffer = pa.py_buffer(payload) if payload.size else pa.py_buffer(b"")
         stored = FixedWidth(buffer, self.width * 8, len(payload))
-        values = decode_values(self.message.value_compression, stored, context)
+        plain = self._is_plain(context)
+        encoding = self.message.value_compression
+        values = stored if plain else decode_values(encoding, stored, context)
         return LeafPart(levels, zipped_values(values, self.scope.type, context))
 
     def _variable(
@@ -201,6 +216,18 @@ class FullZipPlan(LayoutPlan):
         if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
             raise CorruptFileError("the repetition index does not fit to the values")
         return places.astype(np.int64)
+
+
+def _stored_bits(message: FullZipLayout, type_: pa.DataType) -> int:
+    """Bits of a plain value; 0 for lists that are not of as many items as those of ``type_``."""
+    encoding = message.value_compression
+    key = encoding.WhichOneof("compression")
+    if key == "flat":
+        return flat_bits(encoding.flat)
+    found = plain_list(encoding.fixed_size_list) if key == "fixed_size_list" else None
+    if found is None or not pa.types.is_fixed_size_list(type_) or found[0] != type_.list_size:
+        return 0
+    return found[0] * found[1]
 
 
 def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:

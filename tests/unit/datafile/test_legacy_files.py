@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lance_core._pb.file_pb2 import Metadata
 from lance_core.datafile import FileReader
 from lance_core.datafile.legacy_writer import LegacyFileWriter
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -30,6 +31,7 @@ from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.tracing import TracingStore
 from lance_core.testing import strategies
 from tests.interop.legacy_values import read as as_read
+from tests.sequences import sequence
 
 PATH = "data/x.lance"
 
@@ -58,7 +60,7 @@ def opened(store: Any) -> FileReader:
     return FileReader.open(store, PATH, registry=get_manager().encodings)
 
 
-def read(reader: FileReader, rows: Rows) -> pa.Table:
+def read(reader: FileReader, rows: AnyRows) -> pa.Table:
     """By the schema that the file holds, whose dictionaries are where it says."""
     fields = reader.schema.fields
     column_of = {id_: id_ for id_ in reader.schema.field_ids}
@@ -102,6 +104,8 @@ def test_rows_of_many_batches_are_found() -> None:
     assert read(reader, RowRange(0, 20_000)).to_pylist() == MANY.to_pylist()
     rows = np.arange(3, 20_000, 37)
     assert read(reader, RowIndices(rows)).to_pylist() == MANY.take(rows).to_pylist()
+    wanted = [*rows[::-1].tolist(), 19_999, 3]
+    assert read(reader, sequence(wanted)).to_pylist() == MANY.take(pa.array(wanted)).to_pylist()
 
 
 def test_values_of_fixed_width_are_not_copied() -> None:

@@ -18,6 +18,7 @@ from lance_core._pb import file_pb2
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.row_sequence import AnyRows, RowSequence
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -31,6 +32,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.local.store import LocalStore
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.tracing import TracingStore
+from tests.sequences import sequence
 
 Parts = Callable[..., Any]
 PATH = "data/x.lance"
@@ -71,7 +73,7 @@ def opened(store: ObjectStore, size: int | None = None) -> FileReader:
     return FileReader.open(store, PATH, registry=get_manager().encodings, size=size)
 
 
-def read(reader: FileReader, rows: RowRange | RowIndices, names: list[str] | None = None) -> Any:
+def read(reader: FileReader, rows: AnyRows, names: list[str] | None = None) -> Any:
     every = reader.schema.fields
     fields = [field for field in every if names is None or field.name in names]
     columns = reader.read(fields, column_of(every, reader.metadata.version), rows)
@@ -99,13 +101,15 @@ MANY_PAGES = {"data_cache_bytes": 400_000}
         RowIndices(np.array([], np.int64)),
         RowIndices(np.array([5, 6, 7, 9999, 10_000, ROWS - 1])),
         RowIndices(np.arange(3, ROWS, 7)),
+        sequence([10_000, 9999, 5, ROWS - 1, 5]),
+        sequence(range(ROWS - 1, -1, -7)),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("version", [FileVersion.V2_0, FileVersion.V2_2])
 def test_rows_are_read_as_asked_for(
     store: TracingStore,
-    rows: RowRange | RowIndices,
+    rows: AnyRows,
     options: dict[str, int],
     version: FileVersion,
 ) -> None:
@@ -113,7 +117,7 @@ def test_rows_are_read_as_asked_for(
     wanted = (
         TABLE.slice(rows.start, len(rows))
         if isinstance(rows, RowRange)
-        else TABLE.take(rows.values)
+        else TABLE.take(rows.numbers if isinstance(rows, RowSequence) else rows.values)
     )
     assert read(reader, rows) == wanted.combine_chunks()
 
