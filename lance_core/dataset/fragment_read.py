@@ -18,8 +18,8 @@ from lance_core.dataset.columnless import columnless
 from lance_core.dataset.one_array import one_array
 from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot import Snapshot
-from lance_core.encodings.decoding import RowIndices
-from lance_core.encodings.row_sequence import AnyRows, RowSequence
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.data_file import DataFile
@@ -295,8 +295,6 @@ def meta_column(
 
 def physical_offsets(rows: AnyRows) -> npt.NDArray[np.uint64]:
     """The row numbers of ``rows`` written out."""
-    if isinstance(rows, RowSequence):
-        return rows.numbers.astype(np.uint64)
-    if isinstance(rows, RowIndices):
-        return rows.values.astype(np.uint64)
-    return np.arange(rows.start, rows.stop, dtype=np.uint64)
+    if isinstance(rows, RowRange):
+        return np.arange(rows.start, rows.stop, dtype=np.uint64)
+    return rows.numbers.astype(np.uint64)

@@ -67,6 +67,11 @@ class RowIndices:
         return len(self.values)
 
     @property
+    def numbers(self) -> Int64Array:
+        """Row numbers, as of rows in another order."""
+        return self.values
+
+    @property
     def first(self) -> int:
         return int(self.values[0])
 

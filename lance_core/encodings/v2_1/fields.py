@@ -46,14 +46,14 @@ def decode_field(
         rows = packed_rows(rows.values)
     if not len(rows):
         return []
-    if len(rows) <= _FEW and not isinstance(rows, RowSequence):
+    if len(rows) <= _FEW:
         values = yield from _singles(field, column_of, columns, rows, context)
         if values is not None:
             return values
     tree = _tree(field, column_of, columns)
     root, plan = tree.root, tree.plan
     if root.is_leaf:
-        whole = yield from plan[0].column.in_page(rows, context)
+        whole = yield from plan[0].column.in_page(root, rows, context)
         if whole is not None:
             return [whole]
     if isinstance(rows, RowSequence):
@@ -76,11 +76,11 @@ def _singles(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
-    rows: Rows,
+    rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array] | None]:
     """Few rows, one by one; None if that is no short way for this field."""
-    numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values.tolist()
+    numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
     found = yield from together(
         [_single(field, column_of, columns, number, context) for number in numbers]
     )

@@ -77,8 +77,10 @@ class LeafColumn:
         with _Placing(self, page):
             return (yield from plan.row(number - self.column.starts[page], context))
 
-    def in_page(self, rows: AnyRows, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """Rows of a column that is a field by itself, if one page has them all; None otherwise."""
+    def in_page(
+        self, node: Node, rows: AnyRows, context: DecodeContext
+    ) -> Decoding[pa.Array | None]:
+        """Rows of a column that is the field ``node``, if one page has all; None otherwise."""
         distinct = rows.distinct if isinstance(rows, RowSequence) else rows
         page = self._page_of(distinct.last)
         if page is None or distinct.first < self.column.starts[page]:
@@ -89,15 +91,12 @@ class LeafColumn:
         inner = rows.moved(-self.column.starts[page])
         with _Placing(self, page):
             if not isinstance(inner, RowSequence):
-                return self._array((yield from plan.decode(inner, context)))
+                return assemble(node, [(yield from plan.decode(inner, context))], (1,))
             part = yield from plan.unordered(inner, context)
             if part is not None:
-                return self._array(part)
+                return assemble(node, [part], (1,))
             part = yield from plan.decode(inner.distinct, context)
-            return inner.taken_from(self._array(part))
-
-    def _array(self, part: LeafPart) -> pa.Array:
-        return assemble(self._nodes[0], [part], (1,))
+            return inner.taken_from(assemble(node, [part], (1,)))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""

@@ -18,7 +18,7 @@ from lance_core._pb import file_pb2
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.row_sequence import AnyRows, RowSequence
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -117,7 +117,7 @@ def test_rows_are_read_as_asked_for(
     wanted = (
         TABLE.slice(rows.start, len(rows))
         if isinstance(rows, RowRange)
-        else TABLE.take(rows.numbers if isinstance(rows, RowSequence) else rows.values)
+        else TABLE.take(rows.numbers)
     )
     assert read(reader, rows) == wanted.combine_chunks()
 
