@@ -68,7 +68,7 @@ class RowIndices:
 
     @property
     def numbers(self) -> Int64Array:
-        """Row numbers, as of rows in another order."""
+        """The row numbers, which rows in another order have, too."""
         return self.values
 
     @property

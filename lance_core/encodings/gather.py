@@ -1,7 +1,8 @@
 """Picking single values out of a buffer: which ranges to ask for, and how to compact what came.
 
-Values that are closer together than the coalescing gap share a range. All functions take ascending
-positions and work on whole arrays; only the number of ranges costs a loop.
+Values that are closer together than the coalescing gap share a range. Positions ascend, but for
+`take_variable` and, within a single range, `fixed_take`. All functions work on whole arrays; only
+the number of ranges costs a loop.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 class EncodingFamily(enum.Enum):
     """Which message an encoding is an alternative of; keys are unique within a family."""
 
-    __hash__ = object.__hash__  # that of `enum.Enum` is written in Python
+    __hash__ = object.__hash__  # that of `enum.Enum` is Python, and each read asks for it
 
     ARRAY = "lance.encodings.ArrayEncoding"
     """Arrays of 2.0 files."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices, Rows
+from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Int64Array
@@ -37,19 +38,29 @@ class RowSequence:
         return RowSequence(self.distinct.moved(by), self.places) if by else self
 
     def taken_from(self, array: pa.Array) -> pa.Array:
-        """These rows, from an array of the distinct ones."""
+        """These rows, from an array of the distinct ones; raises as `in_sequence` does."""
+        self.check(len(array))
         return take_rows(array, pa.array(self.places))
+
+    def check(self, found: int) -> None:
+        """Raise `CorruptFileError` unless as many rows were ``found`` as are distinct."""
+        if found != len(self.distinct):
+            raise CorruptFileError(f"{found} rows were decoded instead of {len(self.distinct)}")
 
 
 AnyRows = Rows | RowSequence
-"""Rows that whole fields are asked for; what is below a field gets them ascending, as `Rows`."""
+"""Rows that whole fields are asked for; what joins several pages or columns gets `Rows`."""
 
 
 def in_sequence(decoding: Decoding[list[pa.Array]], rows: RowSequence) -> Decoding[list[pa.Array]]:
-    """``rows``, from the decoder of those that are distinct."""
+    """``rows``, from the decoder of those that are distinct.
+
+    Raises `CorruptFileError` if it gives more or fewer, and `ResultTooLargeError`.
+    """
     arrays = yield from decoding
     if len(arrays) == 1:
         return [rows.taken_from(arrays[0])]
+    rows.check(sum(map(len, arrays)))
     table = pa.table([pa.chunked_array(arrays)], names=[""])  # it takes from arrays not joined
     chunks: list[pa.Array] = take_rows(table, pa.array(rows.places)).column(0).chunks
     return chunks

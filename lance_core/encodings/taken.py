@@ -63,6 +63,9 @@ def _variable(values: VariableWidth, places: Int64Array) -> VariableWidth:
 
 
 def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+    is_plain = len(values.dimensions) == 1 and values.validity[0] is None
+    if is_plain and values.values.bits and values.values.bits % 8 == 0:
+        return _plain_lists(values, places)
     validity: list[pa.Buffer | None] = []
     items = places
     for size, bitmap in zip(values.dimensions, values.validity, strict=True):
@@ -70,3 +73,11 @@ def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValu
         validity.append(None if bitmap is None else bits_at(bitmap, items))
     inner = _fixed(values.values, items)
     return FixedSizeListValues(tuple(validity), inner, values.dimensions, len(places))
+
+
+def _plain_lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+    """Lists that are bytes without bitmaps, each moved as a whole."""
+    items, (size,) = values.values, values.dimensions
+    rows = _fixed(FixedWidth(items.data, items.bits * size, values.count), places)
+    inner = FixedWidth(rows.data, items.bits, len(places) * size)
+    return FixedSizeListValues(values.validity, inner, values.dimensions, len(places))

@@ -18,7 +18,7 @@ from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.variable import check_utf8, is_text, is_variable, offset_dtype
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -122,14 +122,14 @@ class VariableWidth:
     ) -> pa.Array:
         """An array of a string or binary type over the same bytes.
 
-        Raises `CorruptFileError` for another type or what is not UTF-8, `UnsupportedFeatureError`
-        for more bytes than the offsets of ``type_`` reach.
+        Raises `CorruptFileError` for another type or what is not UTF-8, `ResultTooLargeError` for
+        more bytes than the offsets of ``type_`` reach.
         """
         if not is_variable(type_):
             raise CorruptFileError(f"values of variable width in a column of {type_}")
         dtype = offset_dtype(type_)
         if dtype is np.int32 and self.offsets[-1] > MAX_OFFSET:
-            raise UnsupportedFeatureError(f"2 GiB or more of values do not fit into {type_}")
+            raise ResultTooLargeError(f"2 GiB or more of values do not fit into {type_}")
         offsets: npt.NDArray[Any] = np.ascontiguousarray(self.offsets, dtype)
         if validate_utf8 and is_text(type_):
             check_utf8(offsets, self.data.slice(0, int(offsets[-1])))

@@ -20,7 +20,7 @@ class FileVersion(enum.Enum):
     V2_1 = "2.1"
     V2_2 = "2.2"
 
-    __hash__ = object.__hash__  # that of `enum.Enum` is written in Python
+    __hash__ = object.__hash__  # that of `enum.Enum` is Python, and each read asks for it
 
     def __lt__(self, other: FileVersion) -> bool:
         return _ORDER[self] < _ORDER[other]

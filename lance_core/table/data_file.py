@@ -110,7 +110,7 @@ class DataFile:
         return message
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _columns_of(fields: tuple[int, ...], columns: tuple[int, ...]) -> Mapping[int, int] | None:
     """Column of each field; None if either occurs twice. Files of a table mostly have the same."""
     pairs = [

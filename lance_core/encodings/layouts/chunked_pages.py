@@ -111,7 +111,7 @@ class ChunkedPages:
         return chunk_parts(self.form, read.data, read.positions, sizes)
 
     def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`: few rows of pages without lists."""
+        """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
         distinct = rows.distinct.values
         chunks, chunk, position = self.table.locate(distinct)
         counts = self.table.counts[chunks]
@@ -155,12 +155,9 @@ class ChunkedPages:
         context: DecodeContext,
     ) -> LeafPart:
         values = pick_values(self.message.value_compression, parts, picked, context)
-        runs = None
+        runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
         if places is not None:
             values, levels = taken(values, places), picked_levels(levels, places)
-        if self.owners is not None:
-            owners = chunks[picked.chunk]
-            runs = self.owners.runs_of(owners if places is None else owners.take(places))
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
+from lance_core.encodings.decoding import packed_rows
 from lance_core.encodings.layouts.builtin import plan_page
 from lance_core.encodings.layouts.constant import decode_constant, is_empty_struct
 from lance_core.encodings.layouts.foreign import decode_foreign, is_foreign
@@ -95,7 +96,7 @@ class LeafColumn:
             part = yield from plan.unordered(inner, context)
             if part is not None:
                 return assemble(node, [part], (1,))
-            part = yield from plan.decode(inner.distinct, context)
+            part = yield from plan.decode(packed_rows(inner.distinct.values), context)
             return inner.taken_from(assemble(node, [part], (1,)))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError
+from lance_core.encodings import taken, values
+from lance_core.errors import InvalidInputError, ResultTooLargeError
 from lance_core.store.local.store import LocalStore
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
@@ -196,6 +197,20 @@ def test_few_rows_of_mapped_files_are_read_by_the_calling_thread(
     _in_read_rows(monkeypatch, lambda: threads.append(threading.get_ident()))
     assert sample.dataset.take([0, 30, 60, 88]).equals(sample.live.take([0, 30, 60, 88]))
     assert threads == [threading.get_ident()] * 4
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_more_bytes_than_an_array_holds_are_too_many_to_take(
+    version: str, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = pa.table({"s": [f"{number:0160}" for number in range(1000)]})
+    dataset = lance.write_dataset(data, uri, data_storage_version=version)
+    rows = [5, 1] * 600
+    assert dataset.take(rows) == data.take(rows)
+    for module in (values, taken):
+        monkeypatch.setattr(module, "MAX_OFFSET", 100_000)
+    with pytest.raises(ResultTooLargeError, match="'s'"):
+        dataset.take(rows)
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
