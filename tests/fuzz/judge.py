@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile import FileReader
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.errors import LanceError
 from lance_core.schema import Field, Schema
 from lance_core.testing.mutants import Mutant
 from tests.golden.reading import opened
+from tests.sequences import sequence
 
 SECONDS = 2.0
 """Of the processor, for all that is done with one mutant."""
@@ -29,10 +31,12 @@ MOST_ROWS = 1000
 Mapper = Callable[[Sequence[Field]], Mapping[int, int]]
 """Field id to column for the fields of a file."""
 
+SHUFFLED = [19, 0, 7, 3, 3, 11, 0, 14, 2, 5]
 PARTS = (
     (RowRange(3, 17), [*range(3, 17)]),
     (RowIndices(np.array([0, 2, 3, 19])), [0, 2, 3, 19]),
     (RowRange(7, 8), [7]),
+    (sequence(SHUFFLED), SHUFFLED),
 )
 
 
@@ -104,7 +108,7 @@ def _schemas(reader: FileReader, sound: Schema) -> list[Schema]:
 
 
 def _read(
-    reader: FileReader, field_: Field, mapping: Mapping[int, int], part: tuple[Rows, list[int]]
+    reader: FileReader, field_: Field, mapping: Mapping[int, int], part: tuple[AnyRows, list[int]]
 ) -> int:
     """How many of two ways to read a field ended in an error; they may not contradict."""
     errors = 0
