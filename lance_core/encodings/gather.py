@@ -146,14 +146,15 @@ def take_variable(
         raise CorruptFileError("values without offsets")
     if not len(places):
         return pa.py_buffer(b""), np.zeros(1, np.int64)
-    if places.min() < 0 or places.max() >= count:
+    first, last = int(places.min()), int(places.max())
+    if first < 0 or last >= count:
         raise CorruptFileError(f"a value that is not among {count}")
-    starts, stops = offsets.take(places), offsets.take(places + 1)
-    if starts.min() < 0 or (stops < starts).any() or stops.max() > len(data):
-        raise CorruptFileError(f"a value is not within {len(data)} bytes")
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
-    values = pa.Array.from_buffers(pa.large_binary(), count, buffers, 0)
-    _, edges, text = values.take(pa.array(places)).buffers()
+    part = np.ascontiguousarray(offsets[first : last + 2])
+    if part[0] < 0 or part[-1] > len(data) or (part[1:] < part[:-1]).any():
+        raise CorruptFileError(f"the offsets of values do not ascend within {len(data)} bytes")
+    buffers = [None, pa.py_buffer(part), pa.py_buffer(data)]
+    values = pa.Array.from_buffers(pa.large_binary(), len(part) - 1, buffers, 0)
+    _, edges, text = values.take(pa.array(places - first)).buffers()
     taken = np.frombuffer(edges, np.int64, len(places) + 1)
     return text.slice(0, int(taken[-1])) if taken[-1] else pa.py_buffer(b""), taken
 

@@ -368,7 +368,8 @@ def take_variable(
     """The values ``offsets[p]`` to ``offsets[p + 1]`` of ``data`` for ``places`` p, in their order.
 
     Returns their bytes, one after the other, and their offsets. Raises `CorruptFileError` for
-    places of no value, for values that are not within ``data``, and for no offsets.
+    places of no value, for no offsets, and for offsets that descend between the first and the last
+    value that is taken or are not within ``data``.
     """
     return _in_use.take_variable(data, offsets, places)
 

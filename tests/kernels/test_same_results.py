@@ -243,8 +243,14 @@ def test_strings_are_taken_alike(strings: list[bytes], data: st.DataObject) -> N
 
 @relaxed
 @given(st.binary(max_size=40), offsets, st.lists(st.integers(-2, 12), max_size=6))
-@example(b"abc", [0, 3, 1, 2], [0, 2]).via("what is not taken may be anything")
+@example(b"abc", [0, 3, 1, 2], [0, 2])
 @example(b"abc", [0, 3, 1, 2], [1])
+@example(b"abc", [9, 0, 1, 9, 8], [1]).via(
+    "what is beyond the values that are taken may be anything"
+)
+@example(b"", [0, 0, 1], [0])
+@example(b"abc", [-1, 0, 3], [0])
+@example(b"abc", [0, 3, 4], [1, 0])
 @example(b"abc", [], [0])
 def test_strings_anywhere_are_taken_alike(
     data: bytes, edges: list[int], numbers: list[int]

@@ -247,7 +247,16 @@ static const char *string_at(strings_t strings, int64_t place, bytes_t *string) 
 }
 
 const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total) {
-    int64_t sum = 0;
+    int64_t sum = 0, first = INT64_MAX, last = -1;
+    for (int64_t i = 0; i < count; i++) {
+        first = places[i] < first ? places[i] : first;
+        last = places[i] > last ? places[i] : last;
+    }
+    if (count && (first < 0 || last >= strings.count))
+        return "a string that is not there";
+    for (int64_t i = first; i <= last; i++)
+        if (strings.offsets[i] > strings.offsets[i + 1])
+            return "the offsets of strings descend";
     for (int64_t i = 0; i < count; i++) {
         bytes_t string;
         const char *error = string_at(strings, places[i], &string);
