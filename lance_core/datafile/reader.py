@@ -16,11 +16,12 @@ from lance_core.datafile.tail import Tail
 from lance_core.encodings.decoding import (
     DecodeContext,
     Decoding,
+    RowIndices,
     RowRange,
     together,
 )
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.row_sequence import AnyRows, RowSequence
+from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -216,14 +217,9 @@ class FileReader:
 
     def _check_rows(self, rows: AnyRows) -> None:
         num_rows = self._content.num_rows
-        if isinstance(rows, RowSequence):
-            rows = rows.distinct
-        if isinstance(rows, RowRange):
-            first, stop = rows.start, rows.stop
-        elif len(rows) == 0:
+        if isinstance(rows, RowIndices) and not len(rows):
             return
-        else:
-            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+        first, stop = rows.first, rows.last + 1
         if not 0 <= first <= stop <= num_rows:
             raise InvalidInputError(
                 f"rows {first} to {stop} were asked for, but {self.path!r} has {num_rows}"

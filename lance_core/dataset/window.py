@@ -176,7 +176,7 @@ class Window:
         if self._filter is not None and isinstance(rows, RowIndices):
             snapshot = self._chosen_snapshot
         if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
-            first, stop = int(rows.values[0]), int(rows.values[-1]) + 1
+            first, stop = rows.first, rows.last + 1
             if len(rows) * DENSE >= stop - first:
                 whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
                 keep = np.zeros(stop - first, bool)

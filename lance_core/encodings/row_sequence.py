@@ -29,6 +29,16 @@ class RowSequence:
         return len(self.places)
 
     @property
+    def first(self) -> int:
+        """The lowest row."""
+        return self.distinct.first
+
+    @property
+    def last(self) -> int:
+        """The highest row."""
+        return self.distinct.last
+
+    @property
     def numbers(self) -> Int64Array:
         """Row numbers, in the order asked for."""
         return self.distinct.values.take(self.places)

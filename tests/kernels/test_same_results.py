@@ -29,6 +29,7 @@ texts = st.lists(
 )
 symbols = st.lists(st.binary(min_size=1, max_size=8), max_size=40)
 offsets = st.lists(st.integers(-2, 80), max_size=12)
+places = st.lists(st.integers(-1, 30), max_size=4)
 
 
 def joined(strings: list[bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -211,7 +212,7 @@ def test_single_strings_are_found_alike(
 @given(
     st.lists(st.integers(0, 40), max_size=12),
     st.sampled_from((4, 8, 3)),
-    *[st.lists(st.integers(-1, 30), max_size=4) for _ in range(5)],
+    *[places] * 5,
 )
 @example([8, 9], 4, [0], [12], [1], [0], [0]).via("just as many bytes as are needed")
 @example([8, 13], 4, [0], [12], [1], [0], [0])
@@ -256,9 +257,6 @@ def test_strings_anywhere_are_taken_alike(
     data: bytes, edges: list[int], numbers: list[int]
 ) -> None:
     check("take_variable", np.frombuffer(data, np.uint8), array(edges), array(numbers))
-
-
-places = st.lists(st.integers(-1, 30), max_size=4)
 
 
 @relaxed

@@ -103,17 +103,17 @@ class FullZipPlan(LayoutPlan):
         return self._plain
 
     def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`: of plain values that may be read as one range, with what is between."""
-        if self.is_indexed or self.words.width:
+        """See `LayoutPlan`: rows of as many bytes each that are read as one range."""
+        if self.is_indexed:
             return None
-        first, last = rows.distinct.values[[0, -1]].tolist()
-        if (last - first) * self.width > context.coalesce_gap:
-            return None
+        stride = self.words.width + self.width
         base = self.scope.buffers[0].start
-        buffers = yield [ByteRange(base + first * self.width, base + (last + 1) * self.width)]
-        cuts = Cuts([0, len(rows)], [first])
-        taken = fixed_take(buffers, cuts, rows.numbers, self.width).view(np.uint8)
-        return self._rows(taken.reshape(len(rows), self.width), context)
+        ranges, cuts = fixed_ranges(base, stride, rows.distinct.values, context.coalesce_gap)
+        if len(ranges) > 1:
+            return None
+        whole = Cuts([0, len(rows)], cuts.firsts)
+        taken = fixed_take((yield ranges), whole, rows.numbers, stride).view(np.uint8)
+        return self._rows(taken.reshape(len(rows), stride), context)
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Values of one width without lists: each row takes as many bytes."""

@@ -94,15 +94,21 @@ def placed(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
     return CorruptFileError(error.reason + inner, error.path, found.offset, path)
 
 
+def check_within(column: Column, rows: Rows, path: str) -> None:
+    """Raise `CorruptFileError` if the column is too short for ``rows``."""
+    if rows.last >= column.num_rows:
+        raise CorruptFileError(
+            f"row {rows.last} of a column that has {column.num_rows} rows", field=path
+        )
+
+
 def split_rows(column: Column, rows: Rows, path: str) -> list[tuple[int, Rows]]:
     """The pages that hold ``rows``, each with its part of them counted from its own start.
 
     Raises `CorruptFileError` if the column is too short.
     """
     starts = column.starts
-    last = rows.stop if isinstance(rows, RowRange) else int(rows.values[-1]) + 1
-    if last > starts[-1]:
-        raise CorruptFileError(f"row {last - 1} of a column that has {starts[-1]} rows", field=path)
+    check_within(column, rows, path)
     if len(starts) == 2:
         return [(0, rows)]
     if isinstance(rows, RowRange):

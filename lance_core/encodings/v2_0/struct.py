@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.decoding import together
 from lance_core.encodings.struct_arrays import struct_arrays
-from lance_core.encodings.v2_0.column import FieldPlan
-from lance_core.errors import CorruptFileError
+from lance_core.encodings.v2_0.column import FieldPlan, check_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +33,6 @@ class StructPlan(FieldPlan):
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `FieldPlan`."""
-        last = rows.stop if isinstance(rows, RowRange) else int(rows.values[-1]) + 1
-        if last > self.header.num_rows:
-            raise CorruptFileError(
-                f"row {last - 1} of a column that has {self.header.num_rows} rows", field=self.path
-            )
+        check_within(self.header, rows, self.path)
         columns = yield from together([member.decode(rows, context) for member in self.members])
         return struct_arrays(self.type, columns, len(rows))

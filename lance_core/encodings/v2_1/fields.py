@@ -53,9 +53,9 @@ def decode_field(
     tree = _tree(field, column_of, columns)
     root, plan = tree.root, tree.plan
     if root.is_leaf:
-        whole = yield from plan[0].column.in_page(root, rows, context)
-        if whole is not None:
-            return [whole]
+        array = yield from plan[0].column.in_page(root, rows, context)
+        if array is not None:
+            return [array]
     if isinstance(rows, RowSequence):
         distinct = decode_field(field, column_of, columns, rows.distinct, context)
         return (yield from in_sequence(distinct, rows))

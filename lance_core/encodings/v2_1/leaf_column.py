@@ -82,9 +82,8 @@ class LeafColumn:
         self, node: Node, rows: AnyRows, context: DecodeContext
     ) -> Decoding[pa.Array | None]:
         """Rows of a column that is the field ``node``, if one page has all; None otherwise."""
-        distinct = rows.distinct if isinstance(rows, RowSequence) else rows
-        page = self._page_of(distinct.last)
-        if page is None or distinct.first < self.column.starts[page]:
+        page = self._page_of(rows.last)
+        if page is None or rows.first < self.column.starts[page]:
             return None
         plan = self._page(page, context)
         if plan.is_all_null:
