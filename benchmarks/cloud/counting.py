@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from tests.servers.faults import Rule
-from tests.servers.proxy import FaultProxy, Request
+from lance_core.testing.network.fault_proxy import FaultProxy, Request
+from lance_core.testing.network.faults import Rule
 
 STARTING = 60
 """Seconds."""

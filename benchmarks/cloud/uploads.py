@@ -15,7 +15,7 @@ from benchmarks.cloud.libraries import MODULES
 from benchmarks.cloud.places import Place
 from benchmarks.memory import SAMPLER, run_program
 from benchmarks.report import OURS, Report
-from tests.servers.faults import Answer, Rule
+from lance_core.testing.network.faults import Answer, Rule
 
 MOST = 64
 """MB that an upload may take."""

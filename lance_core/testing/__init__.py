@@ -5,6 +5,7 @@ from lance_core.testing.encoding import EncodingTests
 from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
 from lance_core.testing.memory_client import MemoryClient
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
+from lance_core.testing.network import FaultProxy
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.value_encoding import ValueEncodingTests
 
@@ -12,6 +13,7 @@ __all__ = [
     "CommitHandlerTests",
     "EncodingTests",
     "ExternalManifestStoreTests",
+    "FaultProxy",
     "MemoryClient",
     "MemoryManifestStore",
     "ObjectStoreTests",

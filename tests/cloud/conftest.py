@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.cloud.surfaces import logs
 from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
-from tests.servers.proxy import FaultProxy
 from tests.servers.webdav import running_webdav
 from tests.soak.places import Place, on_azure, on_dynamodb, on_gcs, on_s3, on_webdav
 

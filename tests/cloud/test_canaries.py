@@ -21,12 +21,12 @@ from lance_core.plugins.stores import open_store
 from lance_core.store.config import StoreConfig
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Reset, Rule, Truncated
 from tests.cloud.surfaces import all_logs, leaks, of_error, of_pickle, of_value
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
-from tests.servers.faults import Answer, Reset, Rule, Truncated
 from tests.servers.gcs import GcsServer
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 from tests.servers.webdav import running_webdav
 
 CANARY = "canary8f1eQ3zT7c9Kd2"

@@ -10,8 +10,8 @@ import pytest
 from lance_core.errors import OutcomeUnknownError, StoreError
 from lance_core.plugins.stores import open_store
 from lance_core.store.base import PutMode
-from tests.servers.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody
-from tests.servers.proxy import FaultProxy
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody
 from tests.soak.expiry import end_again_and_again, end_at_each_request, source_of
 from tests.soak.mixes import INTERFACES
 from tests.soak.network import LONGEST_CALL, Figures, Writers, check, run, scaled

@@ -9,12 +9,12 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import BasePathRefusedError, LanceError
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Rule
 from tests.cloud.test_confinement import HOSTILE
 from tests.servers.azurite import ACCOUNT, Azurite
-from tests.servers.faults import Answer, Rule
 from tests.servers.gcs import GcsServer
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 from tests.servers.webdav import running_webdav
 from tests.table_surgery import edit_fragment
 

@@ -17,10 +17,10 @@ import pytest
 
 import lance_core
 import lance_core_dynamodb
+from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.servers.azurite import Azurite
 from tests.servers.gcs import GcsServer
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 FOOTER = 64 << 10
 """Bytes at the end of a data file that are read at once."""

@@ -24,9 +24,9 @@ from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Reset, Rule
 from lance_core.testing.object_store import ObjectStoreTests
-from tests.servers.faults import Answer, Reset, Rule
-from tests.servers.proxy import FaultProxy
 from tests.servers.webdav import running_webdav
 
 TABLE = pa.table({"id": [1, 2, 3]})

@@ -20,11 +20,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from unittest.mock import patch
 
+from lance_core.testing.network.fault_proxy import FaultProxy, Request
+from lance_core.testing.network.faults import Rule
 from tests.servers.azurite import ACCOUNT, KEY
-from tests.servers.faults import Rule
 from tests.servers.gcs import running_gcs
 from tests.servers.keys import running_keys
-from tests.servers.proxy import FaultProxy, Request
 from tests.soak.mixes import AZURE, DYNAMODB, GCS, S3, Interface
 from tests.soak.network import TIMES, Figures, Writers, check, scaled
 from tests.soak.places import Place

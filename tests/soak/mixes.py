@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.servers.faults import (
+from lance_core.testing.network.faults import (
     Answer,
     Delay,
     Fault,

@@ -8,9 +8,9 @@ import pytest
 
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core_azure.plugin import lance_object_stores
 from tests.servers.azurite import Azurite
-from tests.servers.proxy import FaultProxy
 
 Open = Callable[..., RemoteStore]
 """Opens a store, given a URL and more options."""

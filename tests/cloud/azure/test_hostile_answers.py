@@ -12,11 +12,11 @@ from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.client import Failure, RemoteClient, RequestError
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Reset, Rule
 from lance_core_azure.store import open_store
 from tests.cloud.azure.conftest import Open
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
-from tests.servers.faults import Answer, Reset, Rule
-from tests.servers.proxy import FaultProxy
 from tests.servers.raw import Says, saying, slowly_taking, trickling
 
 PART = (

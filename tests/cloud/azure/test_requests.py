@@ -13,12 +13,12 @@ from lance_core.errors import PluginError, StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Rule
 from lance_core_azure.connections import pool_of
 from lance_core_azure.reading import Reading
 from tests.cloud.azure.conftest import Open
 from tests.servers.azurite import ACCOUNT
-from tests.servers.faults import Answer, Rule
-from tests.servers.proxy import FaultProxy
 
 
 @pytest.fixture

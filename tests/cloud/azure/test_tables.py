@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Reset, Rule, xml_error
 from tests.servers.azurite import ACCOUNT, Azurite
-from tests.servers.faults import Reset, Rule, xml_error
-from tests.servers.proxy import FaultProxy
 
 APPENDS = 5
 ROWS = 10

@@ -14,11 +14,11 @@ import lance_core
 import lance_core_dynamodb
 from lance_core.commits.external_manifest_store import ManifestEntry
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Reset, Rule
 from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
-from tests.servers.faults import Reset, Rule
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 PK = ("base_uri", "HASH", "S")
 SK = ("version", "RANGE", "N")

@@ -11,9 +11,17 @@ import pytest
 
 import lance_core
 from lance_core.errors import NoSafeCommitHandlerError
-from tests.servers.faults import Answer, Delay, Reset, Rule, Truncated, Without, json_error
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import (
+    Answer,
+    Delay,
+    Reset,
+    Rule,
+    Truncated,
+    Without,
+    json_error,
+)
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 WRITERS = 2
 APPENDS = 5

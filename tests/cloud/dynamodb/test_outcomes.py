@@ -15,12 +15,20 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import (
+    Answer,
+    Fault,
+    LateAnswer,
+    Reset,
+    Rule,
+    Truncated,
+    json_error,
+)
 from lance_core_dynamodb import store
 from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
-from tests.servers.faults import Answer, Fault, LateAnswer, Reset, Rule, Truncated, json_error
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 RETRIES = 2
 

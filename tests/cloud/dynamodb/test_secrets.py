@@ -15,13 +15,13 @@ import pytest
 from lance_core.commits.external_manifest_store import ManifestEntry
 from lance_core.errors import LanceError
 from lance_core.store.config import Secret
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Rule
 from lance_core_dynamodb.client import client_of
 from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.cloud.surfaces import everything
-from tests.servers.faults import Answer, Rule
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 KEY = "s3cr3tC4n4ryKey"
 TOKEN = "s3cr3tC4n4ryToken"

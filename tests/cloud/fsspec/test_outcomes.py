@@ -24,14 +24,14 @@ from lance_core.plugins.stores import open_store
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.shortcuts import list_paths
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Reset, Rule, xml_error
 from lance_core_fsspec import register_file_system, unregister_file_system
 from lance_core_fsspec.failures import Hidden, read_failure, write_failure
 from lance_core_fsspec.listing import meta_of
 from lance_core_fsspec.mount import Mount
 from tests.cloud.fsspec.s3 import s3_file_system
-from tests.servers.faults import Reset, Rule, xml_error
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 Open = Callable[..., ObjectStore]
 

@@ -19,12 +19,12 @@ from lance_core.errors import InvalidInputError, StoreError
 from lance_core.plugins.stores import open_store
 from lance_core.store.config import Secret
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Rule, json_error
 from lance_core_gcs.credentials import SCOPES, Authorization
 from lance_core_gcs.identity import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
 from lance_core_gcs.transport import Fetched
-from tests.servers.faults import Rule, json_error
 from tests.servers.gcs import GcsServer, running_gcs
-from tests.servers.proxy import FaultProxy
 
 USES = 3
 """Requests for which a token of the server is good."""

@@ -21,13 +21,13 @@ from urllib3.exceptions import InsecureRequestWarning
 from lance_core.store.base import ByteRange
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Fault, LateAnswer, Reset, Rule, SlowBody, Truncated
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.failures import Meaning, of_answer
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE
-from tests.servers.faults import Fault, LateAnswer, Reset, Rule, SlowBody, Truncated
 from tests.servers.gcs import GcsServer
-from tests.servers.proxy import FaultProxy
 
 CREATE = Meaning(Failure.EXISTS, Failure.REFUSED)
 READ = Meaning(Failure.CHANGED)

@@ -13,13 +13,13 @@ from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Rule
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.cloud.gcs.conftest import Open
-from tests.servers.faults import Answer, Rule
 from tests.servers.gcs import GcsServer
-from tests.servers.proxy import FaultProxy
 from tests.servers.raw import Says, saying, slowly_taking, trickling
 
 PART = b"HTTP/1.1 206 OK\r\nx-goog-generation: 1\r\ncontent-range: bytes 5-7/20\r\n"

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.servers.gcs import GcsServer
-from tests.servers.proxy import FaultProxy
 
 T = TypeVar("T")
 

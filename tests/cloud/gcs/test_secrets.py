@@ -16,14 +16,14 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Reset, Rule, Truncated, json_error
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE, lance_object_stores
 from lance_core_gcs.uploads import CHUNK
 from tests.cloud.surfaces import everything
-from tests.servers.faults import Reset, Rule, Truncated, json_error
 from tests.servers.gcs import GcsServer
-from tests.servers.proxy import FaultProxy
 
 CANARY = "canary-8f1e"
 KEY = json.dumps(

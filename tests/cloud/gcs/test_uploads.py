@@ -13,13 +13,13 @@ from lance_core.store.remote.client import Failure, Part, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Answer, Reset, Rule, Truncated, json_error
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE
 from lance_core_gcs.uploads import CHUNK
-from tests.servers.faults import Answer, Reset, Rule, Truncated, json_error
 from tests.servers.gcs import GcsServer
-from tests.servers.proxy import FaultProxy
 
 MIB = 1 << 20
 SMALL = RemoteSettings(part_size=CHUNK, max_single_put=CHUNK)

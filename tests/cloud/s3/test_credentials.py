@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lance_core.errors import InvalidInputError, StoreError
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Rule, xml_error
 from tests.cloud.s3.places import opened, seen_requests
-from tests.servers.faults import Rule, xml_error
 from tests.servers.keys import running_keys
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 URI = "s3://bucket/table"
 PLACE = {"aws_endpoint": "https://host.example", "aws_region": "us-east-1"}

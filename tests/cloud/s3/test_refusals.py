@@ -22,10 +22,18 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import (
+    Answer,
+    LateAnswer,
+    Reset,
+    Rule,
+    SlowBody,
+    Truncated,
+    xml_error,
+)
 from tests.cloud.s3.places import opened
-from tests.servers.faults import Answer, LateAnswer, Reset, Rule, SlowBody, Truncated, xml_error
 from tests.servers.moto import Moto, running_moto
-from tests.servers.proxy import FaultProxy
 
 SOON = {"client_retry_timeout": "1s", "timeout": "1s", "connect_timeout": "1s"}
 

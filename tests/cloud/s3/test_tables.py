@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 
 BOTH = pytest.mark.parametrize(
     ("first", "second"), [(lance, pylance), (pylance, lance)], ids=["ours", "pylance's"]

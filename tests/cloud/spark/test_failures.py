@@ -8,9 +8,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.servers.faults import Rule, xml_error
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import Rule, xml_error
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 from tests.spark.conftest import read, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
+from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.servers.moto import Moto
-from tests.servers.proxy import FaultProxy
 from tests.spark.conftest import read, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -1,18 +1,17 @@
-"""A server between an SDK and a service that makes chosen requests fail as networks do.
+"""A server between a client and an HTTP service that makes chosen requests fail as networks do.
 
 ::
 
-    with FaultProxy(moto.endpoint) as proxy:
-        store = open_store("s3://b/t", {**moto.options, "aws_endpoint": proxy.url})
+    with FaultProxy("http://127.0.0.1:5000") as proxy:
+        store = open_store("s3://b/t", {"aws_endpoint": proxy.url, "allow_http": "true"})
         proxy.set_rules([Rule(Reset(after=True), "PUT", "*.manifest", times=1)])
         ...
         assert proxy.struck == 1
         assert proxy.count("PUT", "*.manifest") == 2
 
-Rules are tried in order, and the first that strikes is applied; other requests just pass. Paths are
+Rules are tried in order, and the first that strikes is applied; all other requests pass. Paths are
 shell patterns for the decoded path of the URL, such as ``/bucket/table/_versions/*``; ``query`` is
-one for its query. Faults are in `tests.servers.faults`. ``requests`` records what came, in the
-order of the answers.
+a pattern for its query. `lance_core.testing.network.faults` has the faults.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import unquote, urlsplit
 
-from tests.servers.faults import (
+from lance_core.testing.network.faults import (
     Answer,
     Delay,
     Fault,
@@ -72,13 +71,18 @@ class Request:
 
 
 class FaultProxy:
-    """Listens on a free port of this machine while the block runs, for any number of clients."""
+    """Listens on a free port of this machine while the block runs, for any number of clients.
+
+    ``target``: the URL of the service, without TLS. ``seed``: of rules that strike by chance.
+    ``url``: where clients send their requests. ``requests``: what came, in the order of the
+    answers.
+    """
 
     def __init__(self, target: str, seed: int = 0) -> None:
         parts = urlsplit(target)
         self.target = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._lock = threading.Lock()
-        self._random = random.Random(seed)
+        self._random = random.Random(seed)  # noqa: S311 (faults must be repeatable)
         self.set_rules(())
         self._server = _Server(self)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"

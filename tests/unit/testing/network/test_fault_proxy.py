@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.servers.faults import (
+from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core.testing.network.faults import (
     Answer,
     Delay,
     Fault,
@@ -23,7 +24,6 @@ from tests.servers.faults import (
     json_error,
     xml_error,
 )
-from tests.servers.proxy import FaultProxy
 
 BODY = bytes(range(250)) * 40
 
