@@ -225,24 +225,23 @@ def _expand(
 
 
 def _kinds(layers: Sequence[Layer]) -> list[int]:
-    """What kind each layer is, outermost first: of values, only what is seen from outside counts.
+    """What kind each layer is, outermost first.
 
-    But lists and structs that are null because a struct around them is make their layer one with
-    nulls: pylance cannot read lists, or members that are never null, otherwise.
+    Nulls of a struct make every layer below it, up to and with the next list, one with nulls, even
+    where nothing is null by itself. Otherwise pylance returns fillers for the members of null
+    structs when it reads them alone, and it cannot read lists and structs there at all.
     """
     kinds = []
-    visible: BoolArray | None = None  # slots that no layer outside makes null
+    visible: BoolArray | None = None  # slots that neither are null nor inside of a null struct
     for layer in layers:
         valid = layer.valid
-        nulls = None if valid is None else ~valid
-        if nulls is not None and visible is not None and layer is layers[-1]:
-            nulls = nulls & visible
-        has_nulls = nulls is not None and bool(nulls.any())
-        visible = valid if visible is None else visible if valid is None else visible & valid
+        if valid is not None and not valid.all():
+            visible = valid if visible is None else visible & valid
         if isinstance(layer, ItemLayer):
-            kinds.append(REPDEF_NULLABLE_ITEM if has_nulls else REPDEF_ALL_VALID_ITEM)
+            kinds.append(REPDEF_ALL_VALID_ITEM if visible is None else REPDEF_NULLABLE_ITEM)
             continue
         empty = np.diff(layer.offsets) == 0
+        has_nulls = visible is not None
         has_empty = bool((empty if visible is None else empty & visible).any())
         visible = None
         if has_nulls and has_empty:

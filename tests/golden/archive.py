@@ -8,6 +8,8 @@ from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 HERE = Path(__file__).parent
 PYLANCE = HERE / "pylance-14.0.2.zip"
 OURS = HERE / "lance-core.zip"
+EARLIER = HERE / "lance-core-earlier.zip"
+"""What this library wrote before it wrote the files of ``OURS``, where that was different."""
 
 
 def member(name: str, version: str) -> str:

@@ -65,6 +65,17 @@ def test_what_was_written_is_read(name: str, version: str, kept: Path) -> None:
         same(column(reader, sequence(wanted)), expected.take(pa.array(wanted)))
 
 
+def test_what_earlier_versions_wrote_is_read() -> None:
+    stored = archive.all_stored(archive.EARLIER)
+    assert stored
+    for path, raw in stored.items():
+        version, name = path.removesuffix(".lance").split("/")
+        expected, reader = CASES[name].values(), opened(raw)
+        assert reader.metadata.version.value == version
+        same(column(reader), expected)
+        same(column(reader, sequence([7, 0, 7, 3])), expected.take(pa.array([7, 0, 7, 3])))
+
+
 @each_file
 def test_the_same_bytes_are_written(name: str, version: str, tmp_path: Path) -> None:
     found = written(None, CASES[name], version, tmp_path)

@@ -150,6 +150,28 @@ def test_lists_that_a_null_struct_hides_are_of_a_layer_with_nulls(hidden: list[i
     assert leaf.values.to_pylist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("own", [None, [False, False, False], [False, True, False]])
+def test_members_that_a_null_struct_hides_are_of_a_layer_with_nulls(own: list[bool] | None) -> None:
+    """pylance returns what their slots hold otherwise. The level says that it is the struct."""
+    numbers = pa.array([1, 2, 3], mask=None if own is None else np.array(own))
+    struct = pa.StructArray.from_arrays([numbers], ["x"])
+    outer = pa.StructArray.from_arrays([struct], ["s"], mask=pa.array([False, True, False]))
+    (leaf,) = shred(outer, tree(outer.type))
+    levels = ravel(leaf.layers)
+    assert levels.kinds.kinds == (REPDEF_NULLABLE_ITEM,) * 3
+    assert levels.definition is not None
+    assert levels.definition.tolist() == [0, 3, 0]
+
+
+def test_items_of_lists_below_a_null_struct_are_of_a_layer_without_nulls() -> None:
+    lists = pa.array([[{"x": 1}], None, [{"x": 2}]])
+    struct = pa.StructArray.from_arrays([lists], ["l"], mask=pa.array([False, True, False]))
+    (leaf,) = shred(struct, tree(struct.type))
+    kinds = (REPDEF_ALL_VALID_ITEM, REPDEF_ALL_VALID_ITEM)
+    nullable = (REPDEF_NULLABLE_LIST, REPDEF_NULLABLE_ITEM)
+    assert ravel(leaf.layers).kinds.kinds == kinds + nullable
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
