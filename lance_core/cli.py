@@ -17,6 +17,7 @@ from lance_core.plugins import get_manager
 from lance_core.plugins.loading import Contribution
 from lance_core.plugins.remedies import this_process
 from lance_core.schema import Field
+from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.spec import ObjectStoreSpec
 
 
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--option",
             action="append",
+            type=_option,
             default=[],
             metavar="NAME=VALUE",
             help="storage option; may be given several times",
@@ -98,11 +100,16 @@ def _handler_text(spec: CommitHandlerSpec) -> str:
 
 
 def _open(options: argparse.Namespace) -> LanceDataset:
-    given = [text.partition("=") for text in options.option]
-    if any(not name or not separator for name, separator, _ in given):
+    storage_options = {name: value for given in options.option for name, value in given.items()}
+    if "" in storage_options:
         raise InvalidInputError("write storage options as NAME=VALUE")
-    storage_options = {name: value for name, _, value in given}
     return dataset(options.table, options.version, storage_options=storage_options)
+
+
+def _option(text: str) -> dict[str, str | Secret]:
+    """A storage option as it is given, secrets wrapped; its name is empty if it is malformed."""
+    name, separator, value = text.partition("=")
+    return wrap_secrets({name: value} if name and separator else {"": ""})
 
 
 def _version_lines(options: argparse.Namespace) -> Iterator[str]:

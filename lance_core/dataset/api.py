@@ -39,6 +39,9 @@ def dataset(
     Raises `DatasetNotFoundError` if there is no such table or version, or none as old as ``asof``,
     and `RefNotFoundError`.
     """
+    from lance_core.store.secret import hide_secrets
+
+    storage_options = hide_secrets(storage_options)
     from lance_core.dataset import opening, versions
     from lance_core.dataset.commit import with_lock
     from lance_core.dataset.dataset import LanceDataset
@@ -72,6 +75,9 @@ def write_dataset(
     version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
     was changed, and the files that were written are removed.
     """
+    from lance_core.store.secret import hide_secrets_in
+
+    hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.write import write
 

@@ -30,6 +30,7 @@ from lance_core.dataset.snapshot import HasSnapshot, Target
 from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.dataset.write import write
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.secret import hide_secrets
 from lance_core.table.operations import UpdateBases
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class ChangeMethods(Opened):
         ``commit_lock``: called with the version that is to be made, it returns a context manager
         that keeps other writers out. ``options`` as of `CommitOptions`.
         """
+        storage_options = hide_secrets(storage_options)
         root = opening.root_of(base_uri, storage_options)
         settings = CommitOptions.of(options)
         opened = base_uri.snapshot if isinstance(base_uri, HasSnapshot) else None
@@ -175,6 +177,7 @@ class ChangeMethods(Opened):
         It is based on the oldest version that one of them is based on; their properties are not
         kept. Other arguments as of `commit`. Raises `UnsupportedFeatureError` for other operations.
         """
+        storage_options = hide_secrets(storage_options)
         root = opening.root_of(dest, storage_options)
         settings = CommitOptions.of(options)
         snapshot, merged = commit_batch(root, transactions, settings, commit_lock)

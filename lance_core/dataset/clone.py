@@ -28,6 +28,7 @@ from lance_core.errors import (
 from lance_core.plugins.handlers import MARKER
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.config import StoreConfig
+from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri
 from lance_core.table.operations import Clone
 from lance_core.table.paths import DATA, DELETIONS, DETACHED, INDICES
@@ -62,6 +63,7 @@ def shallow_clone(
     the old one. What is returned, and what is pickled of it, may read the files of the old table;
     whoever opens the new one by its URI has to allow that. Raises `DatasetExistsError`.
     """
+    storage_options = hide_secrets(storage_options)
     source = _source(snapshot, reference)
     table = opening.table_of(source.root)
     root = _new_root(source, target, storage_options)
@@ -80,6 +82,7 @@ def deep_clone(
     If it fails there is no table, but copies of files stay: another clone to the same place may
     need them by now. Raises `DatasetExistsError`.
     """
+    storage_options = hide_secrets(storage_options)
     source = _source(snapshot, reference)
     root = _new_root(source, target, storage_options)
     for _ in in_order(_Copy.run, _copies(source, root.store), COPIED_AT_ONCE):
@@ -131,8 +134,9 @@ def _new_root(
     source: Snapshot, target: str | os.PathLike[str], storage_options: Mapping[str, Any] | None
 ) -> TableRoot:
     """A place where there is no table yet."""
+    storage_options = hide_secrets(storage_options)
     given = source.root.config.options if storage_options is None else storage_options
-    root = opening.open_root_of(StoreConfig(os.fspath(target), dict(given)))
+    root = opening.open_root_of(StoreConfig(os.fspath(target), given))
     if root.handler.latest() is not None:
         raise DatasetExistsError(f"Dataset already exists: {root.shown}")
     return root

@@ -16,6 +16,7 @@ from lance_core.dataset.read_methods import ReadMethods
 from lance_core.dataset.statistics import LanceStats
 from lance_core.schema import Schema
 from lance_core.store.config import StoreConfig
+from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +34,7 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
         default_scan_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Open a table. Raises `DatasetNotFoundError` and what the store raises."""
+        storage_options = hide_secrets(storage_options)
         root = opening.open_root(uri, storage_options)
         self._snapshot = opening.open_version(root, version)
         self._scan_defaults = dict(default_scan_options or {})

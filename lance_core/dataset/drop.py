@@ -9,6 +9,7 @@ from typing import Any
 from lance_core.commits import drop as dropping
 from lance_core.dataset import opening
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.store.secret import hide_secrets
 
 
 def drop(
@@ -17,6 +18,7 @@ def drop(
     ignore_not_found: bool = False,
 ) -> None:
     """Remove the table at ``uri``: see `LanceDataset.drop`."""
+    storage_options = hide_secrets(storage_options)
     root = opening.asked(opening.open_root(uri, storage_options))
     try:
         dropping.drop(root.store, root.handler)

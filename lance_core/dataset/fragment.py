@@ -20,6 +20,7 @@ from lance_core.dataset.validate import check_fragment
 from lance_core.dataset.write import write_fragments
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, is_blob_v2
+from lance_core.store.secret import hide_secrets_in
 from lance_core.table.deletion import RowOffsets
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class LanceFragment:
         the fragment a new one. Further options as of `write_fragments`. Raises
         `InvalidInputError` if there are no rows.
         """
+        hide_secrets_in(options)
         written = write_fragments(
             data,
             dataset_uri,

@@ -12,6 +12,7 @@ from lance_core.dataset.clone import deep_clone, shallow_clone
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.tags import Reference, Tags
 from lance_core.dataset.transaction import Transaction
+from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
     import os
@@ -87,6 +88,7 @@ class HistoryMethods(Opened):
         Raises `InvalidRefError`, `RefConflictError` if there is such a branch,
         `DatasetNotFoundError` if there is no such version, and `CommitUnknownError`.
         """
+        storage_options = hide_secrets(storage_options)
         return type(self).of(create_branch(self._snapshot, branch, reference), self._scan_defaults)
 
     def shallow_clone(
@@ -103,6 +105,7 @@ class HistoryMethods(Opened):
         version, by a tag, for as long as they need its files. The clone that is returned may read
         them; whoever opens it by its URI has to allow base paths. Raises `DatasetExistsError`.
         """
+        storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         opening.check_options(options)
         made = shallow_clone(self._snapshot, target_path, reference, storage_options)
@@ -116,6 +119,7 @@ class HistoryMethods(Opened):
         **options: Any,
     ) -> Self:
         """A new table with copies of all files of a version; arguments as of `shallow_clone`."""
+        storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         opening.check_options(options)
         made = deep_clone(self._snapshot, target_path, reference, storage_options)

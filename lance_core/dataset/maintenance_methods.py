@@ -13,6 +13,7 @@ from lance_core.dataset.drop import drop
 from lance_core.dataset.naming_migration import migrate
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.validate import check_table
+from lance_core.store.secret import hide_secrets
 
 
 class MaintenanceMethods(Opened):
@@ -94,6 +95,7 @@ class MaintenanceMethods(Opened):
         Dropping again completes a drop that was interrupted. Raises `DatasetNotFoundError`, unless
         ``ignore_not_found``, and `InvalidInputError` if what is there is no table.
         """
+        storage_options = hide_secrets(storage_options)
         drop(base_uri, storage_options, bool(ignore_not_found))
 
 

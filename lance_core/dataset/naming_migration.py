@@ -10,6 +10,7 @@ from lance_core.commits.naming_migration import migrate_names
 from lance_core.dataset import opening
 from lance_core.dataset.snapshot import TableRoot, Target
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.secret import hide_secrets
 
 
 def migrate_manifest_paths_v2(
@@ -22,6 +23,7 @@ def migrate_manifest_paths_v2(
     `CorruptFileError` if a version has two different manifests, and `UnsupportedFeatureError` if an
     external store keeps their names.
     """
+    storage_options = hide_secrets(storage_options)
     migrate(opening.asked(opening.root_of(uri, storage_options)))
 
 

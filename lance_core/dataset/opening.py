@@ -26,6 +26,7 @@ from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handlers import MARKER
 from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
+from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri, uri_above
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
@@ -69,7 +70,8 @@ def open_root(
     allow_base_paths: str | Sequence[str] | None = None,
 ) -> TableRoot:
     """The place of a table, whether or not there is one."""
-    config = StoreConfig(os.fspath(uri), dict(storage_options or {}))
+    storage_options = hide_secrets(storage_options)
+    config = StoreConfig(os.fspath(uri), storage_options or {})
     if allow_base_paths is not None:
         if isinstance(allow_base_paths, str):
             allow_base_paths = allow_base_paths.split(",")
@@ -79,6 +81,7 @@ def open_root(
 
 def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
     """The place of the table that a user named."""
+    storage_options = hide_secrets(storage_options)
     if isinstance(target, HasSnapshot):
         return target.snapshot.root
     return open_root(target, storage_options)

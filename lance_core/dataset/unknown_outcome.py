@@ -9,6 +9,7 @@ from lance_core.commits import resolve as resolving
 from lance_core.dataset import opening
 from lance_core.dataset.snapshot import Target
 from lance_core.errors import CommitUnknownError, InvalidInputError
+from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
     from lance_core.dataset.dataset import LanceDataset
@@ -27,6 +28,7 @@ def resolve(
     write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
     one about another table `InvalidInputError`.
     """
+    storage_options = hide_secrets(storage_options)
     if not isinstance(unknown, CommitUnknownError):
         raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
     root = opening.asked(opening.root_of(target, storage_options))

@@ -34,6 +34,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
+from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
@@ -149,6 +150,7 @@ def write_fragments(
     Pass the result to `LanceDataset.commit`: as a list in an operation, or, with
     ``return_transaction``, as a transaction that knows the version it is based on.
     """
+    hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
     job = _Job.prepare(data, dataset_uri, schema, mode, dict(arguments))
     fragments = job.write()
     if return_transaction:
@@ -167,6 +169,7 @@ def discard_fragments(
     The caller has made sure that no version names them and none ever will. Best effort: a file that
     cannot be removed stays, unreferenced.
     """
+    storage_options = hide_secrets(storage_options)
     root = opening.root_of(dataset_uri, storage_options)
     fragment_writer.discard(root, [fragment.to_fragment() for fragment in fragments])
 

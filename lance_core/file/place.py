@@ -10,6 +10,7 @@ from typing import TypeAlias
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.plugins import open_store
 from lance_core.store.base import ObjectStore
+from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri
 
 StorageOptions: TypeAlias = Mapping[str, str]
@@ -19,6 +20,7 @@ def located(
     path: str | os.PathLike[str], storage_options: StorageOptions | None
 ) -> tuple[ObjectStore, str]:
     """The store of the folder that a file is in, and the file's name there."""
+    storage_options = hide_secrets(storage_options)
     url = parse_uri(path)
     folder, _, name = url.path.rpartition("/")
     if not name:

@@ -22,6 +22,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
 from lance_core.schema import wrap_chunks
+from lance_core.store.secret import hide_secrets
 
 _WINDOW_BYTES = 16 << 20
 """About so many bytes of a file are decoded at once; batches are slices of that."""
@@ -60,6 +61,7 @@ class LanceFileReader:
         table_id: list[str] | None = None,
         _inner_reader: FileReader | None = None,
     ) -> None:
+        storage_options = hide_secrets(storage_options)
         refuse_namespace(namespace_client, table_id)
         if _inner_reader is None:
             store, name = located(path, storage_options)

@@ -15,6 +15,7 @@ from lance_core.file.reader import LanceFileReader
 from lance_core.file.writer import LanceFileWriter
 from lance_core.plugins import get_manager, open_store
 from lance_core.store.base import ByteRange
+from lance_core.store.secret import hide_secrets
 
 _COPY_BYTES = 8 << 20
 
@@ -40,6 +41,7 @@ class LanceFileSession:
         namespace_client: object = None,
         table_id: list[str] | None = None,
     ) -> None:
+        storage_options = hide_secrets(storage_options)
         refuse_namespace(namespace_client, table_id)
         self._store = open_store(base_path, storage_options)
 

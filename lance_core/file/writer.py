@@ -14,6 +14,7 @@ from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch
 from lance_core.store.base import ObjectStore
+from lance_core.store.secret import hide_secrets
 
 _DEFAULT_VERSION = FileVersion.V2_2
 
@@ -47,6 +48,7 @@ class LanceFileWriter:
         keep_original_array: bool | None = None,
         _store: ObjectStore | None = None,
     ) -> None:
+        storage_options = hide_secrets(storage_options)
         refuse_namespace(namespace_client, table_id)
         self._version = FileVersion.from_selector(version) if version else _DEFAULT_VERSION
         self._limits = (data_cache_bytes, max_page_bytes)

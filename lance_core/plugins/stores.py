@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields
 
-from lance_core.errors import InvalidInputError
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.bounded import Bounded
-from lance_core.store.secret import Secret, plain
+from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
 
@@ -51,6 +50,7 @@ def open_store(
     `InvalidInputError` for a URI or options that cannot be used, and `PluginNotFoundError` if
     nothing serves the scheme.
     """
+    storage_options = hide_secrets(storage_options)
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
     options = _for_the_store(storage_options or {})
@@ -83,8 +83,5 @@ def _belongs_elsewhere(name: str, shared: ObjectStoreSpec | None) -> bool:
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:
     """``options`` without those that are about the table on it."""
-    given: Iterable[tuple[object, object]] = options.items()
-    for name, value in given:
-        if not isinstance(name, str) or not isinstance(value, str | Secret):
-            raise InvalidInputError(f"storage option {name!r} is {type(value).__name__}, not text")
+    check_storage_options(options)
     return {name: value for name, value in options.items() if name not in _OF_THE_TABLE}

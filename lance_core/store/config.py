@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lance_core.errors import InvalidInputError
 from lance_core.store.paths import check_folder
-from lance_core.store.secret import Secret, are_secrets_carried, carrying_secrets, wrap_secrets
+from lance_core.store.secret import (
+    Secret,
+    are_secrets_carried,
+    carrying_secrets,
+    check_storage_options,
+    wrap_secrets,
+)
 from lance_core.store.uri import is_local_text, parse_uri, uri_below, without_secrets
 
 __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
@@ -33,18 +38,13 @@ class StoreConfig:
     def __post_init__(self) -> None:
         parse_uri(self.uri)
         check_folder(self.folder)
-        for name, value in self.options.items():
-            if not isinstance(name, str):
-                raise InvalidInputError(f"name {name!r} of a storage option is not text")
-            if not isinstance(value, str | Secret):
-                raise InvalidInputError(
-                    f"storage option {name!r} is {type(value).__name__}, not text"
-                )
+        check_storage_options(self.options)
         # A copy, so that nobody changes what is said to be frozen.
         object.__setattr__(self, "options", wrap_secrets(self.options))
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}=***" for name in self.options)
+        names = self.options if isinstance(self.options, Mapping) else ()  # an error shows it, too
+        options = ", ".join(f"{name}=***" for name in names)
         handler = f", commit_handler={self.commit_handler!r}" if self.commit_handler else ""
         folder = f", folder={self.folder!r}" if self.folder else ""
         return f"StoreConfig({str(parse_uri(self.uri))!r}, options=({options}){handler}{folder})"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from lance_core.errors import InvalidInputError
+
+T = TypeVar("T")
 
 _HIDDEN = "***"
 _carrying: ContextVar[bool] = ContextVar("lance_core_carrying_secrets", default=False)
@@ -130,6 +132,69 @@ def wrap_secrets(
         else value
         for name, value in options.items()
     }
+
+
+class NotText:
+    """Stands for the value of an option that is not text; it shows only the type's name."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+
+    def __repr__(self) -> str:
+        return f"NotText({self.type_name})"
+
+
+def hide_secrets(options: T) -> T:
+    """Storage options as a public function goes on with them: no frame of it shows a secret.
+
+    The first statement of each public function that takes storage options rebinds their name to
+    the result. Values are wrapped as by `wrap_secrets`, those that are not text become `NotText`
+    for later checks to refuse. None stays None. Never raises: this function's frame, and that of
+    its caller, still hold the plain values. What is no mapping becomes `NotText` as a whole.
+    """
+    if options is None:
+        return options
+    hidden: object = _not_text(options)
+    if isinstance(options, Mapping):
+        hidden = wrap_secrets(
+            {
+                name: value
+                if isinstance(name, str) and isinstance(value, str | Secret)
+                else _not_text(value)
+                for name, value in options.items()
+            }
+        )
+    return cast("T", hidden)
+
+
+def _not_text(value: object) -> Any:
+    return NotText(type(value).__name__)
+
+
+def hide_secrets_in(arguments: MutableMapping[str, Any]) -> None:
+    """`hide_secrets` for those of a function's keyword arguments that are storage options."""
+    if "storage_options" in arguments:
+        arguments["storage_options"] = hide_secrets(arguments["storage_options"])
+    if arguments.get("base_store_params") is not None:  # storage options by URI; not supported
+        arguments["base_store_params"] = _not_text(arguments["base_store_params"])
+
+
+def check_storage_options(options: Mapping[str, str | Secret]) -> None:
+    """Raise `InvalidInputError` unless ``options`` is a mapping of text to text or secrets."""
+    if not isinstance(options, Mapping):
+        raise InvalidInputError(f"storage options are a mapping, not {_type_name(options)}")
+    items: Iterable[tuple[object, object]] = options.items()
+    for name, value in items:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"name {name!r} of a storage option is not text")
+        if not isinstance(value, str | Secret):
+            raise InvalidInputError(f"storage option {name!r} is {_type_name(value)}, not text")
+
+
+def _type_name(value: object) -> str:
+    return value.type_name if isinstance(value, NotText) else type(value).__name__
 
 
 def sounds_secret(name: str) -> bool:

@@ -51,15 +51,16 @@ def of_pickle(value: object) -> Iterator[tuple[str, str]]:
 def of_error(error: BaseException) -> Iterator[tuple[str, str]]:
     """What an error and all that hangs on it say, to a program, in a log, and to a debugger."""
     yield from _told(error)
-    yield "locals", "".join(_locals(error.__traceback__))
+    yield "locals", "".join(text for one in _chain(error) for text in _locals(one.__traceback__))
 
 
 def everything(error: BaseException) -> str:
-    """The same in one text, but for a debugger's: options may have been given in plain text."""
+    """The same in one text, but for a debugger's."""
     return "\n".join(text for _, text in _told(error))
 
 
-def _told(error: BaseException) -> Iterator[tuple[str, str]]:
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
@@ -68,6 +69,11 @@ def _told(error: BaseException) -> Iterator[tuple[str, str]]:
             continue
         seen.add(id(one))
         waiting += [one.__cause__, one.__context__]
+        yield one
+
+
+def _told(error: BaseException) -> Iterator[tuple[str, str]]:
+    for one in _chain(error):
         kind = type(one).__name__
         yield f"text of {kind}", f"{one} {one!r}"
         yield f"arguments of {kind}", repr(one.args)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from pathlib import Path
 
 import pytest
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from lance_core.store.config import Secret
 from lance_core_spark.address import TableAddress
 from lance_core_spark.options import Options
+from lance_core_spark.source import LanceSource
+from pyspark_lance.data_source import DefaultSource
 
 
 def test_names_are_found_in_any_case() -> None:
@@ -107,7 +111,22 @@ def test_secrets_travel_but_do_not_show() -> None:
     assert "tiger" not in f"{options!r} {options.address}"
     assert "lion" not in f"{options!r} {options.address}"
     arrived = pickle.loads(pickle.dumps(options))
-    assert arrived.address.options == {"secret_key": "tiger", "s3_foo": "lion"}
+    assert arrived.address.options == {"secret_key": Secret("tiger"), "s3_foo": "lion"}
+    assert arrived == options
+
+
+def test_no_frame_of_a_data_source_shows_a_secret() -> None:
+    for uri in ("nonsense://host/t", "memory://t?x"):
+        given = {"path": uri, "storage.secret_key": "tiger", "token": "tiger", "version": "1"}
+        for source in (LanceSource, DefaultSource):
+            with pytest.raises(LanceError) as caught:
+                source(given)
+            captured = traceback.TracebackException.from_exception(
+                caught.value, capture_locals=True
+            )
+            frames = [frame for frame in captured.stack if frame.filename != __file__]
+            assert len(frames) >= 3
+            assert [str(frame) for frame in frames if "tiger" in repr(frame.locals)] == []
 
 
 def test_an_address_with_a_password_does_not_show_it() -> None:

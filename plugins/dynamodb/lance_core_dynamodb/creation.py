@@ -8,6 +8,7 @@ from functools import partial
 
 from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
 from lance_core.store.config import Secret
+from lance_core.store.secret import hide_secrets
 from lance_core_dynamodb.client import DynamoClient, client_of
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
 from lance_core_dynamodb.settings import named
@@ -32,6 +33,7 @@ def create_table(
     Raises `InvalidInputError` if there is a table of that name with another key, and `StoreError`
     if it cannot be made or is not ready in time.
     """
+    storage_options = hide_secrets(storage_options)
     client = client_of(named(name, storage_options or {}))
     # Asking for a table again that is being made changes nothing.
     request = partial(

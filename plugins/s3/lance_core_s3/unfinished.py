@@ -14,7 +14,7 @@ from typing import Any
 
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import ALIASES, RemoteSettings
-from lance_core.store.secret import Secret
+from lance_core.store.secret import Secret, hide_secrets
 from lance_core.store.uri import parse_uri
 from lance_core_s3.client import S3Client
 from lance_core_s3.plugin import lance_object_stores
@@ -40,6 +40,7 @@ def unfinished_uploads(
 
     ``options``: storage options. Those of writers at work are among them. Raises `StoreError`.
     """
+    options = hide_secrets(options)
     client, sender, folder = _opened(uri, options)
     try:
         return _listed(client, sender, folder)
@@ -56,6 +57,7 @@ def drop_unfinished_uploads(
 
     A writer that is still at work on one of them fails. Raises `StoreError`.
     """
+    options = hide_secrets(options)
     client, sender, folder = _opened(uri, options)
     before = datetime.now(UTC) - older_than
     try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import lance_core
 from lance_core.errors import DatasetNotFoundError
 from lance_core.store.bounded import Bounded
+from lance_core.store.secret import Secret, hide_secrets, plain
 from lance_core.store.uri import is_local_text, parse_uri
 
 
@@ -34,15 +36,17 @@ class TableVersion:
 class TableAddress:
     """A URI and the options of its store, as names and values in order of the names.
 
-    It travels to executors with all options, secrets among them; its representation has none.
+    Options whose names sound secret are wrapped. It travels to executors with all options, secrets
+    among them; its representation has none.
     """
 
     uri: str
-    storage_options: tuple[tuple[str, str], ...] = ()
+    storage_options: tuple[tuple[str, str | Secret], ...] = ()
 
     @classmethod
-    def of(cls, uri: str, storage_options: Mapping[str, str]) -> TableAddress:
+    def of(cls, uri: str, storage_options: Mapping[str, str | Secret]) -> TableAddress:
         """A local path is made absolute: executors have other working directories."""
+        storage_options = hide_secrets(storage_options)
         place = parse_uri(uri).path if is_local_text(uri) else uri
         return cls(place, tuple(sorted(storage_options.items())))
 
@@ -53,8 +57,12 @@ class TableAddress:
     def __str__(self) -> str:
         return str(parse_uri(self.uri))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        given = tuple((name, plain(value)) for name, value in self.storage_options)
+        return _received, (self.uri, given)
+
     @property
-    def options(self) -> dict[str, str]:
+    def options(self) -> dict[str, Any]:
         """The options of the store."""
         return dict(self.storage_options)
 
@@ -71,6 +79,11 @@ class TableAddress:
             return self.open()
         except DatasetNotFoundError:
             return None
+
+
+def _received(uri: str, given: tuple[tuple[str, str], ...]) -> TableAddress:
+    """An address that was sent by another process."""
+    return TableAddress(uri, tuple(hide_secrets(dict(given)).items()))
 
 
 _OPEN_TABLES = 8

@@ -22,6 +22,7 @@ from lance_core.plugins.stores import (
     LEASE_OPTIONS,
 )
 from lance_core.schema import parse_path
+from lance_core.store.secret import Secret, hide_secrets, plain
 from lance_core.store.uri import parse_uri
 from lance_core_spark.address import TableAddress
 
@@ -95,8 +96,9 @@ class Options:
     write: WriteOptions
 
     @classmethod
-    def parse(cls, options: Mapping[str, str]) -> Options:
+    def parse(cls, options: Mapping[str, str | Secret]) -> Options:
         """Raises `InvalidInputError` naming the option that is unknown or malformed."""
+        options = hide_secrets(options)
         given = _Given({name.lower(): value for name, value in options.items()})
         uri = given.uri()
         storage = given.storage(uri)
@@ -108,14 +110,14 @@ class Options:
 class _Given:
     """Options that were not looked at yet; names are in lower case."""
 
-    def __init__(self, left: dict[str, str]) -> None:
+    def __init__(self, left: dict[str, str | Secret]) -> None:
         self._left = left
         self._known: set[str] = set()
 
     def text(self, name: str) -> str | None:
         """Take an option; without a value it counts as not given."""
         self._known.add(name)
-        return self._left.pop(name, "").strip() or None
+        return plain(self._left.pop(name, "")).strip() or None
 
     def number(self, name: str, least: int) -> int | None:
         """Take an option that is a whole number, ``least`` or more."""
@@ -149,9 +151,9 @@ class _Given:
             )
         return str(path)
 
-    def storage(self, uri: str) -> dict[str, str]:
+    def storage(self, uri: str) -> dict[str, str | Secret]:
         """Take the options of the store."""
-        found: dict[str, str] = {}
+        found: dict[str, str | Secret] = {}
         declared = _declared(parse_uri(uri).scheme)
         of_handlers = get_manager().handler_options
         for name in list(self._left):

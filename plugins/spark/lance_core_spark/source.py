@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core.errors import DatasetNotFoundError
+from lance_core.store.secret import hide_secrets
 from lance_core_spark.address import TableVersion, open_version, remember
 from lance_core_spark.options import Options
 from lance_core_spark.reader import LanceReader, table_schema
@@ -22,6 +23,7 @@ class LanceSource:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        options = hide_secrets(options)
         self._options = Options.parse(options)
         read, address = self._options.read, self._options.address
         if read.version is None and read.asof is None:

@@ -20,6 +20,9 @@ class DefaultSource(DataSource):
     """``format("lance")``: reads and writes Lance tables."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
+        from lance_core.store.secret import hide_secrets
+
+        options = hide_secrets(options)
         from lance_core_spark.source import LanceSource
 
         # Spark sends this instance to the executors. The options are not kept as they are: what is
