@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,9 @@ class ArrowExpression:
     expression: pc.Expression
     type: pa.DataType
     columns: tuple[Path, ...]
+    nullable: ClassVar = True
+    metadata: ClassVar = None
+    path: ClassVar = None
 
     @classmethod
     def bind(cls, expression: pc.Expression, schema: pa.Schema) -> ArrowExpression:

@@ -6,6 +6,7 @@ keeps Arrow's own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +30,18 @@ class Computed(Protocol):
     @property
     def type(self) -> pa.DataType:
         """Of the values."""
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be NULL, as far as the schema tells."""
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes] | None:
+        """Of the field that holds the values."""
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        """Of names, if the value is that of a column or of a member of structs."""
 
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:
@@ -66,8 +79,21 @@ class Value:
     """A value computed for each row. ``columns`` as in `Filter`."""
 
     columns: tuple[tuple[str, ...], ...]
-    type: pa.DataType
     computed: Computed
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of the values."""
+        return self.computed.type
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        """Of names, if nothing is computed."""
+        return self.computed.path
+
+    def field(self, name: str) -> pa.Field:
+        """The field of the result: with NOT NULL and metadata where the expression keeps them."""
+        return pa.field(name, self.type, self.computed.nullable, self.computed.metadata)
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         """The values, of type `type`. Raises as `Filter.mask`."""
@@ -116,7 +142,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
         raise InvalidInputError(
             f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
         )
-    return Value(computed.columns, computed.type, computed)
+    return Value(computed.columns, computed)
 
 
 def _mask(chunk: pa.BooleanArray) -> Mask:

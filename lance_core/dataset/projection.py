@@ -179,6 +179,11 @@ def _named(schema: Schema, name: str) -> Output:
                 f"column {name!r} is inside of {field.name!r}, which is no struct "
                 f"but {field.arrow_type}"
             )
+    return _member_output(name, fields)
+
+
+def _member_output(name: str, fields: Sequence[Field]) -> Output:
+    """The last of ``fields`` as a column ``name``; the others are the structs that it is in."""
     leaf = shown(fields[-1])
     nullable = any(field.nullable for field in fields)
     return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
@@ -188,15 +193,17 @@ def _computed(schema: Schema, name: str, text: str) -> Output:
     if not isinstance(name, str):
         raise InvalidInputError(f"column names are strings, got {name!r}")
     value = as_value(text, queryable(schema))
-    if _is_path(text) and [".".join(path) for path in value.columns] == [text]:
-        # Nothing is computed: the column keeps its metadata and nullability.
-        column = _named(schema, text)
-        return Output(column.field.with_name(name), column.source)
-    return Output(pa.field(name, value.type), value)
+    if value.path is not None:
+        return _renamed(schema, name, value.path)
+    return Output(value.field(name), value)
 
 
-def _is_path(text: object) -> bool:
-    return isinstance(text, str) and text.replace(".", "_").isidentifier()
+def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
+    """The column at ``path``, which exists, under another name."""
+    own = {field.name: field for field in schema.fields}
+    if path[0] not in own:
+        return Output(META_FIELDS[path[0]].with_name(name), path)
+    return _member_output(name, _lineage(own[path[0]], path))
 
 
 def queryable(schema: Schema) -> pa.Schema:

@@ -452,6 +452,11 @@ cast(dec as string) = '1.50'
 cast(ts as string) = '2020-01-01T12:00:00'
 cast(ts as string) = '1999-09-09T09:09:09.900'
 cast(d as string) = '2020-01-01'
+cast(f64 as string) = '1.5'
+cast(tz as string) = '2020-01-01T07:00:00-05:00'
+cast(dur as string) > '0'
+regexp_match(s, 'a(.)')[1] = 'b'
+regexp_match(s, 'a(.)') IS NULL
 i32::bigint = 1
 coalesce(i32, 9) = 9
 coalesce(s, 'none') = 'none'
@@ -593,7 +598,6 @@ DIFFERENCES = [
     Difference("dec % 2 = 0", UnsupportedFeatureError, [2, 4], LATER),
     Difference("try_cast(s as int) IS NULL", UnsupportedFeatureError, [0, 1, 2, 3, 4, 5], LATER),
     Difference("i16 << 1 = 2", UnsupportedFeatureError, [0], LATER),
-    Difference("cast(f64 as string) = '1.5'", UnsupportedFeatureError, [0], LATER),
 ]
 
 

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.sql.coerce import common_type, converted, is_number, plain
 from lance_core.dataset.sql.exact import fitted
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.sql.node import (
+    Column,
+    Constant,
+    Datum,
+    Node,
+    call,
+    null,
+    with_metadata,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _CHECKED = {
@@ -34,7 +42,7 @@ def with_column_type(left: Node, right: Node) -> tuple[Node, Node]:
 
 
 def _beside(node: Node, other: Node) -> Node:
-    if not isinstance(node, Constant) or isinstance(other, Constant) or node.is_null:
+    if not isinstance(node, Constant) or not isinstance(other, Column) or node.is_null:
         return node
     if not (is_number(node.type) and is_number(other.type)):
         return node
@@ -84,7 +92,7 @@ def negative(node: Node) -> Node:
         raise InvalidInputError(f"-: {node.type} has no negative values, cast it")
     if pa.types.is_float16(node.type):
         return converted(negative(converted(node, pa.float32())), node.type)
-    return call("-", pc.negate_checked, node)
+    return with_metadata(call("-", pc.negate_checked, node), node.metadata)
 
 
 def _temporal(operator: str, left: Node, right: Node) -> Node:

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from lance_core.dataset.sql import literals
 from lance_core.dataset.sql.coerce import converted, is_bytes, is_text, plain
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.dataset.sql.value_text import text_kernel
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _SIMPLE = {
@@ -62,18 +63,21 @@ def arrow_type(written: exp.DataType) -> pa.DataType:
 def cast(node: Node, kind: pa.DataType) -> Node:
     """The value as ``kind``; a value that does not fit is an error when it is met.
 
-    Numbers lose what comes after the point, timestamps what is finer than the unit.
+    Numbers lose what comes after the point, timestamps what is finer than the unit. The metadata
+    of a column stays.
     """
-    node = plain(node)
+    return with_metadata(_cast_node(plain(node), kind), node.metadata)
+
+
+def _cast_node(node: Node, kind: pa.DataType) -> Node:
     if isinstance(node, Constant) and node.is_null:
         return null(kind)
     read = _reader(kind)
     if isinstance(node, Constant) and is_text(node.type) and read is not None:
         return read(node.value.as_py())
-    if is_text(kind) and pa.types.is_floating(node.type):
-        raise UnsupportedFeatureError("CAST of floats to text")
-    if is_text(kind) and pa.types.is_timestamp(node.type):
-        return call("CAST", _timestamp_text, node)
+    write = text_kernel(node.type) if is_text(kind) else None
+    if write is not None:
+        return converted(call("CAST", write, node), kind)
     if pa.types.is_integer(kind) and pa.types.is_floating(node.type):
         node = call("CAST", pc.trunc, converted(node, pa.float64()))
     _refuse(node.type, kind)
@@ -102,10 +106,3 @@ def _cast(value: Datum, kind: pa.DataType) -> Datum:
         allow_float_truncate=pa.types.is_floating(kind),
     )
     return pc.cast(value, options=options)
-
-
-def _timestamp_text(value: Datum) -> Datum:
-    """As 2024-02-29T23:59:59.123: the fraction in groups of three digits, none if it is zero."""
-    text = pc.replace_substring(pc.cast(value, pa.string()), " ", "T", max_replacements=1)
-    text = pc.replace_substring_regex(text, r"(\.\d*?)(?:000)+(Z?)$", r"\1\2")
-    return pc.replace_substring_regex(text, r"\.(Z?)$", r"\1")

@@ -8,7 +8,15 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.sql.node import Call, Column, Datum, Node, call, evaluate
+from lance_core.dataset.sql.node import (
+    Call,
+    Column,
+    Datum,
+    Node,
+    call,
+    evaluate,
+    with_nullable,
+)
 
 
 def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
@@ -33,10 +41,11 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
     """
     if not isinstance(node, Column) or not pa.types.is_dictionary(node.type):
         return None
-    entries = plan(Column(("",), node.type.value_type))
+    entries = plan(Column(("",), node.type.value_type, node.nullable))
     if not isinstance(entries, Call):
         return None
-    return call("dictionary", by_chunk(functools.partial(_entries, of_entry=entries)), node)
+    found = call("dictionary", by_chunk(functools.partial(_entries, of_entry=entries)), node)
+    return with_nullable(found, entries.nullable)
 
 
 def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.sql import literals
 from lance_core.dataset.sql.exact import fitted
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.sql.node import Constant, Datum, Node, call, null, with_metadata
 from lance_core.errors import InvalidInputError
 
 _FINEST = ("s", "ms", "us", "ns")
@@ -45,16 +45,22 @@ def plain(node: Node) -> Node:
     """The node with dictionaries decoded and extension types as what they store."""
     if isinstance(node.type, pa.BaseExtensionType):
         kind = node.type.storage_type
-        return call("storage", functools.partial(_cast, kind=kind), node)
+        return with_metadata(
+            call("storage", functools.partial(_cast, kind=kind), node), node.metadata
+        )
     if pa.types.is_dictionary(node.type):
         return converted(node, node.type.value_type)
     return node
 
 
 def converted(node: Node, kind: pa.DataType) -> Node:
-    """The node's values as ``kind``; fails on values that ``kind`` does not have."""
+    """The node's values as ``kind``, with its metadata; fails on values that it does not have."""
     if node.type == kind:
         return node
+    return with_metadata(_converted(node, kind), node.metadata)
+
+
+def _converted(node: Node, kind: pa.DataType) -> Node:
     if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(kind) and kind.tz:
         if node.type.tz is None:
             local = converted(node, pa.timestamp(kind.unit))

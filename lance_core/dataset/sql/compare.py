@@ -26,7 +26,7 @@ from lance_core.dataset.sql.coerce import (
     plain,
 )
 from lance_core.dataset.sql.exact import Grid, at, exact_value, fitted, grid, steps
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.sql.node import Constant, Datum, Node, call, null, with_nullable
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _KERNELS = {
@@ -242,7 +242,7 @@ def is_among(node: Node, choices: list[int] | list[str]) -> Node | None:
 def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
     node = _wide(node)
     kernel = functools.partial(is_member, values=values.cast(node.type), has_null=has_null)
-    return call("IN", kernel, node)
+    return with_nullable(call("IN", kernel, node), node.nullable or has_null)
 
 
 def _is_word(kind: pa.DataType) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from lance_core.dataset.sql.node import Node, evaluate, paths
+from lance_core.dataset.sql.node import Column, Metadata, Node, evaluate, paths
 from lance_core.dataset.sql.plan import plan_filter, plan_value
 
 
@@ -21,6 +21,18 @@ class SqlExpression:
     @property
     def type(self) -> pa.DataType:
         return self.node.type
+
+    @property
+    def nullable(self) -> bool:
+        return self.node.nullable
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.node.metadata
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        return self.node.path if isinstance(self.node, Column) else None
 
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:

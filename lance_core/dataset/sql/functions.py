@@ -8,19 +8,32 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.sql import compare, lists, logic, moments, names, numbers, text
+from lance_core.dataset.sql import compare, lists, logic, moments, names, numbers, regexp, text
 from lance_core.dataset.sql.coerce import common_type, converted, plain
-from lance_core.dataset.sql.node import Column, Constant, Node, call, null
+from lance_core.dataset.sql.node import (
+    Column,
+    Constant,
+    Node,
+    call,
+    null,
+    with_metadata,
+    with_nullable,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``plan`` makes the node; it is given ``least`` to ``most`` arguments (None: any number)."""
+    """``plan`` makes the node; it is given ``least`` to ``most`` arguments (None: any number).
+
+    ``infers_nullable``: the result is NOT NULL where the node says so, as in pylance; the results
+    of all other functions are nullable fields.
+    """
 
     plan: Callable[..., Node]
     least: int
     most: int | None
+    infers_nullable: bool = False
 
 
 def call_function(name: str, arguments: Sequence[Node]) -> Node:
@@ -35,7 +48,8 @@ def call_function(name: str, arguments: Sequence[Node]) -> Node:
     count = len(arguments)
     if count < function.least or (function.most is not None and count > function.most):
         raise InvalidInputError(f"{name} does not take {count} arguments")
-    return function.plan(*[plain(argument) for argument in arguments])
+    node = function.plan(*[plain(argument) for argument in arguments])
+    return node if function.infers_nullable else with_nullable(node, True)
 
 
 def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
@@ -43,7 +57,9 @@ def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
     values = one_type("CASE", [value for _, value in branches] + [default])
     result = values.pop()
     for (test, _), value in zip(reversed(branches), reversed(values), strict=True):
+        nullable = value.nullable or result.nullable
         result = call("CASE", pc.if_else, logic.is_true(test), value, result)
+        result = with_nullable(result, nullable)
     return result
 
 
@@ -63,7 +79,10 @@ def _untyped(node: Node) -> bool:
 
 
 def _coalesce(*nodes: Node) -> Node:
-    return call("coalesce", pc.coalesce, *one_type("coalesce", nodes))
+    node = call("coalesce", pc.coalesce, *one_type("coalesce", nodes))
+    node = with_nullable(node, all(argument.nullable for argument in nodes))
+    # The first argument that is NOT NULL is the result, if no other comes before it.
+    return node if nodes[0].nullable else with_metadata(node, nodes[0].metadata)
 
 
 def _nullif(node: Node, other: Node) -> Node:
@@ -103,18 +122,18 @@ def _get_field(node: Node, name: Node) -> Node:
 
 
 _FUNCTIONS: Mapping[str, Function] = {
-    "coalesce": Function(_coalesce, 1, None),
-    "ifnull": Function(_coalesce, 2, 2),
-    "nvl": Function(_coalesce, 2, 2),
-    "nvl2": Function(_nvl2, 3, 3),
+    "coalesce": Function(_coalesce, 1, None, infers_nullable=True),
+    "ifnull": Function(_coalesce, 2, 2, infers_nullable=True),
+    "nvl": Function(_coalesce, 2, 2, infers_nullable=True),
+    "nvl2": Function(_nvl2, 3, 3, infers_nullable=True),
     "nullif": Function(_nullif, 2, 2),
     "greatest": Function(_greatest, 1, None),
     "least": Function(_least, 1, None),
-    "is_valid": Function(_is_valid, 1, 1),
+    "is_valid": Function(_is_valid, 1, 1, infers_nullable=True),
     "get_field": Function(_get_field, 2, 2),
-    "date_part": Function(moments.date_part, 2, 2),
-    "datepart": Function(moments.date_part, 2, 2),
-    "date_trunc": Function(moments.date_trunc, 2, 2),
+    "date_part": Function(moments.date_part, 2, 2, infers_nullable=True),
+    "datepart": Function(moments.date_part, 2, 2, infers_nullable=True),
+    "date_trunc": Function(moments.date_trunc, 2, 2, infers_nullable=True),
     "array_length": Function(lists.length, 1, 1),
     "cardinality": Function(lists.length, 1, 1),
     "array_has": Function(lists.has, 2, 2),
@@ -122,7 +141,7 @@ _FUNCTIONS: Mapping[str, Function] = {
     "array_has_any": Function(_has_any, 2, 2),
     "array_has_all": Function(_has_all, 2, 2),
     "abs": Function(numbers.absolute, 1, 1),
-    "round": Function(numbers.rounded, 1, 2),
+    "round": Function(numbers.rounded, 1, 2, infers_nullable=True),
     "floor": Function(numbers.floor, 1, 1),
     "ceil": Function(numbers.ceil, 1, 1),
     "ceiling": Function(numbers.ceil, 1, 1),
@@ -140,7 +159,7 @@ _FUNCTIONS: Mapping[str, Function] = {
     "isnan": Function(numbers.is_nan, 1, 1),
     "iszero": Function(numbers.is_zero, 1, 1),
     "nanvl": Function(numbers.instead_of_nan, 2, 2),
-    "||": Function(text.joined, 2, 2),
+    "||": Function(text.joined, 2, 2, infers_nullable=True),
     "concat": Function(text.concat, 1, None),
     "concat_ws": Function(text.concat_ws, 2, None),
     "repeat": Function(text.repeat, 2, 2),
@@ -151,14 +170,14 @@ _FUNCTIONS: Mapping[str, Function] = {
     "character_length": Function(text.length, 1, 1),
     "octet_length": Function(text.octet_length, 1, 1),
     "bit_length": Function(text.bit_length, 1, 1),
-    "starts_with": Function(text.starts_with, 2, 2),
+    "starts_with": Function(text.starts_with, 2, 2, infers_nullable=True),
     "ends_with": Function(text.ends_with, 2, 2),
     "contains": Function(text.contains, 2, 2),
-    "strpos": Function(text.position, 2, 2),
-    "instr": Function(text.position, 2, 2),
-    "regexp_like": Function(text.regexp_like, 2, 3),
-    "regexp_match": Function(text.regexp_match, 2, 3),
-    "regexp_replace": Function(text.regexp_replace, 3, 4),
+    "strpos": Function(text.position, 2, 2, infers_nullable=True),
+    "instr": Function(text.position, 2, 2, infers_nullable=True),
+    "regexp_like": Function(regexp.regexp_like, 2, 3, infers_nullable=True),
+    "regexp_match": Function(regexp.regexp_match, 2, 3),
+    "regexp_replace": Function(regexp.regexp_replace, 3, 4),
     "replace": Function(text.replace, 3, 3),
     "reverse": Function(text.reverse, 1, 1),
     "left": Function(text.left, 2, 2),

@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 from lance_core.dataset.sql import compare
 from lance_core.dataset.sql.chunks import by_chunk
 from lance_core.dataset.sql.coerce import common_type, converted
-from lance_core.dataset.sql.node import Column, Constant, Node, call, constant, evaluate
+from lance_core.dataset.sql.node import (
+    Column,
+    Constant,
+    Node,
+    call,
+    constant,
+    evaluate,
+    with_nullable,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -41,7 +49,8 @@ def element(node: Node, index: Constant) -> Node:
     """``list[i]``: the first is 1, the last is -1; NULL where there is none."""
     if not is_list(node.type) or not pa.types.is_integer(index.type):
         raise InvalidInputError(f"{node.type} has no element [{index.value}]")
-    return call("[]", by_chunk(functools.partial(_element, index=index.value.as_py())), node)
+    kernel = by_chunk(functools.partial(_element, index=index.value.as_py()))
+    return with_nullable(call("[]", kernel, node), True)
 
 
 def length(node: Node) -> Node:

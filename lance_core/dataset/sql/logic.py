@@ -7,20 +7,36 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, constant, null
+from lance_core.dataset.sql.node import (
+    Call,
+    Constant,
+    Datum,
+    Node,
+    call,
+    constant,
+    null,
+    with_metadata,
+    with_nullable,
+)
 from lance_core.errors import InvalidInputError
 
 
 def truth(node: Node, what: str) -> Node:
-    """The node if it is boolean (an untyped NULL becomes one).
+    """The node if it is boolean, or its condition (an untyped NULL becomes a boolean one).
 
     Raises `InvalidInputError` naming ``what`` needs it otherwise.
     """
+    node = condition(node)
     if pa.types.is_null(node.type):
         return null(pa.bool_())
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(f"{what} needs true or false, not {node.type}")
     return node
+
+
+def condition(node: Node) -> Node:
+    """The boolean node that stands for this one, or the node itself."""
+    return node.condition if isinstance(node, Call) and node.condition is not None else node
 
 
 def both(left: Node, right: Node) -> Node:
@@ -47,7 +63,8 @@ def either(left: Node, right: Node) -> Node:
 
 def negated(node: Node) -> Node:
     """NOT."""
-    return call("NOT", pc.invert, truth(node, "NOT"))
+    node = truth(node, "NOT")
+    return with_metadata(call("NOT", pc.invert, node), node.metadata)
 
 
 def all_of(nodes: Sequence[Node]) -> Node:
@@ -81,7 +98,9 @@ def is_false(node: Node) -> Node:
 
 def is_null(node: Node) -> Node:
     """IS NULL. NaN is a value."""
-    return call("IS NULL", pc.is_null, node)
+    if isinstance(node, Call) and node.condition is not None:
+        return negated(node)
+    return with_nullable(call("IS NULL", pc.is_null, node), False)
 
 
 def known_true(value: Datum) -> Datum:

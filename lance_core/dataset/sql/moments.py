@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.sql.coerce import converted, is_text
 from lance_core.dataset.sql.node import Constant, Datum, Kernel, Node, call
+from lance_core.dataset.sql.value_text import check_years
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _PARTS: dict[str, Kernel] = {
@@ -37,7 +38,7 @@ def date_part(part: Node, node: Node) -> Node:
 def date_trunc(unit: Node, node: Node) -> Node:
     """The beginning of the unit that a date or timestamp lies in; weeks begin on Monday."""
     name = _unit("date_trunc", unit, _UNITS)
-    return call("date_trunc", functools.partial(pc.floor_temporal, unit=name), _timestamp(node))
+    return call("date_trunc", functools.partial(_truncated, unit=name), _timestamp(node))
 
 
 def _unit(what: str, node: Node, known: tuple[str, ...]) -> str:
@@ -58,4 +59,10 @@ def _timestamp(node: Node) -> Node:
 
 
 def _part(value: Datum, kernel: Kernel) -> Datum:
+    check_years(value)
     return pc.cast(kernel(value), pa.int32())
+
+
+def _truncated(value: Datum, unit: str) -> Datum:
+    check_years(value)
+    return pc.floor_temporal(value, unit=unit)

@@ -34,7 +34,8 @@ def resolve(schema: pa.Schema, first: Name) -> Column:
     if not found:
         valid = ", ".join(_shown(name) for name in schema.names)
         raise InvalidInputError(f"No field named {_shown(first.text)}. Valid fields are {valid}.")
-    return Column((found[0],), schema.field(found[0]).type)
+    field = schema.field(found[0])
+    return Column((found[0],), field.type, field.nullable, field.metadata)
 
 
 def child(parent: Column, name: str) -> Column:
@@ -47,7 +48,9 @@ def child(parent: Column, name: str) -> Column:
         raise InvalidInputError(
             f"No field named {_shown(name)} in {shown}. Valid fields are {valid}."
         )
-    return Column((*parent.path, name), kind.field(name).type)
+    field = kind.field(name)
+    nullable = parent.nullable or field.nullable
+    return Column((*parent.path, name), field.type, nullable, field.metadata)
 
 
 def _shown(name: str) -> str:

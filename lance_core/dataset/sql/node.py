@@ -6,9 +6,9 @@ can be evaluated on data of its columns' types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,13 +22,21 @@ Datum = Any
 
 Kernel = Callable[..., Datum]
 
+Metadata = Mapping[bytes, bytes] | None
+"""Of an Arrow field."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A stored value: ``path`` names a top-level column, then struct fields inside it."""
+    """A stored value: ``path`` names a top-level column, then struct fields inside it.
+
+    ``nullable`` and ``metadata`` are those of the field; a member of a nullable struct is nullable.
+    """
 
     path: tuple[str, ...]
     type: pa.DataType
+    nullable: bool = True
+    metadata: Metadata = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +57,29 @@ class Constant:
     def is_null(self) -> bool:
         return not self.value.is_valid
 
+    @property
+    def nullable(self) -> bool:
+        return self.is_null
+
+    @property
+    def metadata(self) -> Metadata:
+        return None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """``kernel`` of the values of ``arguments``."""
+    """``kernel`` of the values of ``arguments``.
+
+    ``nullable`` and ``metadata`` are those of the field that holds the result. ``condition``: a
+    boolean node, whether the value is not NULL, that stands for it where TRUE or FALSE is needed.
+    """
 
     type: pa.DataType
     kernel: Kernel
     arguments: tuple[Node, ...]
+    nullable: bool = True
+    metadata: Metadata = None
+    condition: Node | None = None
 
 
 Node = Column | Constant | Call
@@ -75,6 +98,7 @@ def null(kind: pa.DataType) -> Constant:
 def call(what: str, kernel: Kernel, *arguments: Node) -> Node:
     """A call, or its value if all arguments are constants. ``what`` names it in errors.
 
+    It is nullable if an argument is, and has no metadata: see `with_nullable`, `with_metadata`.
     Raises `InvalidInputError` if the kernel does not take these types or these constants.
     """
     values = [argument.value for argument in arguments if isinstance(argument, Constant)]
@@ -87,7 +111,22 @@ def call(what: str, kernel: Kernel, *arguments: Node) -> Node:
         raise InvalidInputError(f"{what} does not work on {types}") from error
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"{what}: {error}") from error
-    return Call(result.type, kernel, arguments)
+    return Call(result.type, kernel, arguments, any(one.nullable for one in arguments))
+
+
+def with_nullable(node: Node, nullable: bool) -> Node:
+    """The node as one that may be NULL, or never is. Columns and constants know it themselves."""
+    return replace(node, nullable=nullable) if isinstance(node, Call) else node
+
+
+def with_metadata(node: Node, metadata: Metadata) -> Node:
+    """The node as the value of a field with ``metadata``; constants have none."""
+    return replace(node, metadata=metadata) if isinstance(node, Call) else node
+
+
+def with_condition(node: Node, condition: Node) -> Node:
+    """The node as one that has a `Call.condition`."""
+    return replace(node, condition=condition) if isinstance(node, Call) else node
 
 
 def _sample(node: Node) -> Datum:

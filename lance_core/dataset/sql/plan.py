@@ -27,7 +27,7 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     `UnsupportedFeatureError` naming a construct that is not known here.
     """
     with _bounded_depth(text):
-        node = _Planner(schema).plan(parse(text, schema.names))
+        node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(f"the filter {text!r} is not true or false but {node.type}")
     return node
