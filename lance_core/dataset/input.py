@@ -70,7 +70,10 @@ def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBa
         rows = [first, *items]
         if not all(isinstance(row, Mapping) for row in rows):
             raise InvalidInputError("rows are dicts, but not all of them are")
-        return pa.Table.from_pylist([dict(row) for row in rows], schema=schema).to_reader()
+        table = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+        if table.num_rows < len(rows):
+            raise SchemaMismatchError(f"{len(rows)} rows without columns cannot be stored")
+        return table.to_reader()
     if isinstance(first, pa.RecordBatch | pa.Table):
         wanted = schema or first.schema
         batches = _batches(itertools.chain([first], items), wanted)

@@ -139,6 +139,8 @@ class LanceFileReader:
         return max(1, _WINDOW_BYTES // row_bytes // batch_size) * batch_size
 
     def _results(self, windows: Iterable[Rows], batch_size: int) -> ReaderResults:
+        if not self._schema.fields:
+            raise InvalidInputError("at least one column must be read, the file has none")
         schema = self._schema.to_arrow()
 
         def batches() -> Iterator[pa.RecordBatch]:

@@ -23,8 +23,11 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
     Columns and members of structs are matched by name, the items of lists by position. Values are
     shared, except for string and binary views and JSON. Raises `SchemaMismatchError` for a missing
-    column or a different type, and `InvalidInputError` for nulls where the schema allows none.
+    column, a different type, or rows of a schema without columns, which no file can hold; and
+    `InvalidInputError` for nulls where the schema allows none.
     """
+    if batch.num_rows and not schema.fields:
+        raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
     columns = []
     for field in schema.fields:
         index = batch.schema.get_field_index(field.name)

@@ -223,6 +223,8 @@ def check_files(fragment: Fragment, bases: Sequence[BasePath]) -> None:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
     check_bases(fragment, bases)
     for file in fragment.files:
+        if not file.fields:
+            raise InvalidInputError(f"data file {file.path!r} does not contain any fields")
         try:
             file.store_path()
         except CorruptFileError as error:

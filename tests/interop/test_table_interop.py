@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.errors import InvalidInputError
 from tests.interop.columns import NULLS, ROWS, same, table_of_everything
 
 pytestmark = pytest.mark.usefixtures("fast_module")
@@ -283,3 +284,27 @@ def test_tables_of_a_file_version_to_come_are_opened_and_not_touched(
     assert sorted(path for path in Path(uri).rglob("*") if path.is_file()) == files
     lance_core.write_dataset(table, uri, mode="overwrite", data_storage_version="2.0")
     assert pylance.dataset(uri).to_table().equals(table)
+
+
+@pytest.mark.parametrize("library", [pylance, lance_core])
+def test_rows_without_columns_are_refused_by_both(library: Any, tmp_path: Path) -> None:
+    data = pa.table({"a": range(5)})
+    rows, uri = data.select([]), str(tmp_path / "t")
+    for version in ("2.0", "2.1", "2.2"):
+        with pytest.raises(OSError, match=r"without columns|not contain any fields"):
+            library.write_dataset(rows, uri, data_storage_version=version)
+    library.write_dataset(data, uri)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(OSError, match=r"without columns|not contain any fields"):
+            library.write_dataset(rows, uri, mode=mode)
+    assert library.dataset(uri).version == 1
+    # pylance writes fragments of such rows, which no commit takes.
+    if library is pylance:
+        written = pylance.fragment.write_fragments(rows, uri, mode="append")
+        theirs = json.dumps(written[0].to_json())
+        stored = lance_core.fragment.FragmentMetadata.from_json(theirs)
+        with pytest.raises(InvalidInputError, match="not contain any fields"):
+            lance_core.LanceDataset.commit(
+                uri, lance_core.LanceOperation.Append([stored]), read_version=1
+            )
+    assert library.dataset(uri).count_rows() == 5

@@ -42,6 +42,36 @@ def test_creating_makes_version_one(uri: str, some_rows: Rows) -> None:
     assert isinstance(transaction.operation, lance.LanceOperation.Overwrite)
 
 
+ROWS_ONLY = pa.RecordBatch.from_struct_array(pa.array([{}] * 5, pa.struct([])))
+
+
+@pytest.mark.parametrize("version", ["legacy", "2.0", "2.1", "2.2"])
+def test_rows_without_columns_are_refused(uri: str, some_rows: Rows, version: str) -> None:
+    schema = ROWS_ONLY.schema
+    given: list[Callable[[], Any]] = [
+        lambda: ROWS_ONLY,
+        lambda: some_rows(5).select([]),
+        lambda: pa.RecordBatchReader.from_batches(schema, [ROWS_ONLY]),
+        lambda: iter([ROWS_ONLY]),
+        lambda: [{}] * 5,
+    ]
+    for rows in given:
+        for write in (lance.write_dataset, write_fragments, lance.fragment.LanceFragment.create):
+            arguments = (uri, rows()) if write.__name__ == "create" else (rows(), uri)
+            with pytest.raises(SchemaMismatchError, match="5 rows without columns"):
+                write(*arguments, data_storage_version=version)
+    assert files_of(uri) == []
+    dataset = lance.write_dataset(some_rows(3), uri, data_storage_version=version)
+    before = files_of(uri)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(SchemaMismatchError):
+            lance.write_dataset(ROWS_ONLY, uri, mode=mode)
+    with pytest.raises(SchemaMismatchError):
+        dataset.insert(ROWS_ONLY)
+    assert files_of(uri) == before
+    assert lance.write_dataset(schema.empty_table(), uri, mode="overwrite").count_rows() == 0
+
+
 def test_creating_over_a_table_is_refused(uri: str, some_rows: Rows) -> None:
     dataset = lance.write_dataset(some_rows(10), uri)
     before = files_of(uri)

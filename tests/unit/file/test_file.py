@@ -181,6 +181,21 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, table: pa.Table) -> No
     writer.abort()
 
 
+def test_rows_without_columns_are_refused(tmp_path: Path) -> None:
+    rows = TABLE.select([])
+    assert rows.num_rows == TABLE.num_rows
+    for schema in (rows.schema, None):
+        with (
+            pytest.raises(SchemaMismatchError, match="10000 rows without columns"),
+            LanceFileWriter(tmp_path / "x.lance", schema) as writer,
+        ):
+            writer.write_batch(rows)
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "empty.lance", rows.slice(0, 0))
+    with pytest.raises(InvalidInputError, match="at least one column"):
+        LanceFileReader(tmp_path / "empty.lance").read_all()
+
+
 def test_versions_are_chosen_by_name(tmp_path: Path) -> None:
     write(tmp_path / "x", version="0.3")
     found = LanceFileReader(tmp_path / "x").metadata()

@@ -29,8 +29,11 @@ def test_columns_come_in_the_schemas_order_and_extra_ones_go() -> None:
     assert result.to_pylist() == [{"a": 1, "b": "x"}]
 
 
-def test_no_columns_still_have_rows_or_none() -> None:
-    assert align_batch(pa.record_batch({"a": [1]}), Schema()).num_columns == 0
+def test_rows_without_columns_are_refused() -> None:
+    batch = pa.record_batch({"a": [1]})
+    with pytest.raises(SchemaMismatchError, match="1 rows without columns"):
+        align_batch(batch, Schema())
+    assert align_batch(batch[:0], Schema()).num_columns == 0
 
 
 @pytest.mark.parametrize("cut", [slice(None), slice(1, 3)], ids=["whole", "sliced"])

@@ -124,7 +124,9 @@ def replacement(fragment_id: int, *fields: int, path: str = "new.lance") -> Data
 UNKNOWN = Fragment(9, (FILE,), physical_rows=10)
 DELETED = Fragment(1, (FILE,), DELETION, 10)
 GROUP = RewriteGroup((Fragment(0), Fragment(1)), (dataclasses.replace(NEW, physical_rows=20),))
+NO_FIELDS = DataFile("rows.lance", (), (), 2, 2, 60)
 WRONG: dict[str, Operation] = {
+    "a file without fields": Append((Fragment(0, (NO_FIELDS,), None, 5),)),
     "an index that is there": CreateIndex((index(0, 0, 1, 2),)),
     "an index over no field": CreateIndex((index(7, 0),)),
     "a rewrite of nothing known": Rewrite((RewriteGroup((UNKNOWN,), (NEW,)),)),
