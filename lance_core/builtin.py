@@ -21,8 +21,22 @@ from lance_core.store.local import store as local
 def lance_object_stores() -> Iterable[ObjectStoreSpec]:
     """Local files and memory."""
     return [
-        ObjectStoreSpec("file", ("file",), local.open_local, local.CAPABILITIES),
-        ObjectStoreSpec("memory", ("memory",), memory.open_memory, memory.CAPABILITIES),
+        ObjectStoreSpec(
+            name="file",
+            schemes=("file",),
+            factory=local.open_local,
+            capabilities=local.CAPABILITIES,
+            options=frozenset({"durability"}),
+            ignores_options_of_others=True,
+        ),
+        ObjectStoreSpec(
+            name="memory",
+            schemes=("memory",),
+            factory=memory.open_memory,
+            capabilities=memory.CAPABILITIES,
+            options=frozenset(),
+            ignores_options_of_others=True,
+        ),
     ]
 
 

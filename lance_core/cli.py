@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from lance_core._version import __version__
-from lance_core.commits.base import CommitHandlerSpec
+from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.value_encoding import ValueEncodingSpec
-from lance_core.errors import InvalidInputError, LanceError
-from lance_core.plugins import get_manager
-from lance_core.plugins.loading import Contribution
+from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
+from lance_core.plugins import get_manager, open_store, select_commit_handler
+from lance_core.plugins.factories import problem_of
+from lance_core.plugins.loading import DISABLE_VARIABLE, ONLY_VARIABLE, Contribution
 from lance_core.plugins.remedies import this_process
 from lance_core.schema import Field
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.spec import ObjectStoreSpec
+from lance_core.store.uri import parse_uri
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lance-core {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     plugins = commands.add_parser("plugins", help="what is installed, and what failed to load")
+    plugins.add_argument(
+        "--check",
+        nargs="*",
+        metavar="URL",
+        help="import every factory, and open a store and a commit handler at each URL",
+    )
+    _add_option(plugins)
     plugins.set_defaults(lines=_plugin_lines)
     for name, lines, text in (
         ("versions", _version_lines, "the versions of a table, newest last, and what made them"),
@@ -49,26 +59,61 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text)
         command.add_argument("table", metavar="TABLE", help="path or URL")
         command.add_argument("--version", type=int, help="a version other than the newest")
-        command.add_argument(
-            "--option",
-            action="append",
-            type=_option,
-            default=[],
-            metavar="NAME=VALUE",
-            help="storage option; may be given several times",
-        )
+        _add_option(command)
         command.set_defaults(lines=lines)
     return parser
 
 
-def _plugin_lines(_: argparse.Namespace) -> Iterator[str]:
+def _add_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--option",
+        action="append",
+        type=_option,
+        default=[],
+        metavar="NAME=VALUE",
+        help="storage option; may be given several times",
+    )
+
+
+def _plugin_lines(options: argparse.Namespace) -> Iterator[str]:
     manager = get_manager()
     for plugin in manager.plugins:
         yield f"{plugin.source.name} ({plugin.source.distribution})"
         yield from _offer_lines(plugin)
     for failure in manager.failures:
         yield f"failed to load: {failure}"
+    for source in manager.disabled:
+        yield f"disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}: {source}"
     yield f"in {this_process()}"
+    if options.check is not None:
+        yield from _check_lines(options)
+
+
+def _check_lines(options: argparse.Namespace) -> Iterator[str]:
+    """One line for each factory and URL; `PluginLoadError` at the end if any does not work."""
+    problems = len(get_manager().failures)
+    for plugin in get_manager().plugins:
+        specs: list[ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec] = [
+            *plugin.object_stores,
+            *plugin.commit_handlers,
+            *plugin.manifest_stores,
+        ]
+        for spec in specs:
+            problem = problem_of(spec)
+            problems += problem is not None
+            yield f"factory of {spec.name} ({plugin.source.name}): {problem or 'can be called'}"
+    storage_options = _storage_options(options)
+    for url in map(parse_uri, options.check):
+        try:
+            store = open_store(url, storage_options)
+            handler = select_commit_handler(store, url, storage_options)
+        except LanceError as error:
+            problems += 1
+            yield f"{url}: {error}"
+        else:
+            yield f"{url}: opens a {type(store).__name__} and a {type(handler).__name__}"
+    if problems:
+        raise PluginLoadError(f"problems found: {problems}")
 
 
 def _offer_lines(plugin: Contribution) -> Iterator[str]:
@@ -100,10 +145,14 @@ def _handler_text(spec: CommitHandlerSpec) -> str:
 
 
 def _open(options: argparse.Namespace) -> LanceDataset:
-    storage_options = {name: value for given in options.option for name, value in given.items()}
-    if "" in storage_options:
+    return dataset(options.table, options.version, storage_options=_storage_options(options))
+
+
+def _storage_options(options: argparse.Namespace) -> dict[str, Any]:
+    given = {name: value for given in options.option for name, value in given.items()}
+    if "" in given:
         raise InvalidInputError("write storage options as NAME=VALUE")
-    return dataset(options.table, options.version, storage_options=storage_options)
+    return given
 
 
 def _option(text: str) -> dict[str, str | Secret]:

@@ -15,15 +15,17 @@ applied*; everything else means *unknown*. The caller finds out which it was, se
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from lance_core.commits.external_manifest_store import ExternalManifestStore
 from lance_core.commits.surroundings import Surroundings
-from lance_core.store.base import ObjectStore
+from lance_core.errors import InvalidInputError
+from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.config import Secret
 from lance_core.store.uri import StoreUrl
+from lance_core.suggestions import hint
 from lance_core.table.paths import NamingScheme, manifest_path
 
 
@@ -139,6 +141,8 @@ class CommitHandlerSpec:
     ``factory``: a `HandlerFactory`, or ``"module:attribute"`` of one.
     ``options``: names of storage options that are the handler's own. Stores pass over them; case
     and underscores do not matter.
+    Making one raises `InvalidInputError` if ``requires`` holds a name that is no capability: no
+    store could fulfil it.
     """
 
     name: str
@@ -148,6 +152,18 @@ class CommitHandlerSpec:
     rank: int = 0
     multi_writer: bool = True
     options: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        requires: object = self.requires
+        if not isinstance(requires, Set):
+            raise InvalidInputError(f"requires of {self.name!r} is no set of names of capabilities")
+        known = {field.name for field in fields(StoreCapabilities)}
+        for name in requires - known:
+            raise InvalidInputError(
+                f"commit handler {self.name!r} requires {name!r}, which is no capability of stores"
+                f"{hint(str(name), known)}"
+            )
+        object.__setattr__(self, "requires", frozenset(requires))
 
 
 ManifestStoreFactory: TypeAlias = Callable[

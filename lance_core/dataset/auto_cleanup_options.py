@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from lance_core.errors import InvalidInputError
+from lance_core.suggestions import hint
 
 INTERVAL = "lance.auto_cleanup.interval"
 """Key of a table's config: a cleanup after every so many versions."""
@@ -34,10 +35,13 @@ class AutoCleanupConfig(TypedDict, total=False):
 def auto_cleanup_keys(options: Mapping[str, int] | None) -> dict[str, str]:
     """The keys of a new table's config; none if ``options`` is None.
 
-    Raises `InvalidInputError` unless both are whole numbers from 0 on.
+    Raises `InvalidInputError` unless both are whole numbers from 0 on, and for unknown names.
     """
     if options is None:
         return {}
+    known = AutoCleanupConfig.__annotations__
+    for name in options.keys() - known.keys():
+        raise InvalidInputError(f"auto_cleanup_options have no {name!r}{hint(str(name), known)}")
     interval = options.get("interval", 20)
     age = options.get("older_than_seconds", 14 * 86_400)
     for value in (interval, age):

@@ -25,6 +25,7 @@ from lance_core.errors import (
     InvalidInputError,
     UnsupportedFeatureError,
 )
+from lance_core.suggestions import unknown_argument
 from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transaction import Transaction as StoredTransaction
 
@@ -73,12 +74,18 @@ class CommitOptions:
         given.pop("commit_timeout", None)
         for name, value in given.items():
             if name not in _UNSUPPORTED:
-                raise TypeError(f"unknown argument {name!r}")
+                raise unknown_argument(name, _UNSUPPORTED | _KNOWN)
             if value is not False:
                 raise UnsupportedFeatureError(f"commits do not support {name!r} yet")
         return options
 
 
+_KNOWN = frozenset(
+    {
+        *("enable_v2_manifest_paths", "enable_stable_row_ids", "detached", "max_retries"),
+        *("commit_timeout", "commit_message", "transaction_properties", "data_storage_version"),
+    }
+)
 _UNSUPPORTED = frozenset(
     {"namespace_client", "table_id", "namespace_client_managed_versioning", "base_store_params"}
 )

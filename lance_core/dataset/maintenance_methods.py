@@ -14,6 +14,7 @@ from lance_core.dataset.naming_migration import migrate
 from lance_core.dataset.opened import Opened
 from lance_core.dataset.validate import check_table
 from lance_core.store.secret import hide_secrets
+from lance_core.suggestions import unknown_argument
 
 
 class MaintenanceMethods(Opened):
@@ -115,4 +116,4 @@ def _chosen(
 
 def _check(options: dict[str, Any], known: set[str]) -> None:
     for name in options.keys() - known:
-        raise TypeError(f"unknown argument {name!r}")
+        raise unknown_argument(name, known)

@@ -28,6 +28,7 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri, uri_above
+from lance_core.suggestions import unknown_argument
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
 IGNORED_OPTIONS = frozenset(
@@ -46,6 +47,14 @@ IGNORED_OPTIONS = frozenset(
 """Arguments of pylance's ``dataset`` that tune caches this library does not have."""
 
 
+_ARGUMENTS = frozenset(
+    {
+        *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
+        "allow_base_paths",
+    }
+)
+"""Arguments that opening a table has."""
+
 VersionLike = int | str | tuple[str | None, int | None]
 """A version as users name it: its number on the branch that is open, a tag, or a branch (None or
 "main" for the main one) with a number (None for the newest)."""
@@ -57,11 +66,13 @@ def check_options(options: Mapping[str, Any]) -> None:
     Raises ``TypeError`` for unknown names.
     """
     for name, value in options.items():
-        if name in IGNORED_OPTIONS or value is None:
+        if name in IGNORED_OPTIONS:
             continue
         if name in ("namespace", "namespace_client", "table_id"):
+            if value is None:
+                continue
             raise UnsupportedFeatureError(f"{name!r} is not supported yet")
-        raise TypeError(f"unknown argument {name!r}")
+        raise unknown_argument(name, IGNORED_OPTIONS | _ARGUMENTS)
 
 
 def open_root(

@@ -35,6 +35,7 @@ from lance_core.errors import (
 )
 from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
 from lance_core.store.secret import hide_secrets, hide_secrets_in
+from lance_core.suggestions import unknown_argument
 from lance_core.table.feature_flags import check_writable
 from lance_core.table.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
@@ -281,7 +282,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
             if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
         elif name not in _IGNORED:
-            raise TypeError(f"unknown argument {name!r}")
+            raise unknown_argument(name, WriteArguments.__annotations__)
 
 
 def _target(

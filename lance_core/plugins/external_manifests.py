@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from functools import partial
 
@@ -13,6 +12,7 @@ from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import PluginLoadError
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret
+from lance_core.store.spec import resolve_factory
 from lance_core.store.uri import StoreUrl
 
 
@@ -42,17 +42,7 @@ def _open(
 def _rows(
     spec: ManifestStoreSpec, url: StoreUrl, options: Mapping[str, str | Secret]
 ) -> ExternalManifestStore:
-    factory = spec.factory
-    if isinstance(factory, str):
-        module, _, attribute = factory.partition(":")
-        try:
-            factory = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise PluginLoadError(
-                f"manifest store {spec.name!r} cannot be loaded from {factory!r}: {error}"
-            ) from error
-    if isinstance(factory, str) or not callable(factory):
-        raise PluginLoadError(f"{spec.factory!r} of manifest store {spec.name!r} is not callable")
+    factory = resolve_factory(spec.factory, f"manifest store {spec.name!r}")
     rows: object = factory(url, options)
     if not isinstance(rows, ExternalManifestStore):
         raise PluginLoadError(

@@ -10,7 +10,6 @@ the first commit looks closer, probes what is open, and is refused if the guaran
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -18,17 +17,18 @@ from lance_core.commits.base import (
     Candidate,
     CommitHandler,
     CommitHandlerSpec,
-    HandlerFactory,
     ManifestLocation,
 )
 from lance_core.commits.directory import ReadOnlyCommitHandler
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import PluginLoadError, StoreError
 from lance_core.plugins.evidence import is_worth_probing, missing, nothing_safe, settle, vouched
+from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager
 from lance_core.plugins.stores import HANDLER_OPTION, Options
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import plain
+from lance_core.store.spec import resolve_factory
 from lance_core.store.uri import StoreUrl
 
 MARKER = "lance_core.commit_handler"
@@ -58,7 +58,7 @@ def select_commit_handler(
     known = vouched(store.capabilities, options)
 
     def make(spec: CommitHandlerSpec) -> CommitHandler:
-        return _factory(spec)(store, url, options, surroundings)
+        return _open(spec, store, url, options, surroundings)
 
     for spec in candidates:
         if not missing(spec, known):
@@ -116,17 +116,23 @@ def _automatic() -> Sequence[CommitHandlerSpec]:
     ]
 
 
-def _factory(spec: CommitHandlerSpec) -> HandlerFactory:
-    if not isinstance(spec.factory, str):
-        return spec.factory
-    module, _, attribute = spec.factory.partition(":")
-    try:
-        factory: HandlerFactory = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise PluginLoadError(
-            f"commit handler {spec.name!r} cannot be loaded from {spec.factory!r}: {error}"
-        ) from error
-    return factory
+def _open(
+    spec: CommitHandlerSpec,
+    store: ObjectStore,
+    url: StoreUrl,
+    options: Options,
+    surroundings: Surroundings,
+) -> CommitHandler:
+    """The handler that ``spec`` makes; its errors name the plugin and the table."""
+    what = f"commit handler {spec.name!r}"
+    factory = resolve_factory(spec.factory, what)
+    what = f"{what} of {get_manager().provider_of(spec)}"
+    handler: object = call_factory(
+        what, url, options, lambda: factory(store, url, options, surroundings)
+    )
+    if not isinstance(handler, CommitHandler):
+        raise PluginLoadError(f"the factory of {what} returned {type(handler).__name__}")
+    return handler
 
 
 class UnprovenCommitHandler(CommitHandler):

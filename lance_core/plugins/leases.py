@@ -21,6 +21,7 @@ from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.declared import DeclaredStore
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl, parse_uri
+from lance_core.suggestions import hint, shortened
 
 _TERMS = {
     "lease_duration": "duration",
@@ -38,6 +39,11 @@ def lease_handler(
     open whether it guarantees put-if-absent. Raises `InvalidInputError` for options that cannot be
     used.
     """
+    for name in url.query.keys() - LEASE_OPTIONS:
+        raise InvalidInputError(
+            f"{url}: commits under a lease have no parameter {shortened(name)}"
+            f"{hint(name, LEASE_OPTIONS)}"
+        )
     given = {name: url.query[name] for name in sorted(LEASE_OPTIONS & url.query.keys())}
     given |= {name: plain(options[name]) for name in sorted(LEASE_OPTIONS & options.keys())}
     terms = LeaseTerms(

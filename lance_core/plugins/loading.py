@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.value_encoding import ValueEncodingSpec
-from lance_core.errors import PluginLoadError
+from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.store.spec import ObjectStoreSpec
+from lance_core.suggestions import hint, shortened
 
 if TYPE_CHECKING:  # importing it takes longer than everything else here: only when plugins are used
     from importlib.metadata import EntryPoint
@@ -25,6 +26,13 @@ ONLY_VARIABLE = "LANCE_CORE_PLUGINS"
 
 DISABLE_VARIABLE = "LANCE_CORE_DISABLE_PLUGINS"
 """Environment variable: comma-separated names that are not loaded, or ``all``."""
+
+_OF_THIS_PROJECT = frozenset(
+    name
+    for extra in ("azure", "dynamodb", "fsspec", "gcs", "kernels", "s3", "spark", "sql")
+    for name in (extra, f"lance-core-{extra}")
+)
+"""Plugins that the environment variables may name where they are not installed."""
 
 T = TypeVar("T")
 
@@ -66,29 +74,63 @@ class Contribution:
     encodings: tuple[EncodingSpec, ...]
 
 
-def installed_plugins(
-    environ: Mapping[str, str],
-) -> tuple[list[PluginSource], list[PluginLoadFailure]]:
-    """The entry points that the environment variables allow, sorted by distribution and name.
+@dataclass(frozen=True, slots=True)
+class InstalledPlugins:
+    """The entry points of this environment, sorted by distribution and name.
 
-    Nothing is imported. A distribution whose entry points cannot be read is a failure of its own.
+    ``disabled``: those that an environment variable excludes. ``failures``: distributions whose
+    entry points cannot be read.
+    """
+
+    sources: tuple[PluginSource, ...] = ()
+    disabled: tuple[PluginSource, ...] = ()
+    failures: tuple[PluginLoadFailure, ...] = ()
+
+
+def installed_plugins(environ: Mapping[str, str]) -> InstalledPlugins:
+    """The plugins that are installed, told apart by the environment variables; imports nothing.
+
+    Raises `InvalidInputError` if a variable names what is neither installed nor a plugin of this
+    project: a misspelt name would disable, or enable, another plugin than was meant.
     """
     failures: list[PluginLoadFailure] = []
     only = _names(environ.get(ONLY_VARIABLE))
     disabled = _names(environ.get(DISABLE_VARIABLE)) or frozenset()
-    sources = []
+    sources: list[PluginSource] = []
+    excluded: list[PluginSource] = []
+    known = set(_OF_THIS_PROJECT)
     for entry_point in _entry_points(failures):
+        names, described = {entry_point.name.lower()}, "an unnamed distribution"
         distribution = entry_point.dist
-        names = {entry_point.name.lower()}
-        described = "an unnamed distribution"
         if distribution is not None:
             names.add(_normal(distribution.name))
             described = f"{distribution.name} {distribution.version}"
-        if "all" in disabled or names & disabled or (only is not None and not names & only):
-            continue
-        sources.append(PluginSource(entry_point.name, described, entry_point.load))
-    sources.sort(key=lambda source: (source.distribution, source.name))
-    return sources, failures
+        known |= names
+        source = PluginSource(entry_point.name, described, entry_point.load)
+        is_disabled = "all" in disabled or names & disabled
+        is_wanted = only is None or names & only
+        (sources if is_wanted and not is_disabled else excluded).append(source)
+    _check_variable(environ, ONLY_VARIABLE, known | {"builtin"}, failures)
+    _check_variable(environ, DISABLE_VARIABLE, known | {"all"}, failures)
+    for group in (sources, excluded):
+        group.sort(key=lambda source: (source.distribution, source.name))
+    return InstalledPlugins(tuple(sources), tuple(excluded), tuple(failures))
+
+
+def _check_variable(
+    environ: Mapping[str, str],
+    variable: str,
+    known: set[str],
+    failures: Sequence[PluginLoadFailure],
+) -> None:
+    for part in environ.get(variable, "").split(","):
+        name = part.strip().lower()
+        if name and name not in known and _normal(name) not in known:
+            unread = "".join(f"; failed to load: {failure}" for failure in failures)
+            raise InvalidInputError(
+                f"{variable} names {shortened(part.strip())}, which is no installed plugin"
+                f"{hint(name, known)}{unread}"
+            )
 
 
 def _names(text: str | None) -> frozenset[str] | None:
@@ -182,13 +224,23 @@ def _checked(results: list[Iterable[T]], kind: type[T], check: Callable[[T], Non
 
 def _check_object_store(spec: ObjectStoreSpec) -> None:
     _check_name(spec.name, "name of a store")
+    schemes: object = spec.schemes
+    if isinstance(schemes, str):  # its letters would be schemes
+        raise PluginLoadError(f"schemes of store {spec.name!r} are text, not a tuple of texts")
     if not spec.schemes:
         raise PluginLoadError(f"store {spec.name!r} names no scheme")
     for scheme in spec.schemes:
         _check_name(scheme, "scheme")
     _check_factory(spec.factory, spec.name)
-    if spec.options is not None:
-        _check_options(spec.options, spec.name)
+    if spec.options is None:
+        return
+    _check_options(spec.options, spec.name)
+    meant = {*spec.secret_options, *spec.option_aliases.values()}
+    for name in sorted(meant - spec.options):
+        raise PluginLoadError(
+            f"store {spec.name!r} has no option {name!r}, which a secret or an alias names"
+            f"{hint(name, spec.options)}"
+        )
 
 
 def _check_handler(spec: CommitHandlerSpec) -> None:

@@ -6,7 +6,7 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lance_core._version import __version__
@@ -16,12 +16,13 @@ from lance_core.errors import InvalidInputError, PluginConflictError
 from lance_core.plugins.external_manifests import as_commit_handler
 from lance_core.plugins.loading import (
     Contribution,
+    InstalledPlugins,
     PluginLoadFailure,
     PluginSource,
     installed_plugins,
     load,
 )
-from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, not_found
+from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, LeftOut, Look, not_found
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"
@@ -39,11 +40,21 @@ class _Collected:
 
     contributions: tuple[Contribution, ...]
     failures: tuple[PluginLoadFailure, ...]
+    disabled: tuple[PluginSource, ...]
     schemes: Offers[ObjectStoreSpec]
     handlers: Offers[CommitHandlerSpec]
     handler_suffixes: Offers[CommitHandlerSpec]
-    handler_options: frozenset[str]
+    handler_options: Mapping[str, str]
     encodings: EncodingRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class _Installed:
+    """What the entry points of this environment came to."""
+
+    loaded: list[Contribution]
+    failed: list[PluginLoadFailure]
+    disabled: tuple[PluginSource, ...]
 
 
 class PluginManager:
@@ -52,6 +63,8 @@ class PluginManager:
     Plugins are the built-in one, those of entry points (unless ``entry_points`` is False or the
     environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them) and
     those that `register` adds. They are loaded at the first look-up. Safe for threads.
+
+    Every look-up raises `InvalidInputError` while one of the variables names an unknown plugin.
     """
 
     def __init__(
@@ -61,7 +74,7 @@ class PluginManager:
         self._environ = os.environ if environ is None else environ
         self._lock = threading.RLock()
         self._registered: dict[str, object] = {}
-        self._installed: tuple[list[Contribution], list[PluginLoadFailure]] | None = None
+        self._installed: _Installed | None = None
         self._collected: _Collected | None = None
 
     def register(self, plugin: object, name: str | None = None) -> str:
@@ -96,6 +109,11 @@ class PluginManager:
         return self._all().failures
 
     @property
+    def disabled(self) -> tuple[PluginSource, ...]:
+        """The installed plugins that an environment variable excludes."""
+        return self._all().disabled
+
+    @property
     def encodings(self) -> EncodingRegistry:
         """Every encoding of every plugin."""
         return self._all().encodings
@@ -108,34 +126,44 @@ class PluginManager:
         return tuple(sorted(specs, key=lambda spec: (-spec.rank, spec.name)))
 
     @property
-    def handler_options(self) -> frozenset[str]:
-        """Options of all commit handlers, in lower case and without underscores."""
+    def handler_options(self) -> Mapping[str, str]:
+        """Options of all commit handlers, by their names in lower case and without underscores."""
         return self._all().handler_options
 
     def object_store(self, scheme: str) -> ObjectStoreSpec:
         """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if scheme not in every.schemes:
-            extra = EXTRA_OF_SCHEME.get(scheme)
-            raise not_found("a store for scheme", scheme, every.schemes, extra, every.failures)
+            look = Look("a store for scheme", scheme, every.schemes, EXTRA_OF_SCHEME)
+            raise not_found(look, _left_out(every))
         return _only("a store for scheme", scheme, every.schemes[scheme])
 
     def commit_handler(self, name: str) -> CommitHandlerSpec:
         """The commit handler of this name; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
-            extra = EXTRA_OF_HANDLER.get(name)
-            raise not_found("a commit handler", name, every.handlers, extra, every.failures)
+            look = Look("a commit handler", name, every.handlers, EXTRA_OF_HANDLER)
+            raise not_found(look, _left_out(every))
         return _only("commit handler", name, every.handlers[name])
 
     def url_suffix(self, suffix: str) -> CommitHandlerSpec:
         """What serves ``scheme+suffix://``; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if suffix not in every.handler_suffixes:
-            extra = EXTRA_OF_HANDLER.get(suffix)
             what = "a commit handler for URL suffix"
-            raise not_found(what, suffix, every.handler_suffixes, extra, every.failures)
+            look = Look(what, suffix, every.handler_suffixes, EXTRA_OF_HANDLER)
+            raise not_found(look, _left_out(every))
         return _only("URL suffix", suffix, every.handler_suffixes[suffix])
+
+    def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec) -> str:
+        """What to call the plugin that provides ``spec`` in a text."""
+        every = self._all()
+        for offers in (every.schemes.values(), every.handlers.values()):
+            for offer in offers:
+                for source, offered in offer:
+                    if offered is spec:
+                        return f"plugin {source}"
+        return "no plugin"
 
     def renew_lock(self) -> None:
         """Forget who holds the lock."""
@@ -152,9 +180,10 @@ class PluginManager:
 
     def _collect(self) -> _Collected:
         if self._installed is None:
-            sources, failures = _sources(self._use_entry_points, self._environ)
-            self._installed = _load_all(sources, failures)
-        contributions, failures = self._installed
+            found = _installed(self._use_entry_points, self._environ)
+            loaded, failed = _load_all(found.sources, found.failures)
+            self._installed = _Installed(loaded, failed, found.disabled)
+        contributions, failures = self._installed.loaded, self._installed.failed
         added = [
             PluginSource(name, "a call of register", _returning(plugin))
             for name, plugin in self._registered.items()
@@ -165,15 +194,19 @@ class PluginManager:
         return _Collected(
             contributions=every,
             failures=(*failures, *failed),
+            disabled=self._installed.disabled,
             schemes=_offers(
                 (c.source, s, n) for c in every for s in c.object_stores for n in s.schemes
             ),
             handlers=_offers((source, spec, spec.name) for source, spec in handlers),
             handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
-            handler_options=frozenset(plain_name(n) for _, spec in handlers for n in spec.options),
+            handler_options={plain_name(n): n for _, spec in handlers for n in spec.options},
             encodings=EncodingRegistry(
                 ((str(c.source), e) for c in every for e in c.encodings),
-                [str(failure) for failure in (*failures, *failed)],
+                [
+                    *(str(failure) for failure in (*failures, *failed)),
+                    *(f"{source}: disabled" for source in self._installed.disabled),
+                ],
             ),
         )
 
@@ -183,25 +216,26 @@ def plain_name(option: str) -> str:
     return option.lower().replace("_", "")
 
 
-def _sources(
-    entry_points: bool, environ: Mapping[str, str]
-) -> tuple[list[PluginSource], list[PluginLoadFailure]]:
+def _installed(entry_points: bool, environ: Mapping[str, str]) -> InstalledPlugins:
     builtin = PluginSource(
         "builtin", f"lance-core {__version__}", lambda: importlib.import_module(BUILTIN)
     )
-    if not entry_points:
-        return [builtin], []
-    installed, failures = installed_plugins(environ)
-    return [builtin, *installed], failures
+    found = installed_plugins(environ) if entry_points else InstalledPlugins()
+    return replace(found, sources=(builtin, *found.sources))
 
 
 def _load_all(
-    sources: Iterable[PluginSource], failures: list[PluginLoadFailure]
+    sources: Iterable[PluginSource], failures: Iterable[PluginLoadFailure]
 ) -> tuple[list[Contribution], list[PluginLoadFailure]]:
     results = [load(source) for source in sources]
     loaded = [result for result in results if isinstance(result, Contribution)]
     failed = [result for result in results if isinstance(result, PluginLoadFailure)]
     return loaded, [*failures, *failed]
+
+
+def _left_out(every: _Collected) -> LeftOut:
+    loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
+    return LeftOut(every.failures, every.disabled, loaded)
 
 
 def _returning(plugin: object) -> Callable[[], object]:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from lance_core.errors import PluginNotFoundError
-from lance_core.plugins.loading import PluginLoadFailure
+from lance_core.plugins.loading import (
+    DISABLE_VARIABLE,
+    ONLY_VARIABLE,
+    PluginLoadFailure,
+    PluginSource,
+)
+from lance_core.suggestions import nearest, shortened
 
 EXTRA_OF_SCHEME = {
     "s3": "s3",
@@ -50,20 +57,49 @@ EXTRA_OF_HANDLER = {
 """The extra that brings a commit handler, by its name or URL suffix."""
 
 
-def not_found(
-    what: str,
-    key: str,
-    known: Iterable[str],
-    extra: str | None,
-    failures: Sequence[PluginLoadFailure],
-) -> PluginNotFoundError:
-    """The error for a ``key`` that no plugin provides; ``what`` says what kind of thing it is."""
-    text = [f"no plugin provides {what} {key!r}"]
-    if extra is not None:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look for ``key`` that found nothing; ``what`` says what kind of thing was looked for.
+
+    ``known``: the keys that there are. ``installable``: those that extras bring, with each extra.
+    """
+
+    what: str
+    key: str
+    known: Iterable[str]
+    installable: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The plugins that are not used, and the names of the distributions of those that are."""
+
+    failures: Sequence[PluginLoadFailure]
+    disabled: Sequence[PluginSource]
+    loaded: frozenset[str]
+
+
+def not_found(look: Look, left_out: LeftOut) -> PluginNotFoundError:
+    """The error for a key that no plugin provides: what is like it, and what would bring it."""
+    text = [f"no plugin provides {look.what} {shortened(look.key)}"]
+    known = set(look.known)
+    extra = look.installable.get(look.key)
+    if extra is None:
+        near = nearest(look.key, {*known, *look.installable})
+        text += [] if near is None else [f"The nearest name is {near!r}"]
+        extra = None if near is None or near in known else look.installable[near]
+    present = left_out.loaded.union(p.distribution.split()[0] for p in left_out.disabled)
+    if extra is not None and f"lance-core-{extra}" in left_out.loaded:
+        served = sorted(key for key in known if look.installable.get(key) == extra)
+        text.append(f"lance-core[{extra}] is installed and serves {', '.join(served)}")
+    elif extra is not None and f"lance-core-{extra}" not in present:
         text.append(f'pip install "lance-core[{extra}]"')
     text.append(f"known: {', '.join(sorted(known)) or 'none'}")
-    if failures:
-        text.append("failed to load: " + "; ".join(map(str, failures)))
+    if left_out.disabled:
+        names = "; ".join(map(str, left_out.disabled))
+        text.append(f"disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}: {names}")
+    if left_out.failures:
+        text.append("failed to load: " + "; ".join(map(str, left_out.failures)))
     text.append(f"in {this_process()}")
     return PluginNotFoundError(". ".join(text))
 

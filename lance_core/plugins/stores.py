@@ -6,12 +6,14 @@ import os
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
 
+from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.bounded import Bounded
-from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain
+from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain, wrap_secrets
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
+from lance_core.suggestions import ALMOST_EQUAL, nearest
 
 HANDLER_OPTION = "commit_handler"
 """Storage option: name of the commit handler."""
@@ -54,19 +56,39 @@ def open_store(
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
     options = _for_the_store(storage_options or {})
-    if undeclared := spec.undeclared_options(options):
-        shared = _other_spec(url, storage_options or {})
-        for name in undeclared:
-            if _belongs_elsewhere(name, shared):
-                del options[name]
-            elif spec.options is not None:
-                if url.commit_scheme is not None:
-                    get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
-                raise spec.refusal(name)
+    _check_options(spec, url, options, storage_options or {})
     given = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
     key = (spec, url, query, given)
-    return live_stores.get(key, lambda: spec.open(url, options))
+    return live_stores.get(key, lambda: _open(spec, url, options))
+
+
+def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore:
+    what = f"store {spec.name!r} of {get_manager().provider_of(spec)}"
+    given = wrap_secrets(options, spec.secret_options)
+    return call_factory(what, url, given, lambda: spec.open(url, options))
+
+
+def _check_options(
+    spec: ObjectStoreSpec, url: StoreUrl, options: dict[str, str | Secret], every: Options
+) -> None:
+    """Take out of ``options`` what is not the store's; `InvalidInputError` for what is nobody's.
+
+    A store that declares no options may understand any; of those, only such are refused as are
+    almost the name of an option of the table or of a commit handler.
+    """
+    undeclared = spec.undeclared_options(options)
+    if not undeclared:
+        return
+    shared = _other_spec(url, every)
+    others = _OF_THE_TABLE.union(get_manager().handler_options.values())
+    for name in undeclared:
+        if _belongs_elsewhere(spec, name, shared):
+            del options[name]
+        elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
+            if url.commit_scheme is not None:
+                get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
+            raise spec.refusal(name, others)
 
 
 def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
@@ -75,10 +97,13 @@ def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
     return None if place is None else get_manager().object_store(parse_uri(plain(place)).scheme)
 
 
-def _belongs_elsewhere(name: str, shared: ObjectStoreSpec | None) -> bool:
+def _belongs_elsewhere(spec: ObjectStoreSpec, name: str, shared: ObjectStoreSpec | None) -> bool:
     if plain_name(name) in get_manager().handler_options:
         return True
-    return shared is not None and not shared.undeclared_options({name: ""})
+    others = [] if shared is None else [shared]
+    if spec.ignores_options_of_others:
+        others += [other for plugin in get_manager().plugins for other in plugin.object_stores]
+    return any(not other.undeclared_options({name: ""}) for other in others)
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.durability import Durability
 
 BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
@@ -73,6 +73,7 @@ class StoreCapabilities:
     """What a store guarantees. Nothing is assumed: the default of everything is UNKNOWN or NO.
 
     A call that needs what is NO raises `UnsupportedFeatureError`; it never does something weaker.
+    Making one raises `InvalidInputError` if a value is no `Guarantee`, such as True.
     """
 
     put_if_absent: Guarantee = Guarantee.UNKNOWN
@@ -86,6 +87,15 @@ class StoreCapabilities:
     strong_reads: Guarantee = Guarantee.UNKNOWN
     """A read or listing that starts after a write returned sees that write."""
     range_reads: Guarantee = Guarantee.YES
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            if not isinstance(value, Guarantee):
+                raise InvalidInputError(
+                    f"capability {field.name!r} is {value!r}: write Guarantee.YES, Guarantee.NO or "
+                    "Guarantee.UNKNOWN"
+                )
 
     def guaranteed(self) -> frozenset[str]:
         """The names of all capabilities that are YES."""

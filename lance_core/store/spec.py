@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.uri import StoreUrl
+from lance_core.suggestions import did_you_mean, hint, shortened
 
 StoreFactory: TypeAlias = Callable[[StoreUrl, Mapping[str, "str | Secret"]], ObjectStore]
 """Makes a store rooted at a URL; options have canonical names, secret ones are wrapped."""
@@ -33,6 +34,8 @@ class ObjectStoreSpec:
     ``extra``: the extra of the core distribution that installs the plugin, or None.
     ``has_containers``: a URL's host is no host but a container, such as a bucket, of the service
     that the options name; they are sent there whatever the container.
+    ``ignores_options_of_others``: options that another installed store declares are passed over.
+    It is for stores that need no service: programs open tables here with the options of a service.
     """
 
     name: str
@@ -44,13 +47,14 @@ class ObjectStoreSpec:
     extra: str | None = None
     options: frozenset[str] | None = None
     has_containers: bool = False
+    ignores_options_of_others: bool = False
 
     def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
         """A store rooted at ``url``; ``options`` as the user gave them.
 
         Errors of the factory come without its frames, which have secrets among their variables.
         """
-        factory, canonical = self._callable(), self.canonical_options(options)
+        factory, canonical = self.resolve(), self.canonical_options(options)
         failure: LanceError
         try:
             store = factory(url, canonical)
@@ -87,15 +91,16 @@ class ObjectStoreSpec:
         known = self._names()
         return [name for name in options if name.lower() not in known]
 
-    def refusal(self, unknown: str) -> InvalidInputError:
-        """The error for an option that the store does not understand; it names the nearest one."""
-        import difflib
+    def refusal(self, unknown: str, others: Iterable[str] = ()) -> InvalidInputError:
+        """The error for an option that the store does not understand; it names the nearest one.
 
+        ``others``: names that components beside the store understand.
+        """
         known = self._names()
-        near = difflib.get_close_matches(unknown.lower(), known, n=1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(known))}"
-        shown = unknown if len(unknown) <= 80 else f"{unknown[:80]}…"
-        return InvalidInputError(f"store {self.name!r} has no option {shown!r}{hint}")
+        suggested = did_you_mean(unknown, {*known, *others}) or hint(unknown, known)
+        return InvalidInputError(
+            f"store {self.name!r} has no option {shortened(unknown)}{suggested}"
+        )
 
     def _names(self) -> dict[str, str]:
         """Every name of an option, in lower case, with the canonical one."""
@@ -103,17 +108,24 @@ class ObjectStoreSpec:
         canonical = {*aliases.values(), *(self.options or ())}
         return {name.lower(): name for name in canonical} | aliases
 
-    def _callable(self) -> StoreFactory:
-        if not isinstance(self.factory, str):
-            return self.factory
-        module_name, _, attribute = self.factory.partition(":")
+    def resolve(self) -> StoreFactory:
+        """The factory, imported if it is given as text; `PluginLoadError` if that fails."""
+        factory: StoreFactory = resolve_factory(self.factory, f"store {self.name!r}")
+        return factory
+
+
+def resolve_factory(factory: object, what: str) -> Callable[..., Any]:
+    """``factory`` itself, or what its text ``"module:attribute"`` names; ``what`` names its owner.
+
+    Raises `PluginLoadError` if it cannot be imported or called.
+    """
+    found = factory
+    if isinstance(factory, str):
+        module_name, _, attribute = factory.partition(":")
         try:
-            factory = getattr(importlib.import_module(module_name), attribute)
+            found = getattr(importlib.import_module(module_name), attribute)
         except (ImportError, AttributeError, ValueError) as error:
-            raise PluginLoadError(
-                f"store {self.name!r} cannot be loaded from {self.factory!r}: {error}"
-            ) from error
-        if not callable(factory):
-            raise PluginLoadError(f"{self.factory!r} of store {self.name!r} is not callable")
-        made: StoreFactory = factory
-        return made
+            raise PluginLoadError(f"{what} cannot be loaded from {factory!r}: {error}") from error
+    if not callable(found):
+        raise PluginLoadError(f"{factory!r} of {what} is not callable")
+    return found

@@ -411,6 +411,9 @@ ds.scanner(columns=["i"]).take([1])
 pa.table(ds)
 write(iter(TABLE.to_batches()))
 """,
+    "a storage option that nothing understands is taken for a misspelt one": """
+write(TABLE, storage_options={"a": "b"})
+""",
     "not here yet, and refused": """
 ds.to_table(order_by=["i"])
 ds.to_table(include_deleted_rows=True, with_row_id=True)

@@ -17,6 +17,8 @@ from lance_core.cli import main
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.hookspecs import hookimpl
 from lance_core.plugins import get_manager
+from lance_core.store.memory import MemoryStore
+from lance_core.store.spec import ObjectStoreSpec
 
 
 @pytest.fixture
@@ -74,6 +76,34 @@ def test_plugins_that_failed_are_listed_with_their_cause(
     assert main(["plugins"]) == 0
     printed = capsys.readouterr().out
     assert "failed to load: 'broken' of a call of register (ImportError: no module" in printed
+
+
+def test_a_check_tries_every_factory(
+    registered: Callable[[object, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plugins", "--check"]) == 0
+    assert "factory of lease (builtin): can be called" in capsys.readouterr().out
+
+    @hookimpl
+    def lance_object_stores() -> list[ObjectStoreSpec]:
+        return [
+            ObjectStoreSpec("gone", ("gone",), "no_such_sdk_at_all:open"),
+            ObjectStoreSpec("odd", ("odd",), lambda url: MemoryStore()),  # type: ignore[arg-type, misc]
+        ]
+
+    registered(SimpleNamespace(lance_object_stores=lance_object_stores), "mine")
+    assert main(["plugins", "--check"]) == 1
+    captured = capsys.readouterr()
+    assert "factory of gone (mine): 'gone' cannot be loaded from" in captured.out
+    assert "factory of odd (mine): it is called with 2 arguments" in captured.out
+    assert captured.err == "lance-core: problems found: 2\n"
+
+
+def test_a_check_opens_what_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plugins", "--check", str(tmp_path), "--option", "durability=fast"]) == 0
+    assert "opens a LocalStore and a PutIfAbsentCommitHandler" in capsys.readouterr().out
+    assert main(["plugins", "--check", str(tmp_path), "s3e://b/t"]) == 1
+    assert "s3e://b/t: no plugin provides" in capsys.readouterr().out
 
 
 def test_the_module_is_the_command() -> None:

@@ -8,13 +8,23 @@ objects: a password of digits is no number.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import Parameter, signature
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, sounds_secret
+from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})
 """What Python's parser takes for JSON though it is none."""
+
+_OF_FSSPEC = frozenset(
+    {
+        *("asynchronous", "batch_size", "listings_expiry_time", "loop", "max_paths"),
+        *("skip_instance_cache", "use_listings_cache"),
+    }
+)
+"""Arguments that fsspec itself takes, for every file system."""
 
 
 def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
@@ -24,6 +34,31 @@ def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
     it must not be shown or travel.
     """
     return {name: _value(name, given) for name, given in options.items()}
+
+
+def check_names(arguments: Iterable[str], file_system: type) -> None:
+    """Refuse names that are almost those of parameters of a class of file systems.
+
+    Many classes pass on whatever else they are given, so other unknown names may be right. Raises
+    `InvalidInputError` with the name that is probably meant.
+    """
+    known = {*_OF_FSSPEC, *_parameters(file_system)}
+    for name in arguments:
+        near = None if name in known else nearest(name, known, ALMOST_EQUAL)
+        if near is not None:
+            raise InvalidInputError(
+                f"the file system {file_system.__name__} has no option {shortened(name)}: did you "
+                f"mean {near!r}?"
+            )
+
+
+def _parameters(file_system: type) -> Iterator[str]:
+    """Names of the parameters of the initialisers of a class and of its bases."""
+    for base in file_system.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            for name, parameter in list(signature(vars(base)["__init__"]).parameters.items())[1:]:
+                if parameter.kind not in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL):
+                    yield name
 
 
 def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[str, ...]:

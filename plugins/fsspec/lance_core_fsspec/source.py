@@ -21,7 +21,7 @@ from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.secret import Secret
 from lance_core_fsspec.failures import Hidden, told
 from lance_core_fsspec.mount import Mount
-from lance_core_fsspec.options import arguments_of, secrets_of
+from lance_core_fsspec.options import arguments_of, check_names, secrets_of
 from lance_core_fsspec.plugin import REGISTERED
 from lance_core_fsspec.registered import registered
 
@@ -77,6 +77,8 @@ class Source:
                 f"the file system for {self._url.scheme!r} is not installed: "
                 f"{told(error, self.hidden)}"
             )
+        except LanceError as error:
+            failure = error.with_traceback(None)
         except (TypeError, ValueError) as error:
             failure = self._unusable(error)
         except Exception as error:
@@ -85,8 +87,10 @@ class Source:
         raise failure
 
     def _new(self) -> Mount:
+        from fsspec import get_filesystem_class
         from fsspec.core import url_to_fs
 
+        check_names(self._arguments, get_filesystem_class(self._url.scheme))
         # An instance of its own: what is switched off here concerns nobody else.
         arguments = {**self._arguments, "skip_instance_cache": True}
         filesystem, root = url_to_fs(self._text(arguments), **arguments)

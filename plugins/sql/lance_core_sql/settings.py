@@ -18,6 +18,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.config import Secret
 from lance_core.store.secret import plain, sounds_secret
+from lance_core.suggestions import hint, shortened
 
 DEFAULT_TABLE = "lance_manifests"
 SUFFIX = ".manifests.sqlite"
@@ -87,6 +88,12 @@ def settings_of(table: StoreUrl, options: Mapping[str, str | Secret]) -> SqlSett
 
 
 def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
+    for name in table.query:
+        if name.lower().replace("_", "") not in _NAMES:
+            raise InvalidInputError(
+                f"{table}: commits decided by a SQL database have no parameter {shortened(name)}"
+                f"{hint(name, ('sqlUrl', 'sqlTable', 'sqlPassword'))}"
+            )
     given: dict[str, str | Secret] = {}
     for source in (table.query, options):
         for name, value in source.items():

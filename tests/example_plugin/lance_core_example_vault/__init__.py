@@ -33,6 +33,7 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
             schemes=("vault",),
             factory="lance_core_example_vault.store:open_vault",
             capabilities=CAPABILITIES,
+            options=frozenset({"vault_timeout"}),
             option_aliases={"timeout": "vault_timeout"},
         )
     ]
