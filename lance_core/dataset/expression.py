@@ -110,6 +110,7 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     if isinstance(filter, str):
         from lance_core.dataset.sql.expression import filter_expression
 
+        _refuse_surrogates(filter)
         condition = filter_expression(filter, schema)
     elif _is_arrow(filter):
         from lance_core.dataset.arrow_expression import ArrowExpression
@@ -133,6 +134,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
     if isinstance(sql, str):
         from lance_core.dataset.sql.expression import value_expression
 
+        _refuse_surrogates(sql)
         computed = value_expression(sql, schema)
     elif _is_arrow(sql):
         from lance_core.dataset.arrow_expression import ArrowExpression
@@ -143,6 +145,16 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
             f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
         )
     return Value(computed.columns, computed)
+
+
+def _refuse_surrogates(sql: str) -> None:
+    """Arrow has no text with lone surrogates."""
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"the expression is no Unicode text: a lone surrogate at character {error.start}"
+        ) from None
 
 
 def _mask(chunk: pa.BooleanArray) -> Mask:

@@ -27,7 +27,7 @@ def to_reader(data: ReaderLike, schema: pa.Schema | None = None) -> pa.RecordBat
     """
     try:
         return _reader(data, schema)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeEncodeError) as error:
         raise InvalidInputError(f"the rows cannot be converted: {error}") from error
 
 

@@ -15,6 +15,7 @@ from lance_core.dataset.blobs.description import shown
 from lance_core.dataset.columnless import columnless
 from lance_core.dataset.expression import Value, as_value
 from lance_core.dataset.narrow import narrowed
+from lance_core.dataset.operation_parts import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, format_path
 from lance_core.schema.project import project_lineages
@@ -192,6 +193,7 @@ def _member_output(name: str, fields: Sequence[Field]) -> Output:
 def _computed(schema: Schema, name: str, text: str) -> Output:
     if not isinstance(name, str):
         raise InvalidInputError(f"column names are strings, got {name!r}")
+    check_text(name)
     value = as_value(text, queryable(schema))
     if value.path is not None:
         return _renamed(schema, name, value.path)

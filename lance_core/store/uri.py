@@ -168,6 +168,11 @@ def _authority(rest: str) -> str:
 def _refuse_control(text: str) -> None:
     if any(character < " " or character == "\x7f" for character in text):
         raise InvalidInputError("a URI or path must not contain control characters")
+    try:
+        # Names of local files that are no UTF-8 are escaped by surrogates, and valid.
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InvalidInputError("a URI or path must not contain lone surrogates") from None
 
 
 def _local(path: str) -> StoreUrl:
