@@ -39,7 +39,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
     """
     numbers = iter(range(len(sources)))
     ahead: deque[tuple[int, Iterator[T], Future[list[T]]]] = deque()
-    executor = _pool()
+    executor, process = _pool(), os.getpid()
 
     def begin() -> None:
         for number in numbers:
@@ -60,9 +60,10 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
                 begin()
             yield from ((number, item) for item in made)
     finally:
-        for _, _, future in ahead:
-            future.cancel()
-        wait([future for _, _, future in ahead])
+        if process == os.getpid():  # in a forked child nobody makes them
+            for _, _, future in ahead:
+                future.cancel()
+            wait([future for _, _, future in ahead])
 
 
 def _items(source: Made[T]) -> Iterator[T]:

@@ -7,7 +7,8 @@ addition ends with the page, and pages of which few rows are wanted are read pie
 
 from __future__ import annotations
 
-import threading
+import os
+import weakref
 from bisect import bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Page
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.buffers import joined
+from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.remote.plan import Extent, plan_reads
 
 CAPACITY = 64 << 20
@@ -43,7 +45,7 @@ class Kept:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
-        self.lock = threading.Lock()
+        self.lock = ForkSafeLock()
         self._size = 0
         self._extents: OrderedDict[_Reading, FileReadAhead] = OrderedDict()
 
@@ -61,6 +63,11 @@ class Kept:
         if file is not None:
             self._size -= reading.stop - reading.start
             file.readings.remove(reading)
+
+    def forget(self) -> None:
+        """Drop everything."""
+        self._size = 0
+        self._extents = OrderedDict()
 
 
 class _Reading:
@@ -99,6 +106,7 @@ class FileReadAhead:
         self._pages: list[tuple[int, int]] = []
         self._num_parsed = 0
         self.readings: list[_Reading] = []
+        _all.add(self)
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. What another thread is reading is waited for."""
@@ -113,6 +121,12 @@ class FileReadAhead:
         if new:
             self._read(path, new)
         return [_cut(one, new, wanted) for one, wanted in zip(found, ranges, strict=True)]
+
+    def forget(self) -> None:
+        """Drop what was read, or is being read by threads that a fork has left behind."""
+        self._pages, self._num_parsed = [], 0
+        self.readings = []
+        self._kept.forget()
 
     def _read(self, path: str, new: Sequence[_Reading]) -> None:
         try:
@@ -191,6 +205,19 @@ class FileReadAhead:
         if share < 1.0:
             stop = min(stop, start + int((stop - start) * share) + _SLACK)
         return start, stop
+
+
+_all: weakref.WeakSet[FileReadAhead] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for file in list(_all):
+        file.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    # After the handler of `fork_safe`: the locks are free by now.
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _start_of(reading: _Reading) -> int:

@@ -7,9 +7,9 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from lance_core.datafile.processors import VARIABLE, processors
 from lance_core.store.late_work import submit
@@ -66,7 +66,8 @@ def in_order(
 
     When the iterator is closed, or an item fails, the items that wait for a thread are dropped.
     Those that are being worked on are not waited for: they end by themselves, and what they return
-    or raise is lost.
+    or raise is lost. A child that was forked meanwhile goes on with a pool of its own, and works
+    again on what was under way in the parent.
     """
     if getattr(_local, "is_own", False):
         yield from map(work, items)
@@ -76,15 +77,52 @@ def in_order(
     if len(first) < 2:
         yield from map(work, first)
         return
-    waiting: collections.deque[Future[R]] = collections.deque()
-    executor = waiting_pool() if waits else pool()
+    under_way = _UnderWay(work, waiting_pool if waits else pool)
     try:
         for item in itertools.chain(first, source):
-            waiting.append(submit(executor, work, item))
-            if len(waiting) >= ahead:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            under_way.begin(item)
+            if len(under_way.items) >= ahead:
+                yield under_way.next_result()
+        while under_way.items:
+            yield under_way.next_result()
     finally:
-        for future in waiting:
-            future.cancel()
+        under_way.cancel()
+
+
+class _UnderWay(Generic[T, R]):
+    """Items that threads work on, in order.
+
+    Nothing of the parent's futures is touched in a forked child: their threads do not exist there,
+    and a thread of the parent may have held the lock of any of them when the process forked.
+    """
+
+    def __init__(self, work: Callable[[T], R], executor: Callable[[], Executor]) -> None:
+        self._work = work
+        self._executor = executor
+        self._process = os.getpid()
+        self.items: collections.deque[tuple[T, Future[R]]] = collections.deque()
+
+    def begin(self, item: T) -> None:
+        """Have a thread work on ``item``."""
+        if self._process != os.getpid():
+            self._begin_again()
+        self.items.append((item, submit(self._executor(), self._work, item)))
+
+    def next_result(self) -> R:
+        """What became of the first item."""
+        if self._process != os.getpid():
+            self._begin_again()
+        return self.items.popleft()[1].result()
+
+    def cancel(self) -> None:
+        """Drop what no thread has begun."""
+        if self._process == os.getpid():
+            for _, future in self.items:
+                future.cancel()
+
+    def _begin_again(self) -> None:
+        self._process = os.getpid()
+        items = [item for item, _ in self.items]
+        self.items.clear()
+        for item in items:
+            self.begin(item)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import operator
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.dataset.blobs.source import BlobSource, read_ranges
 from lance_core.errors import InvalidInputError
+from lance_core.store.fork_safe import ForkSafeLock
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -36,10 +36,9 @@ class BlobFile(io.BufferedIOBase):
         self._source = inner
         self._buffer_size = checked_buffer_size(buffer_size)
         self._position = 0
-        self._ahead = _NOTHING
-        self._ahead_start = 0
+        self._ahead = _NOTHING, 0  # one value: a fork finds both or neither
         self._is_closed = False
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
 
     def size(self) -> int:
         """Bytes of the blob; also of one that is closed."""
@@ -49,7 +48,7 @@ class BlobFile(io.BufferedIOBase):
         """Forget what was read ahead; no more reads."""
         with self._lock:
             self._is_closed = True
-            self._ahead = _NOTHING
+            self._ahead = _NOTHING, 0
 
     @property
     def closed(self) -> bool:
@@ -151,8 +150,9 @@ class BlobFile(io.BufferedIOBase):
 
     def _left_ahead(self) -> int:
         """Bytes from the current place on that were read ahead."""
-        inside = self._position - self._ahead_start
-        return self._ahead.size - inside if 0 <= inside < self._ahead.size else 0
+        ahead, start = self._ahead
+        inside = self._position - start
+        return ahead.size - inside if 0 <= inside < ahead.size else 0
 
     def _fill(self, view: memoryview) -> int:
         """Fill ``view``, which is not longer than what is left."""
@@ -160,9 +160,10 @@ class BlobFile(io.BufferedIOBase):
         while done < len(view):
             if not self._left_ahead():
                 self._read_ahead(len(view) - done)
-            inside = self._position - self._ahead_start
+            ahead, start = self._ahead
+            inside = self._position - start
             count = min(self._left_ahead(), len(view) - done)
-            view[done : done + count] = memoryview(self._ahead).cast("B")[inside : inside + count]
+            view[done : done + count] = memoryview(ahead).cast("B")[inside : inside + count]
             done += count
             self._position += count
         return done
@@ -170,7 +171,7 @@ class BlobFile(io.BufferedIOBase):
     def _read_ahead(self, wanted: int) -> None:
         count = max(self._buffer_size, min(wanted, _PIECE_BYTES))
         count = min(count, self._source.size - self._position)
-        self._ahead, self._ahead_start = self._fetch(self._position, count), self._position
+        self._ahead = self._fetch(self._position, count), self._position
 
     def _fetch(self, offset: int, length: int) -> pa.Buffer:
         if not length:

@@ -62,7 +62,7 @@ class LocalWriter(ObjectWriter):
 
     def abort(self) -> None:
         draft, self._draft = self._draft, None
-        if draft is not None:
+        if draft is not None and self._process == os.getpid():  # else the file is the parent's
             self._gathered.clear()
             self._publisher.discard(draft)
 
@@ -74,6 +74,8 @@ class LocalWriter(ObjectWriter):
     def _open_draft(self) -> Draft:
         if self._draft is None:
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
+        if self._process != os.getpid():
+            raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")
         return self._draft
 
     def _flush(self, draft: Draft) -> None:

@@ -7,6 +7,7 @@ part of it to readers, and all complete the object when they are forgotten half-
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,7 @@ class SpoolWriter(ObjectWriter):
         self._finish = finish
         self._position = 0
         self._state = "open"
+        self._process = os.getpid()
         try:
             self._folder = TemporaryDirectory(prefix="lance-core-", ignore_cleanup_errors=True)
             self._name = Path(self._folder.name, "object")
@@ -63,7 +65,7 @@ class SpoolWriter(ObjectWriter):
             self._folder.cleanup()
 
     def abort(self) -> None:
-        if self._state == "open":
+        if self._state == "open" and self._process == os.getpid():
             self._state = "aborted"
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -72,3 +74,5 @@ class SpoolWriter(ObjectWriter):
     def _check(self, is_allowed: bool) -> None:
         if not is_allowed:
             raise InvalidInputError(f"the writer of {self._path!r} is {self._state}")
+        if self._process != os.getpid():
+            raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")
