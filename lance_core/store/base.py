@@ -105,24 +105,38 @@ class StoreCapabilities:
 class ObjectWriter(ABC):
     """A streaming write of one object. Nothing is visible before `close` returns.
 
-    As a context manager it closes on success and aborts on an exception.
+    It is open until `close` or `abort` is called, or until a call raises because the write failed:
+
+    - open: `write`, `close` and `abort` do what they say;
+    - closed: another `close`, and `abort`, do nothing; `write` raises `InvalidInputError`;
+    - aborted, or a `write` or `close` failed: `abort` does nothing; `write` and `close` raise
+      `InvalidInputError`. Nothing is published, unless `close` raised `OutcomeUnknownError`.
+
+    As a context manager it closes on success and aborts on an exception. One writer is for one
+    thread. A store without streaming writes returns a `lance_core.store.spooling.SpoolingWriter`.
     """
 
     @abstractmethod
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
-        """Append ``data``. The caller keeps it unchanged until `close` returns."""
+        """Append ``data``, which the caller keeps unchanged until `close` returns.
+
+        Raises `InvalidInputError` for what has no bytes, and unless the writer is open.
+        """
 
     @abstractmethod
     def tell(self) -> int:
-        """Number of bytes written so far."""
+        """Number of bytes written so far, whatever the state."""
 
     @abstractmethod
     def close(self) -> None:
-        """Make the object visible; outcomes as of `ObjectStore.put`."""
+        """Make the object visible; outcomes as of `ObjectStore.put`.
+
+        A second call does nothing. Raises `InvalidInputError` after `abort` and after a failure.
+        """
 
     @abstractmethod
     def abort(self) -> None:
-        """Drop what was written. Never raises for a writer that is already closed or aborted."""
+        """Drop what was written; does nothing unless the writer is open, and never raises."""
 
     def __enter__(self) -> ObjectWriter:
         return self

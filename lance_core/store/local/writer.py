@@ -41,7 +41,11 @@ class LocalWriter(ObjectWriter):
         self._gathered_bytes += view.nbytes
         self._position += view.nbytes
         if self._gathered_bytes >= FLUSH_BYTES or len(self._gathered) >= FLUSH_VIEWS:
-            self._flush(draft)
+            try:
+                self._flush(draft)
+            except BaseException:  # a part of it may be in the file
+                self.abort()
+                raise
 
     def tell(self) -> int:
         return self._position

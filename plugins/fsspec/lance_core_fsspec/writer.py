@@ -42,6 +42,7 @@ class SpoolWriter(ObjectWriter):
         try:
             self._file.write(view)
         except OSError as error:
+            self._drop("failed")  # a part of it may be in the file
             raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
         self._position += view.nbytes
 
@@ -66,10 +67,13 @@ class SpoolWriter(ObjectWriter):
 
     def abort(self) -> None:
         if self._state == "open" and self._process == os.getpid():
-            self._state = "aborted"
-            with contextlib.suppress(OSError):
-                self._file.close()
-            self._folder.cleanup()
+            self._drop("aborted")
+
+    def _drop(self, state: str) -> None:
+        self._state = state
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._folder.cleanup()
 
     def _check(self, is_allowed: bool) -> None:
         if not is_allowed:

@@ -1,0 +1,105 @@
+"""A streaming write for stores that have none: it waits on this machine until it is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from tempfile import TemporaryFile
+from typing import IO
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, StoreError
+from lance_core.store.base import BytesLike, ObjectStore, ObjectWriter
+from lance_core.store.buffers import byte_view
+from lance_core.store.paths import check_path
+
+MEMORY_LIMIT = 8 << 20
+"""Bytes that a writer keeps in memory. More are in a temporary file."""
+
+
+class SpoolingWriter(ObjectWriter):
+    """Writes the object at ``path`` by one ``store.put`` when it is closed.
+
+    Up to ``memory_limit`` bytes wait in memory, more in a temporary file without a name, which
+    vanishes with the process. `close` hands the store one buffer, which is a view of that file: a
+    store that sends it in pieces needs no memory for the whole. Not to be shared by threads.
+    `write` raises `StoreError` if this machine has no room; nothing can be published after that.
+    """
+
+    def __init__(self, store: ObjectStore, path: str, memory_limit: int = MEMORY_LIMIT) -> None:
+        self._file: IO[bytes] | None = None
+        self._store = store
+        self._path = check_path(path)
+        self._memory_limit = memory_limit
+        self._memory = bytearray()
+        self._position = 0
+        self._state = "open"
+        self._process = os.getpid()
+
+    def write(self, data: BytesLike) -> None:
+        self._check_open()
+        view = byte_view(data)
+        try:
+            self._append(view)
+        except OSError as error:
+            self._end("incomplete")
+            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+        self._position += view.nbytes
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        if self._state == "closed":
+            return
+        self._check_open()
+        try:
+            self._store.put(self._path, self._content())
+        except BaseException:
+            self._end("failed")
+            raise
+        self._end("closed")
+
+    def abort(self) -> None:
+        if self._state == "open":
+            self._end("aborted")
+
+    def __del__(self) -> None:
+        # Without a warning of the file's own; the object was never visible.
+        if self._file is not None:
+            self._end("aborted")
+
+    def _append(self, view: memoryview) -> None:
+        if self._file is None and self._position + view.nbytes > self._memory_limit:
+            self._file = TemporaryFile()  # noqa: SIM115  # it lives as long as the writer
+            self._file.write(self._memory)
+            self._memory = bytearray()
+        if self._file is None:
+            self._memory += view
+        else:
+            self._file.write(view)
+
+    def _content(self) -> pa.Buffer:
+        if self._file is None or not self._position:
+            return pa.py_buffer(bytes(self._memory))
+        try:
+            self._file.flush()
+            return pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+        except OSError as error:
+            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+
+    def _check_open(self) -> None:
+        if self._state != "open":
+            raise InvalidInputError(f"the writer of {self._path!r} is {self._state}")
+        if self._process != os.getpid():  # both would append to one file
+            raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")
+
+    def _end(self, state: str) -> None:
+        self._state = state
+        self._memory = bytearray()
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # what could not be flushed is not needed
+                file.close()
