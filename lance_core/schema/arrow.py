@@ -8,11 +8,8 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import extension, logical_type
-from lance_core.schema.field import UNASSIGNED, DictionaryValues, Field
+from lance_core.schema.field import MAX_NESTING, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
-
-MAX_DEPTH = 100
-"""Fields nested deeper than this are refused, from Arrow and from files alike."""
 
 _PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 _PRIMARY_KEY_POSITION = "lance-schema:unenforced-primary-key:position"
@@ -35,9 +32,9 @@ def fields_from_arrow(fields: Sequence[pa.Field], ids: Iterator[int]) -> tuple[F
 
 def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[str, ...]) -> Field:
     path = (*parents, field.name)
-    if len(path) > MAX_DEPTH:
+    if len(path) > MAX_NESTING:
         raise UnsupportedFeatureError(
-            f"field {format_path(path[:5])}… is nested deeper than {MAX_DEPTH} levels"
+            f"field {format_path(path[:5])}… is nested deeper than {MAX_NESTING} levels"
         )
     metadata = _decoded(field, path)
     storage = field.type.storage_type if extension.is_extension(field.type) else field.type
@@ -105,8 +102,16 @@ def _logical_type(storage: pa.DataType, metadata: dict[str, str], path: tuple[st
     return text
 
 
-def _fixed_size_list(storage: pa.DataType, path: tuple[str, ...], allow_struct: bool) -> str:
+def _fixed_size_list(
+    storage: pa.DataType,
+    path: tuple[str, ...],
+    allow_struct: bool,
+    depth: int = logical_type.MAX_FIXED_SIZE_LIST_NESTING,
+) -> str:
     item, dimension = storage.value_field, storage.list_size
+    if depth < 1:
+        most = logical_type.MAX_FIXED_SIZE_LIST_NESTING
+        raise _unsupported(path, storage, f"more than {most} lists of fixed size within each other")
     if dimension < 1:
         raise _unsupported(path, storage, "the dimension must be at least 1")
     marks = extension.metadata_of(item)
@@ -114,7 +119,7 @@ def _fixed_size_list(storage: pa.DataType, path: tuple[str, ...], allow_struct: 
     if pa.types.is_struct(plain) and allow_struct:
         text: str | None = "struct"
     elif pa.types.is_fixed_size_list(plain):
-        text = _fixed_size_list(plain, path, allow_struct=False)
+        text = _fixed_size_list(plain, path, allow_struct=False, depth=depth - 1)
     elif marks.get(
         extension.NAME_KEY.encode()
     ) == logical_type.BFLOAT16.encode() and plain == pa.binary(2):

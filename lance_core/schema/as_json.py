@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 from lance_core.schema import extension, logical_type
+from lance_core.schema.field import MAX_NESTING
 from lance_core.schema.path import format_path
-
-_MAX_DEPTH = 100
 
 
 def schema_to_json(schema: pa.Schema) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def json_to_schema(schema_json: Mapping[str, Any]) -> pa.Schema:
     Raises `InvalidInputError` for what cannot come from there.
     """
     try:
-        fields = [_field_from_json(field, _MAX_DEPTH) for field in schema_json["fields"]]
+        fields = [_field_from_json(field, MAX_NESTING) for field in schema_json["fields"]]
         return pa.schema(fields, metadata=schema_json.get("metadata") or None)
     except LanceError:
         raise
@@ -41,6 +40,10 @@ def json_to_schema(schema_json: Mapping[str, Any]) -> pa.Schema:
 
 def _field_to_json(field: pa.Field, parents: tuple[str, ...]) -> dict[str, Any]:
     path = (*parents, field.name)
+    if len(path) > MAX_NESTING:
+        raise UnsupportedFeatureError(
+            f"field {format_path(path[:5])}… is nested deeper than {MAX_NESTING} levels"
+        )
     arrow = field.type.storage_type if extension.is_extension(field.type) else field.type
     result = {
         "name": field.name,
@@ -75,7 +78,7 @@ def _type_to_json(arrow: pa.DataType, path: tuple[str, ...]) -> dict[str, Any]:
 
 def _field_from_json(value: Mapping[str, Any], depth: int) -> pa.Field:
     if depth == 0:
-        raise InvalidInputError(f"a schema as JSON nests deeper than {_MAX_DEPTH} levels")
+        raise InvalidInputError(f"a schema as JSON nests deeper than {MAX_NESTING} levels")
     field = pa.field(
         value["name"],
         _type_from_json(value["type"], depth),

@@ -15,6 +15,12 @@ from lance_core.schema import extension, logical_type
 UNASSIGNED = -1
 """Id of a field that has none yet, and parent id of a top-level field."""
 
+MAX_NESTING = 100
+"""Most fields within each other, the top-level one included, in files of any version.
+
+Schemas from Arrow, manifests and data files are refused above it, and decoders go as deep.
+"""
+
 BLOB_KEY = "lance-encoding:blob"
 _PACKED_KEYS = ("packed", "lance-encoding:packed")
 _PACKED_VALUES = frozenset({"true", "yes", "1"})

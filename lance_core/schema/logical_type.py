@@ -21,7 +21,8 @@ LISTS = frozenset({"list", "list.struct"})
 LARGE_LISTS = frozenset({"large_list", "large_list.struct"})
 FIXED_SIZE_LIST_OF_STRUCT = "fixed_size_list:struct:"
 
-_MAX_FIXED_SIZE_LIST_DEPTH = 32
+MAX_FIXED_SIZE_LIST_NESTING = 32
+"""Most lists of fixed size within each other that a column may have, in files of any version."""
 _MAX_INT32 = (1 << 31) - 1
 _UNITS = ("s", "ms", "us", "ns")
 
@@ -65,7 +66,7 @@ def storage_type_of(text: str) -> pa.DataType:
     Raises `UnsupportedFeatureError` for a type that is not known and `CorruptFileError` for a known
     one with impossible parameters.
     """
-    return _parse(text, _MAX_FIXED_SIZE_LIST_DEPTH)
+    return _parse(text, MAX_FIXED_SIZE_LIST_NESTING)
 
 
 def _parse(text: str, depth: int) -> pa.DataType:

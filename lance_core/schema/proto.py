@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import extension
-from lance_core.schema.arrow import MAX_DEPTH
-from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
+from lance_core.schema.field import BLOB_KEY, MAX_NESTING, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.path import format_path
 from lance_core.schema.unknown_fields import has_unknown_fields, without_known
 
@@ -34,8 +33,8 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
     last = top
     for message in messages:
         parent = _parent_of(message, nodes, last)
-        if parent.depth >= MAX_DEPTH:
-            raise CorruptFileError(f"nested deeper than {MAX_DEPTH} levels", field=message.name)
+        if parent.depth >= MAX_NESTING:
+            raise CorruptFileError(f"nested deeper than {MAX_NESTING} levels", field=message.name)
         node = _Node(message, parent.depth + 1, [])
         parent.children.append(node)
         if message.id != UNASSIGNED:

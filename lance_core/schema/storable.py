@@ -22,6 +22,12 @@ RESERVED_NAMES = frozenset(
 )
 """Names that scans give to columns of their own."""
 
+_MAX_FIXED_SIZE_LISTS_2_0 = 18
+"""Most lists of fixed size within each other in a 2.0 file, packed or not.
+
+Each takes five messages of the page's encoding, and readers accept 100 within each other.
+"""
+
 _LEGACY = "0.1"
 _VERSIONS = (_LEGACY, "2.0", "2.1", "2.2")
 
@@ -61,9 +67,11 @@ def _fixed_size_list(field: Field, version: str) -> str:
     arrow = field.storage_type
     if not pa.types.is_fixed_size_list(arrow):
         return ""
-    item = arrow.value_type
+    item, depth = arrow.value_type, 1
     while pa.types.is_fixed_size_list(item):
-        item = item.value_type
+        item, depth = item.value_type, depth + 1
+    if version == "2.0" and depth > _MAX_FIXED_SIZE_LISTS_2_0:
+        return f"{depth} lists of fixed size within each other (version 2.1 can)"
     if pa.types.is_struct(item):
         if version < "2.2":
             return "fixed size lists of structs (version 2.2 can)"

@@ -27,13 +27,13 @@ from lance_core.encodings.compressive import Block, Encoded, PerValue, Place, no
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.values import FixedSizeListValues, FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.logical_type import MAX_FIXED_SIZE_LIST_NESTING
 
 if TYPE_CHECKING:
     from lance_core.encodings.compressive import Source, Target
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.values import Values
 
-_DEEPEST = 8
 _MOST_ITEMS = 1 << 31
 Octets = npt.NDArray[np.uint8]
 
@@ -59,7 +59,7 @@ def _shape(message: FixedSizeList) -> _Shape:
     while True:
         dimensions.append(message.items_per_value)
         nullable.append(message.has_validity)
-        if not message.items_per_value or len(dimensions) > _DEEPEST:
+        if not message.items_per_value or len(dimensions) > MAX_FIXED_SIZE_LIST_NESTING:
             raise CorruptFileError("lists of no items, or nested too deep", field="FixedSizeList")
         if message.values.WhichOneof("compression") != "fixed_size_list":
             break

@@ -114,7 +114,9 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
         for field in message.fields:
             _check_inner(field, ("value",), version, depth + 1)
         return
-    _check_inner(message, _INNER.get(key, ()), version, depth + 1)
+    # Lists of fixed size within each other are one encoding, whose decoder counts them.
+    deeper = depth if key == "fixed_size_list" else depth + 1
+    _check_inner(message, _INNER.get(key, ()), version, deeper)
     if key == "variable" and message.offsets.WhichOneof("compression") != "flat":
         raise CorruptFileError("offsets that are not flat", field="Variable.offsets")
     if key == "rle":

@@ -21,6 +21,7 @@ from lance_core.encodings.v2_0.column import split_rows
 from lance_core.encodings.v2_1.assemble import Node, assemble, rows_per_slot
 from lance_core.encodings.v2_1.leaf_column import LeafColumn
 from lance_core.errors import CorruptFileError
+from lance_core.schema.field import MAX_NESTING
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
 
-_DEEPEST = 64
 
 _FEW = 8
 """Up to so many rows of a leaf are sooner read one by one, each by the shortest way."""
@@ -212,8 +212,8 @@ def _node(
     depth: int,
 ) -> Node:
     """The node of a field; its leaves are added to ``leaves`` in pre-order."""
-    if depth > _DEEPEST:
-        raise CorruptFileError(f"a field of more than {_DEEPEST} levels", field=path)
+    if depth >= MAX_NESTING:
+        raise CorruptFileError(f"a field of more than {MAX_NESTING} levels", field=path)
     type_ = field.storage_type
     number = column_of.get(field.id, -1)
     if 0 <= number < len(columns):
