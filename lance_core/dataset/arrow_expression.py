@@ -15,8 +15,10 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.one_array import with_few_chunks
 from lance_core.dataset.sql.node import arrow_errors
 from lance_core.errors import InvalidInputError
+from lance_core.schema.empty_arrays import empty_table
 
 Path = tuple[str, ...]
 
@@ -53,7 +55,7 @@ class ArrowExpression:
         """The values for the rows of ``data``, which has at least `columns`."""
         with arrow_errors():
             names = dict.fromkeys(path[0] for path in self.columns)
-            return _run(self.expression, data.select(list(names)))
+            return _run(self.expression, with_few_chunks(data.select(list(names))))
 
 
 def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
@@ -96,7 +98,7 @@ def _fits(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) -> 
 
 
 def _bound(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) -> pa.DataType:
-    return _run(expression, pa.schema(_pruned(schema, columns)).empty_table()).type
+    return _run(expression, empty_table(pa.schema(_pruned(schema, columns)))).type
 
 
 def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:

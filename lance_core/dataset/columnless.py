@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.schema.empty_arrays import empty_table
+
 
 def columnless(num_rows: int, schema: pa.Schema | None = None) -> pa.Table:
     """A table of ``num_rows`` rows without columns; ``schema`` may add metadata."""
@@ -28,4 +30,4 @@ def concatenated(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
         return columnless(sum(table.num_rows for table in tables), schema)
     if len(tables) == 1:
         return tables[0]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else empty_table(schema)

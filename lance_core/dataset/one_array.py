@@ -1,10 +1,14 @@
-"""The chunks of a column as one array."""
+"""The chunks of a column as one array, or as fewer chunks."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from lance_core.errors import ResultTooLargeError
+from lance_core.schema.empty_arrays import empty_array
+
+_FEW_ROWS = 1 << 12
+"""Chunks of fewer rows are joined: to copy them takes less time than one more call of a kernel."""
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -15,7 +19,20 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     """
     if column.num_chunks == 1:
         return column.chunk(0)
+    if column.num_chunks == 0:
+        return empty_array(column.type)
     try:
         return column.combine_chunks()
     except pa.ArrowInvalid as error:
         raise ResultTooLargeError(f"{len(column)} rows as one array: {error}") from error
+
+
+def with_few_chunks(data: pa.Table) -> pa.Table:
+    """The same rows; chunks of few rows are joined, unless no array can hold them together."""
+    most = max((column.num_chunks for column in data.columns), default=0)
+    if most < 2 or most * _FEW_ROWS < data.num_rows:
+        return data
+    try:
+        return data.combine_chunks()
+    except pa.ArrowInvalid:
+        return data

@@ -20,6 +20,7 @@ from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.encodings.row_sequence import RowSequence
 from lance_core.errors import InvalidInputError
+from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragment import Fragment
 
 Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
@@ -142,7 +143,7 @@ def _gather(
     else:
         tables = [read(pick) for pick in picks]
     if not tables:
-        return projection.schema.empty_table()
+        return empty_table(projection.schema)
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if order is not None and sequence is None:
         some = table.num_columns > 0

@@ -23,6 +23,7 @@ from lance_core.dataset.skipping import rows_left
 from lance_core.encodings.choose_rows import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.encodings.room import give_back, sparing
+from lance_core.schema.empty_arrays import empty_table
 
 if TYPE_CHECKING:
     from lance_core.dataset.pace import Pace
@@ -70,7 +71,7 @@ class Window:
         self._projection = projection = plan.projection
         self._filter = plan.filter
         self._use_statistics = plan.use_statistics
-        self.nothing = projection.schema.empty_table()
+        self.nothing = empty_table(projection.schema)
         if plan.filter is not None:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
             self._rest = _others(projection.fields, self._tested)

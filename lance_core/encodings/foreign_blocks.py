@@ -20,6 +20,7 @@ from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.gather import span_ranges
 from lance_core.encodings.value_encoding import MAX_BLOCK_VALUES
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Int64Array
@@ -120,7 +121,7 @@ class ForeignBlocks:
             numbers = np.unique(where // self.step)
         if not len(numbers):
             yield from ()
-            return pa.array([], self.type)
+            return empty_array(self.type)
         starts, stops = self.edges[numbers], self.edges[numbers + 1]
         ranges, cuts = span_ranges(self.place.start, starts, stops, gap)
         buffers = yield ranges

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.gather import MAX_OFFSET
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
 
 
 class Lists(NamedTuple):
@@ -45,7 +46,7 @@ def list_arrays(
     items of the lists are there.
     """
     if lists.begin == int(lists.ends[-1]):
-        return [_array(type_, lists, pa.array([], type_.value_type))]
+        return [_array(type_, lists, empty_array(type_.value_type))]
     limit = MAX_OFFSET if pa.types.is_list(type_) else 1 << 62
     arrays, row = [], 0
     while row < len(lists.ends):

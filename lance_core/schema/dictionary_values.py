@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.field import DictionaryValues, Field
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def parse_values(data: memoryview, type_: pa.DataType, place: DictionaryValues) 
     values of a type that dictionaries of 0.1 tables never have.
     """
     if place.length == 0:
-        return pa.array([], type_)
+        return empty_array(type_)
     variable = _is_variable(type_)
     width = 8 if variable else _width(type_)
     count = place.length + variable

@@ -15,6 +15,7 @@ from lance_core.encodings.v2_0.blob import payloads
 from lance_core.encodings.variable import taken_arrays
 from lance_core.errors import CorruptFileError
 from lance_core.schema import BlobKind, Field, as_bytes, is_blob_v2
+from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.rebuild import visible_children, with_children
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class _Reader:
         """The payloads of descriptions, in a few arrays."""
         columns = Described.of(array)
         if not len(array):
-            return [pa.nulls(0, pa.large_binary())]
+            return [empty_array(pa.large_binary())]
         homes = _homes(columns)
         order = np.argsort(homes, kind="stable")
         edges = np.flatnonzero(np.diff(homes[order])) + 1

@@ -1,4 +1,4 @@
-"""Kernels that are written for one array, on whatever a kernel is given."""
+"""Kernels that are written for arrays, on scalars as well."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.one_array import one_array
 from lance_core.dataset.sql.node import (
     Call,
     Column,
@@ -20,16 +21,13 @@ from lance_core.dataset.sql.node import (
 
 
 def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
-    """The kernel for arrays, chunked arrays and scalars."""
+    """The kernel for arrays and scalars."""
     return functools.partial(_each_chunk, kernel=kernel)
 
 
 def _each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
     if isinstance(value, pa.Scalar):
-        return kernel(pa.array([value]))[0]
-    if isinstance(value, pa.ChunkedArray):
-        chunks = [kernel(chunk) for chunk in value.chunks]
-        return pa.chunked_array(chunks) if chunks else kernel(pa.array([], value.type))
+        return kernel(pa.repeat(value, 1))[0]
     return kernel(value)
 
 
@@ -49,5 +47,5 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
 
 
 def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:
-    found = evaluate(of_entry, pa.table({"": chunk.dictionary})).combine_chunks()
-    return pc.take(found, chunk.indices)
+    found = evaluate(of_entry, pa.table({"": chunk.dictionary}))
+    return pc.take(one_array(found), chunk.indices)

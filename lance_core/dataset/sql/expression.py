@@ -42,14 +42,24 @@ class SqlExpression:
         return evaluate(self.node, data)
 
 
-@lru_cache(maxsize=64)
 def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
     """A condition; raises as `lance_core.dataset.expression.as_filter`.
 
     Kept, as planning one takes as long as reading a few rows: no function gives another value at
     another time, and schemas that differ only in their metadata mean the same.
     """
+    schema = schema.remove_metadata()  # Arrow 21 has no hash of schemas with metadata
+    try:
+        return _kept_filter(text, schema)
+    except TypeError:  # an extension type of a user may have no hash
+        return _filter(text, schema)
+
+
+def _filter(text: str, schema: pa.Schema) -> SqlExpression:
     return SqlExpression(text, plan_filter(text, schema))
+
+
+_kept_filter = lru_cache(maxsize=64)(_filter)
 
 
 def value_expression(text: str, schema: pa.Schema) -> SqlExpression:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.one_array import one_array
 from lance_core.dataset.sql import compare
 from lance_core.dataset.sql.chunks import by_chunk
 from lance_core.dataset.sql.coerce import common_type, converted
@@ -93,7 +94,7 @@ def _element(lists: pa.Array, index: int) -> pa.Array:
 
 
 def _has(lists: pa.Array, test: Node) -> pa.Array:
-    hits = evaluate(test, pa.table({"": lists.flatten()})).combine_chunks()
+    hits = one_array(evaluate(test, pa.table({"": lists.flatten()})))
     found = np.zeros(len(lists), bool)
     found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
     return pa.array(found, mask=np.asarray(lists.is_null()))

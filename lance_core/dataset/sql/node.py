@@ -15,10 +15,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.one_array import with_few_chunks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array, null_scalar
 
 Datum = Any
-"""An Arrow array, chunked array or scalar."""
+"""An Arrow array or scalar.
+
+No kernel is given a chunked array: in Arrow 21 and 22 ``and_kleene``, ``or_kleene``, ``coalesce``
+and ``if_else`` of arguments whose chunks differ are wrong.
+"""
 
 Kernel = Callable[..., Datum]
 
@@ -92,7 +98,7 @@ def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
 
 def null(kind: pa.DataType) -> Constant:
     """NULL of a type."""
-    return Constant(pa.scalar(None, kind))
+    return Constant(null_scalar(kind))
 
 
 def call(what: str, kernel: Kernel, *arguments: Node) -> Node:
@@ -130,7 +136,7 @@ def with_condition(node: Node, condition: Node) -> Node:
 
 
 def _sample(node: Node) -> Datum:
-    return node.value if isinstance(node, Constant) else pa.array([], node.type)
+    return node.value if isinstance(node, Constant) else empty_array(node.type)
 
 
 def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
@@ -139,10 +145,27 @@ def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
     Raises `InvalidInputError` if the values do not allow it (overflow, division by zero, …).
     """
     with arrow_errors():
-        result = _value(node, data, {})
-        if isinstance(result, pa.Scalar):
-            result = pa.repeat(result, data.num_rows)
-    return result if isinstance(result, pa.ChunkedArray) else pa.chunked_array([result])
+        return pa.chunked_array([_evaluated(node, batch) for batch in _batches(node, data)])
+
+
+def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
+    """The rows of ``data``, at least one batch; of several batches only the columns of the node."""
+    batches: list[pa.RecordBatch] = data.to_batches()
+    if len(batches) == 1:
+        return batches
+    needed = data.select(list(dict.fromkeys(path[0] for path in paths([node]))))
+    batches = with_few_chunks(needed).to_batches()
+    return batches or [_no_rows(needed.schema)]
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [empty_array(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:
+    result = _value(node, data, {})
+    return pa.repeat(result, data.num_rows) if isinstance(result, pa.Scalar) else result
 
 
 @contextmanager
@@ -156,7 +179,7 @@ def arrow_errors() -> Iterator[None]:
         raise InvalidInputError(f"cannot evaluate the expression: {error}") from error
 
 
-def _value(node: Node, data: pa.Table, done: dict[int, Datum]) -> Datum:
+def _value(node: Node, data: pa.RecordBatch, done: dict[int, Datum]) -> Datum:
     """``done`` holds the values of nodes met before: operands may be shared."""
     if isinstance(node, Constant):
         return node.value
@@ -169,7 +192,7 @@ def _value(node: Node, data: pa.Table, done: dict[int, Datum]) -> Datum:
     return done[id(node)]
 
 
-def _stored(node: Column, data: pa.Table) -> pa.ChunkedArray:
+def _stored(node: Column, data: pa.RecordBatch) -> pa.Array:
     column = data.column(node.path[0])
     for name in node.path[1:]:
         column = pc.struct_field(column, name)

@@ -17,6 +17,7 @@ from lance_core.encodings.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.values import FixedWidth, VariableWidth
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError
+from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +191,7 @@ def _items_at(
     indices: list[bytes | memoryview], levels: Levels, items: pa.Array, type_: pa.DataType
 ) -> pa.Array:
     if not indices:
-        return pa.nulls(0, type_)
+        return empty_array(type_)
     width = len(indices[0])
     if any(len(index) != width for index in indices):
         raise CorruptFileError("indices of different widths")

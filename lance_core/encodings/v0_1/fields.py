@@ -22,6 +22,7 @@ from lance_core.encodings.v0_1.selection import merged, whole_batch
 from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -148,7 +149,7 @@ def decode_dictionary(
 ) -> Decoding[pa.Array]:
     """The values of a dictionary that the file holds at ``place``."""
     if place.length == 0:
-        return pa.array([], type_)
+        return empty_array(type_)
     if place.offset < 0 or place.length < 0 or place.length > context.file_size:
         raise CorruptFileError(f"{place.length} values of a dictionary at {place.offset}")
     pages = Pages(np.full(1, place.offset), np.full(1, place.length))

@@ -22,6 +22,7 @@ from lance_core.encodings.lookup import Lookup
 from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
@@ -90,7 +91,7 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
         return [pa.DictionaryArray.from_arrays(indices, items, ordered=ordered, safe=False)]
 
     def _prepare(self, stored: list[pa.Array]) -> pa.Array:
-        return _single(stored) if stored else pa.array([], self.type.value_type)
+        return _single(stored) if stored else empty_array(self.type.value_type)
 
 
 class StringDictionaryPlan(_DictionaryPlan[Lookup]):

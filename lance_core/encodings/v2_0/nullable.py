@@ -21,6 +21,7 @@ from lance_core.encodings.v2_0.flat import (
 )
 from lance_core.encodings.variable import is_variable, offset_dtype
 from lance_core.errors import CorruptFileError
+from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
@@ -116,7 +117,7 @@ def all_null(type_: pa.DataType, count: int) -> pa.Array:
             members = [all_null(field.type, count) for field in type_]
             return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, members)
         if pa.types.is_dictionary(type_):
-            keys, items = all_null(type_.index_type, count), pa.array([], type_.value_type)
+            keys, items = all_null(type_.index_type, count), empty_array(type_.value_type)
             return pa.DictionaryArray.from_arrays(keys, items, ordered=type_.ordered, safe=False)
         if is_variable(type_):
             offsets = _zeros(count + 1, 8 * np.dtype(offset_dtype(type_)).itemsize)
