@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pyarrow as pa
 
+from lance_core.encodings.dictionary_items import has_dictionaries, with_used_items
 from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 
@@ -14,8 +17,8 @@ _FEW_ROWS = 1 << 12
 def one_array(column: pa.ChunkedArray) -> pa.Array:
     """All values of ``column``; copied only if it has several chunks.
 
-    Raises `ResultTooLargeError` where no array can hold them: 2 GiB of text, for example, or
-    dictionaries that have too many items together.
+    Raises `ResultTooLargeError` where no array can hold them: 2 GiB of text, for example, or more
+    items used of several dictionaries than the indices can number.
     """
     if column.num_chunks == 1:
         return column.chunk(0)
@@ -24,15 +27,27 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     try:
         return column.combine_chunks()
     except pa.ArrowInvalid as error:
+        if has_dictionaries(column.type):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return with_used_items(column).combine_chunks()
         raise ResultTooLargeError(f"{len(column)} rows as one array: {error}") from error
 
 
 def with_few_chunks(data: pa.Table) -> pa.Table:
-    """The same rows; chunks of few rows are joined, unless no array can hold them together."""
+    """The same rows; chunks of few rows are joined as `with_joined_chunks` does."""
     most = max((column.num_chunks for column in data.columns), default=0)
     if most < 2 or most * _FEW_ROWS < data.num_rows:
         return data
-    try:
-        return data.combine_chunks()
-    except pa.ArrowInvalid:
+    return with_joined_chunks(data)
+
+
+def with_joined_chunks(data: pa.Table) -> pa.Table:
+    """The same rows in one chunk per column, in several if an array cannot hold them together."""
+    if all(column.num_chunks < 2 for column in data.columns):
         return data
+    with contextlib.suppress(pa.ArrowInvalid):
+        return data.combine_chunks()
+    columns = [with_used_items(column) for column in data.columns]
+    with contextlib.suppress(pa.ArrowInvalid):
+        return pa.Table.from_arrays(columns, schema=data.schema).combine_chunks()
+    return data

@@ -6,11 +6,14 @@ where their memory does, without a word. Such arrays are copied first.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.dictionary_items import has_dictionaries, with_used_items
 from lance_core.errors import ResultTooLargeError
 
 Data = TypeVar("Data", pa.Array, pa.Table)
@@ -19,17 +22,38 @@ Data = TypeVar("Data", pa.Array, pa.Table)
 def take_rows(data: Data, rows: pa.Array) -> Data:
     """The rows at the places ``rows``, in that order; null where that is null.
 
-    Raises `ResultTooLargeError` if no array of their type holds them.
+    Raises `ResultTooLargeError` if no array of their type holds them, for example because the items
+    that they use of several dictionaries are more than the indices can number.
     """
     try:
         return _each(data, lambda some: some.take(rows))
     except pa.ArrowInvalid as error:
+        if isinstance(data, pa.Table) and any(map(has_dictionaries, data.schema.types)):
+            used, places = _cut_to(data, rows)
+            with contextlib.suppress(pa.ArrowInvalid):
+                return _each(used, lambda some: some.take(places))
         raise ResultTooLargeError(f"{len(rows)} rows as one array: {error}") from error
 
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:
     """The rows for which ``mask``, which has no nulls, is true."""
     return _each(data, lambda some: some.filter(mask))
+
+
+def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
+    """The rows of ``data`` that ``rows`` name, each once, and the places of ``rows`` among them.
+
+    Their dictionaries have the items that these rows use.
+    """
+    is_valid = np.asarray(rows.is_valid())
+    numbers = np.asarray(rows.fill_null(0))
+    is_wanted = np.zeros(data.num_rows, np.bool_)
+    is_wanted[numbers[is_valid]] = True
+    places = (np.cumsum(is_wanted) - 1).take(numbers)
+    wanted = filter_rows(data, pa.array(is_wanted))
+    columns = [with_used_items(column) for column in wanted.columns]
+    cut = pa.Table.from_arrays(columns, schema=data.schema)
+    return cut, pa.array(places, mask=~is_valid)
 
 
 def _each(data: Data, choose: Callable[[Any], Any]) -> Data:

@@ -17,6 +17,7 @@ from lance_core.datafile.description import (
     describe,
     statistics,
 )
+from lance_core.dataset.one_array import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
@@ -148,9 +149,7 @@ class LanceFileReader:
             for rows in windows:
                 columns = self._reader.read(fields, self._column_of, rows)
                 visible = [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
-                table = pa.Table.from_arrays(visible, schema=schema)
-                if any(column.num_chunks > 1 for column in visible):
-                    table = table.combine_chunks()
+                table = with_joined_chunks(pa.Table.from_arrays(visible, schema=schema))
                 yield from table.to_batches(max_chunksize=batch_size)
 
         return ReaderResults(pa.RecordBatchReader.from_batches(schema, batches()))
