@@ -22,7 +22,7 @@ OFFSETS = pa.array([0, None, 2, 4, 5, 6], pa.int32())
 NULL = [False, False, True, False, False, False]
 
 
-class Point(pa.ExtensionType):
+class Point(pa.ExtensionType):  # noqa: PLW1641 - users write such classes
     """As users write them: Python takes the hash from a class that says what equality is."""
 
     def __init__(self) -> None:
