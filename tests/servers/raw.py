@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 from typing import BinaryIO
 
+from tests.patience import LASTING
+
 RECEIVED = 64 << 10
 """Bytes that the machine takes for a server that takes its time."""
 
@@ -103,8 +105,8 @@ def http(status: int, body: bytes = b"", **headers: str) -> Says:
 
 
 def trickling(start: bytes) -> Says:
-    """``start``, and then a byte every tenth of a second, for six seconds."""
-    return Says(start, again=b"a", times=60, seconds=0.1)
+    """``start``, and then a byte every tenth of a second, for longer than any call may take."""
+    return Says(start, again=b"a", times=int(10 * LASTING), seconds=0.1)
 
 
 def slowly_taking(answer: bytes) -> Says:

@@ -16,7 +16,7 @@ from tests.soak.places import NAMES, Place, running
 from tests.soak.run import Outcome, Plan, soak
 
 LOCAL = {
-    "local": Plan(seconds=60, least_kills=120, least_commits=6000),
+    "local": Plan(seconds=60, min_kills=120, min_commits=6000),
     # The reference implementation knows nothing of these two, so it does not take part.
     "external manifest store": Plan("file+sql", seconds=30, peers=0),
     "lease": Plan(
@@ -31,9 +31,8 @@ REMOTE = Plan(
     seconds=20,
     seconds_between_kills=1.0,
     lets_begin=True,
-    least_kills=15,
-    least_commits=50,
-    most_seconds=60,
+    min_kills=15,
+    min_commits=50,
 )
 
 MOST_REQUESTS = 3.0

@@ -33,8 +33,10 @@ WARM = [
 
 @dataclass(frozen=True)
 class Plan:
-    """How long and how hard. A run ends after ``seconds`` and when enough has happened.
+    """How long and how hard.
 
+    A run takes at least ``seconds``, and ends when there were ``min_kills`` kills, ``min_commits``
+    acknowledged changes and a read, however long that takes.
     ``scheme`` and ``options`` are those of the table's URI: they decide who makes its versions.
     A place that is no folder has its own. With ``lets_begin``, no process is killed before it has
     acknowledged something: to start one can take longer than it has between two kills.
@@ -48,9 +50,8 @@ class Plan:
     peers: int = 1
     seconds_between_kills: float = 0.5
     lets_begin: bool = False
-    least_kills: int = 0
-    least_commits: int = 0
-    most_seconds: float = 600.0
+    min_kills: int = 0
+    min_commits: int = 0
     seed: int = 1
 
 
@@ -151,17 +152,23 @@ def _soak(plan: Plan, uri: str, options: dict[str, str], folder: Path) -> Outcom
 
 
 def _is_enough(plan: Plan, kills: int, seconds: float, folder: Path) -> bool:
-    if seconds > plan.most_seconds:
-        return True
-    if seconds < plan.seconds or kills < plan.least_kills:
+    if seconds < plan.seconds or kills < plan.min_kills:
         return False
-    return plan.least_commits == 0 or _acknowledged(folder) >= plan.least_commits
+    changes, reads = _acknowledged(folder)
+    return changes >= plan.min_commits and (reads > 0 or plan.readers == 0)
 
 
-def _acknowledged(folder: Path) -> int:
-    """Operations that were acknowledged so far, without those of readers."""
-    said = (path.read_bytes() for path in folder.glob("*.journal"))
-    return sum(lines.count(b'"acked"') for lines in said if b'"read"' not in lines)
+def _acknowledged(folder: Path) -> tuple[int, int]:
+    """How many changes and how many reads were acknowledged so far."""
+    changes = reads = 0
+    for path in folder.glob("*.journal"):
+        lines = path.read_bytes()
+        count = lines.count(b'"acked"')
+        if b'"read"' in lines:
+            reads += count
+        else:
+            changes += count
+    return changes, reads
 
 
 def _check_that_work_goes_on(uri: str, options: dict[str, str], findings: Findings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import lance
@@ -19,6 +18,7 @@ from lance_core.errors import (
 from lance_core.plugins.stores import open_store
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.probe import probe
+from tests.patience import ends_within
 from tests.servers.gcs import GcsServer, running_gcs
 
 TABLE = pa.table({"id": [1, 2, 3]})
@@ -59,7 +59,6 @@ def test_a_reader_reads_what_a_writer_wrote_and_writes_nothing(guarded: GcsServe
 @pytest.mark.parametrize("token", ["wrong", None])
 def test_wrong_credentials_are_one_error(guarded: GcsServer, token: str | None) -> None:
     store = open_store("gs://bucket/a", options(guarded, token))
-    start = time.monotonic()
     for call in (
         lambda: store.get("x"),
         lambda: store.head("x"),
@@ -68,9 +67,8 @@ def test_wrong_credentials_are_one_error(guarded: GcsServer, token: str | None) 
         lambda: store.copy("x", "y"),
         lambda: list(store.list("")),
     ):
-        with pytest.raises(StoreError, match="401"):
+        with ends_within(1), pytest.raises(StoreError, match="401"):
             call()
-    assert time.monotonic() - start < 5
 
 
 def test_a_missing_bucket_is_named(gcs: GcsServer) -> None:
@@ -92,10 +90,9 @@ def test_a_missing_bucket_is_named(gcs: GcsServer) -> None:
 def test_a_service_that_is_down_is_an_error_within_the_deadline(unused_endpoint: str) -> None:
     given = {"google_base_url": unused_endpoint, "allow_http": "true"}
     more = {"google_skip_signature": "true", "client_retry_timeout": "1s"}
-    start = time.monotonic()
-    with pytest.raises(StoreError, match="cannot be reached"):
+    more["client_max_retries"] = "1000"
+    with ends_within(1), pytest.raises(StoreError, match="cannot be reached"):
         lance_core.dataset("gs://bucket/table", storage_options=given | more)
-    assert time.monotonic() - start < 1.5
 
 
 def test_without_encryption_nothing_is_sent_unless_allowed(gcs: GcsServer) -> None:
