@@ -22,6 +22,7 @@ import pytest
 import lance_core
 from lance_core.dataset.expression import as_filter, as_value
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 MINUS_NAN = float(np.array([0xFFF8 << 48], np.uint64).view(np.float64)[0])
 
@@ -544,7 +545,7 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
     assert len(set(SAME)) == len(SAME)
 
 
-@pytest.mark.parametrize("text", SAME)
+@each_case("text", SAME)
 def test_a_condition_selects_what_pylance_selects(text: str, reference: lance.LanceDataset) -> None:
     expected = there(reference, text)
     assert here(text) == expected
@@ -601,7 +602,7 @@ DIFFERENCES = [
 ]
 
 
-@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.text)
+@each_case("difference", DIFFERENCES, ids=lambda difference: difference.text)
 def test_a_difference_is_known(difference: Difference, reference: lance.LanceDataset) -> None:
     assert difference.why
     assert there(reference, difference.text) == difference.there
@@ -644,7 +645,7 @@ ONLY_HERE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "why"), ONLY_HERE, ids=[t for t, _, _ in ONLY_HERE])
+@each_case(("text", "expected", "why"), ONLY_HERE, ids=[t for t, _, _ in ONLY_HERE])
 def test_we_answer_where_pylance_refuses(
     text: str, expected: Rows, why: str, reference: lance.LanceDataset
 ) -> None:
@@ -653,7 +654,7 @@ def test_we_answer_where_pylance_refuses(
     assert here(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "i32",
@@ -774,7 +775,7 @@ sp ace
 """.strip().split("\n")
 
 
-@pytest.mark.parametrize("text", VALUES)
+@each_case("text", VALUES)
 def test_a_value_has_pylances_type_and_content(text: str, reference: lance.LanceDataset) -> None:
     expected = reference.to_table(columns={"v": text})["v"]
     value = as_value(text, EVERYTHING.schema)
@@ -797,7 +798,7 @@ ARROW: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("expression", ARROW, ids=str)
+@each_case("expression", ARROW, ids=str)
 def test_an_arrow_expression_selects_what_pylance_selects(
     expression: pc.Expression, tmp_path: Path
 ) -> None:

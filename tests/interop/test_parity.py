@@ -21,6 +21,7 @@ import pytest
 
 import lance_core
 import lance_core.fragment
+from tests.each_case import each_case
 
 TABLE = pa.table(
     {
@@ -518,7 +519,7 @@ def agree(both: tuple[Calls, Calls], expression: str) -> str | None:
     return f"theirs: {their_error!r}\nours: {our_error!r}"
 
 
-@pytest.mark.parametrize("expression", [*READS.split("\n")[1:-1], *WRITES.split("\n")[1:-1]])
+@each_case("expression", [*READS.split("\n")[1:-1], *WRITES.split("\n")[1:-1]])
 @pytest.mark.filterwarnings("ignore")
 def test_both_libraries_do_the_same(both: tuple[Calls, Calls], expression: str) -> None:
     difference = agree(both, expression)
