@@ -16,6 +16,7 @@ import pytest
 
 import lance_core
 import lance_core.fragment
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -217,7 +218,7 @@ STEPS = {**{name: commit(make) for name, make in COMMITS.items()}, **CALLS}
 
 
 @pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning")
-@pytest.mark.parametrize("name", STEPS)
+@each_case("name", STEPS)
 def test_a_call_does_the_same(tmp_path: Path, name: str) -> None:
     ours, theirs = _done(lance_core, tmp_path, name), _done(lance, tmp_path, name)
     assert state(ours) == state(theirs)
@@ -329,7 +330,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], type[Exception]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_case("name", REFUSED)
 def test_what_is_refused_raises_a_kindred_error_and_changes_nothing(
     tmp_path: Path, name: str
 ) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -85,7 +86,7 @@ ALL = [(name, version) for name, (_, versions) in CASES.items() for version in v
 HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
 
 
-@pytest.mark.parametrize(("name", "version"), ALL)
+@each_case(("name", "version"), ALL)
 def test_blobs_of_pylance_are_read_as_pylance_does(name: str, version: str, tmp_path: Path) -> None:
     theirs = lance.write_dataset(CASES[name][0](), tmp_path / "t", data_storage_version=version)
     ours = lance_core.dataset(tmp_path / "t")
@@ -100,7 +101,7 @@ def test_blobs_of_pylance_are_read_as_pylance_does(name: str, version: str, tmp_
             assert ours.read_blobs(column, indices=rows) == theirs.read_blobs(column, indices=rows)
 
 
-@pytest.mark.parametrize(("name", "version"), ALL)
+@each_case(("name", "version"), ALL)
 def test_pylance_reads_blobs_that_are_written_as_its_own(
     name: str, version: str, tmp_path: Path
 ) -> None:

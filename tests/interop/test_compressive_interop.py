@@ -11,6 +11,7 @@ import pytest
 
 from lance_core.encodings.compressive import Block, PerValue, Place, Target, decode, encode
 from lance_core.encodings.values import FixedWidth, VariableWidth, as_fixed
+from tests.each_case import each_case
 from tests.interop.stored_pages import REGISTRY, StoredPage, context, parts_of, stored
 
 VERSIONS = ("2.1", "2.2")
@@ -106,8 +107,8 @@ def one_page(pages: list[StoredPage]) -> StoredPage:
     return page
 
 
-@pytest.mark.parametrize("name", CHUNKED)
-@pytest.mark.parametrize("version", VERSIONS)
+@each_case("name", CHUNKED)
+@each_case("version", VERSIONS)
 def test_chunks_hold_the_values_and_are_written_the_same(
     name: str, version: str, tmp_path: Path
 ) -> None:

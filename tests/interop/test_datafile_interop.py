@@ -15,6 +15,7 @@ from lance.file import LanceFileWriter as TheirWriter
 
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -259,7 +260,7 @@ def is_same_file(shape: str, name: str) -> bool:
     return ("list" not in shape or shape == "fixed size list") and "dictionary" not in name
 
 
-@pytest.mark.parametrize(("shape", "name"), CASES)
+@each_case(("shape", "name"), CASES)
 def test_a_file_of_either_writer_is_read_equal_by_either_reader(
     shape: str, name: str, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import InvalidInputError
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -136,7 +137,7 @@ def delete_in_both(tmp_path: Path, predicate: Any) -> None:
     assert outcomes[lance_core] == outcomes[lance]
 
 
-@pytest.mark.parametrize("predicate", PREDICATES)
+@each_case("predicate", PREDICATES)
 def test_both_delete_the_same_rows_and_record_the_same(tmp_path: Path, predicate: str) -> None:
     delete_in_both(tmp_path, predicate)
     for library in BOTH:

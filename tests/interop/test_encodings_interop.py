@@ -15,6 +15,7 @@ from lance.file import LanceFileWriter as TheirWriter
 
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -121,7 +122,7 @@ COLUMNS: dict[str, tuple[pa.Array, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@each_case("name", COLUMNS)
 def test_files_are_the_same_byte_for_byte(name: str, tmp_path: Path) -> None:
     array, metadata = COLUMNS[name]
     schema = pa.schema([pa.field("x", array.type, metadata=metadata or None)])

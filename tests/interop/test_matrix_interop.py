@@ -18,6 +18,7 @@ import pytest
 
 import lance_core
 import lance_core.file
+from tests.each_case import each_case
 from tests.interop.columns import same
 from tests.interop.matrix import (
     METADATA,
@@ -112,9 +113,9 @@ def test_pages_that_end_in_the_same_rows_are_read(
     same(found.take_rows([1, 22, 23, 89]).to_table(), data.take([1, 22, 23, 89]))
 
 
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("name", ["bool", "int32", "string"])
-@pytest.mark.parametrize("library", [lance, lance_core], ids=["from pylance", "to pylance"])
+@each_case("nulls", NULLS)
+@each_case("name", ["bool", "int32", "string"])
+@each_case("library", [lance, lance_core], ids=["from pylance", "to pylance"])
 def test_lists_of_fixed_size_of_structs_are_exchanged(
     library: Any, name: str, nulls: str, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core.table.feature_flags import FeatureFlags
 from lance_core.table.manifest_file import parse_manifest_file
+from tests.each_case import each_case
 from tests.interop.columns import same
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -63,9 +64,9 @@ def check(path: Path, expected: pa.Table) -> None:
     assert lance.dataset(str(path)).validate() is None  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize("first", LIBRARIES, ids=lambda library: library.__name__)
-@pytest.mark.parametrize("second", LIBRARIES, ids=lambda library: library.__name__)
-@pytest.mark.parametrize(("base", "other"), PAIRS)
+@each_case("first", LIBRARIES, ids=lambda library: library.__name__)
+@each_case("second", LIBRARIES, ids=lambda library: library.__name__)
+@each_case(("base", "other"), PAIRS)
 def test_files_of_two_versions_are_one_table(
     base: str, other: str, first: ModuleType, second: ModuleType, tmp_path: Path
 ) -> None:

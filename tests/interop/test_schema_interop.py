@@ -24,6 +24,7 @@ from lance_core.schema import (
     wrap,
 )
 from lance_core.schema.json_binary import decode, encode
+from tests.each_case import each_case
 
 PRIMARY = "lance-schema:unenforced-primary-key"
 CLUSTERING = "lance-schema:unenforced-clustering-key"
@@ -145,7 +146,7 @@ def write_manifest(path: Path, schema: Schema) -> None:
     (path / "_versions" / "1.manifest").write_bytes(framed)
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=str)
+@each_case("field", FIELDS, ids=str)
 def test_the_fields_of_a_manifest_are_those_that_pylance_writes(
     tmp_path: Path, field: pa.Field
 ) -> None:
@@ -162,7 +163,7 @@ def test_the_fields_of_a_manifest_are_those_that_pylance_writes(
     assert read.to_arrow().equals(table.schema, check_metadata=True)
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=str)
+@each_case("field", FIELDS, ids=str)
 def test_pylance_opens_a_manifest_with_our_fields(tmp_path: Path, field: pa.Field) -> None:
     schema = Schema.from_arrow(pa.schema([field], metadata={"k": "v"}), first_id=4)
     write_manifest(tmp_path / "t", schema)
@@ -170,7 +171,7 @@ def test_pylance_opens_a_manifest_with_our_fields(tmp_path: Path, field: pa.Fiel
     assert seen.equals(schema.to_arrow(), check_metadata=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         [("c", pa.month_day_nano_interval())],
@@ -282,7 +283,7 @@ APPENDS = {
 }
 
 
-@pytest.mark.parametrize(("table", "data"), APPENDS.values(), ids=APPENDS.keys())
+@each_case(("table", "data"), APPENDS.values(), ids=APPENDS.keys())
 def test_an_append_is_refused_exactly_if_pylance_refuses_it(
     tmp_path: Path, table: pa.Table, data: pa.Table
 ) -> None:
@@ -338,7 +339,7 @@ def test_binary_json_is_the_same_as_pylances(tmp_path: Path) -> None:
     assert decode(encode("1e400")) == "null"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arrow",
     [arrow for arrow in TYPES if not (pa.types.is_map(arrow) or "view" in str(arrow))],
     ids=str,

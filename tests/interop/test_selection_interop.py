@@ -10,6 +10,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import LanceError
+from tests.each_case import each_case
 from tests.interop.page_text import page_text
 from tests.interop.selection_cases import (
     CASES,
@@ -42,7 +43,7 @@ def file_size(path: Path) -> int:
     return sum(file.stat().st_size for file in (path / "data").iterdir())
 
 
-@pytest.mark.parametrize(("name", "version"), CHOICES)
+@each_case(("name", "version"), CHOICES)
 def test_the_same_encodings_and_size_as_of_pylance(name: str, version: str, tmp_path: Path) -> None:
     array, metadata = CASES[name]
     table = one_column(array, metadata)
@@ -77,7 +78,7 @@ REFUSED: dict[str, tuple[pa.Array, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_case("name", REFUSED)
 def test_what_pylance_refuses_is_refused(name: str, tmp_path: Path) -> None:
     table = one_column(*REFUSED[name])
     with pytest.raises(BaseException) as caught:  # noqa: PT011  # pylance panics too
@@ -123,9 +124,9 @@ def test_what_pylance_cannot_write_is_written_so_that_it_reads_it(
     assert lance.dataset(str(tmp_path / "ours")).to_table().equals(table)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("place", ["top", "struct", "leaf"])
-@pytest.mark.parametrize(
+@each_case("version", VERSIONS)
+@each_case("place", ["top", "struct", "leaf"])
+@each_case(
     "key", ["structural-encoding=fullzip", "compression=zstd", "dict-divisor=1000", "bss=on"]
 )
 def test_keys_count_where_they_do_for_pylance(

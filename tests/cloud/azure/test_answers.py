@@ -11,6 +11,7 @@ import urllib3.exceptions as http
 
 from lance_core.store.remote.client import Failure
 from lance_core_azure.errors import of_answer, of_transport
+from tests.each_case import each_case
 
 ANSWERS = {
     "nothing there": (404, "BlobNotFound", Failure.MISSING),
@@ -48,7 +49,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("status", "code", "failure"), ANSWERS.values(), ids=ANSWERS.keys())
+@each_case(("status", "code", "failure"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_means(status: int, code: str, failure: Failure) -> None:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>told</Message></Error>"
     in_body = of_answer(status, {}, body.encode() if code else b"", Failure.EXISTS)

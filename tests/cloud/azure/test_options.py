@@ -16,6 +16,7 @@ from lance_core_azure.credentials import Kind
 from lance_core_azure.options import ALIASES, BY_NAME, NAMES, SECRETS, TABLE, Use
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import EMULATOR_KEY, AzureSettings, settings_of
+from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()
 SOME_KEY = "c29tZSBrZXk="
@@ -71,7 +72,7 @@ def test_a_url_that_names_no_container_is_refused(uri: str) -> None:
     assert "pa55" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", sorted(ALIASES))
+@each_case("name", sorted(ALIASES))
 def test_every_name_leads_to_its_option_in_any_case(name: str) -> None:
     for spelling in (name, name.upper(), name.title()):
         (canonical,) = SPEC.canonical_options({spelling: "1"})
@@ -103,7 +104,7 @@ KNOWN_TO_PYLANCE = re.findall(
 )
 
 
-@pytest.mark.parametrize("name", KNOWN_TO_PYLANCE)
+@each_case("name", KNOWN_TO_PYLANCE)
 def test_every_option_of_pylance_is_known(name: str) -> None:
     assert not SPEC.undeclared_options({name: "1"})
 

@@ -26,6 +26,7 @@ from lance_core_gcs.client import GcsClient
 from lance_core_gcs.failures import Meaning, of_answer
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE
+from tests.each_case import each_case
 from tests.patience import LASTING, ends_within
 from tests.servers.gcs import GcsServer
 
@@ -39,7 +40,7 @@ def said(reason: str, message: str = "words") -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "meaning", "failure"),
     [
         (400, said("invalid"), PLAIN, Failure.REFUSED),

@@ -19,6 +19,7 @@ from lance_core_gcs.identity import Ambient, Anonymous, CredentialsFile, Service
 from lance_core_gcs.names import ALIASES, OPTIONS
 from lance_core_gcs.options import GcsOptions, read_options
 from lance_core_gcs.plugin import lance_object_stores
+from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()
 KEY = json.dumps({"client_email": "me@example.com", "private_key": "key", "private_key_id": "1"})
@@ -62,8 +63,8 @@ def read(uri: str = "gs://bucket/a/b", **given: str) -> GcsOptions:
     return read_options(parse_uri(uri), SPEC.canonical_options(given), {})
 
 
-@pytest.mark.parametrize(("name", "value"), HONOURED.items())
-@pytest.mark.parametrize("spelled", [str.lower, str.upper])
+@each_case(("name", "value"), HONOURED.items())
+@each_case("spelled", [str.lower, str.upper])
 def test_an_option_of_pylance_is_understood_in_any_case(
     name: str, value: str, spelled: Callable[[str], str]
 ) -> None:

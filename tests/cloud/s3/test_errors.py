@@ -13,6 +13,7 @@ from urllib3.exceptions import NewConnectionError, ProxyError
 
 from lance_core.store.remote.client import Failure
 from lance_core_s3.errors import request_error
+from tests.each_case import each_case
 
 
 def answer(status: int, code: str, operation: str = "PutObject", **headers: str) -> Exception:
@@ -57,7 +58,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("status", "code", "failure"), ANSWERS.values(), ids=ANSWERS.keys())
+@each_case(("status", "code", "failure"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_means(status: int, code: str, failure: Failure) -> None:
     error = request_error(answer(status, code))
     assert error.failure is failure

@@ -16,6 +16,7 @@ from lance_core_s3.options import ALIASES, BY_NAME, NAMES, TABLE, Use
 from lance_core_s3.sdk import make_client
 from lance_core_s3.settings import S3Settings
 from tests.cloud.s3.places import SPEC, opened, seen_requests
+from tests.each_case import each_case
 
 URI = "s3://bucket/table.lance"
 KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
@@ -71,7 +72,7 @@ def sdk_of(remote: RemoteSettings | None = None, **given: str) -> Any:
     return make_client(settings(**{**KEYS, **given}), remote or RemoteSettings())
 
 
-@pytest.mark.parametrize("names", [line.split() for line in PYLANCE.split("\n") if line])
+@each_case("names", [line.split() for line in PYLANCE.split("\n") if line])
 def test_every_name_of_pylance_is_known_in_any_case(names: list[str]) -> None:
     for name in names:
         assert set(SPEC.canonical_options({name.upper(): "x"})) == {names[0]}
@@ -132,7 +133,7 @@ def test_the_environment_stands_in_for_options(
     assert getattr(settings(environment=environment, **given), field) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "named"),
     [
         ({"aws_endpoint": "host:9000"}, "aws_endpoint"),

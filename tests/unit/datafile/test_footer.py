@@ -9,6 +9,7 @@ import pytest
 from lance_core.datafile.footer import FOOTER_LENGTH, Footer, parse_footer
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 # 100 bytes of data, 50 of column metadata, tables of 2 columns and 1 global buffer.
 GOOD = Footer(100, 150, 182, 1, 2, FileVersion.V2_0)
@@ -66,7 +67,7 @@ def test_a_file_that_does_not_end_with_the_magic_bytes_is_refused(magic: bytes) 
         parse_footer(packed(magic=magic), SIZE)
 
 
-@pytest.mark.parametrize("size", range(FOOTER_LENGTH))
+@each_case("size", range(FOOTER_LENGTH))
 def test_a_file_shorter_than_its_footer_is_refused(size: int) -> None:
     with pytest.raises(CorruptFileError, match="footer"):
         parse_footer(packed()[FOOTER_LENGTH - size :], size)

@@ -32,6 +32,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.local.store import LocalStore
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.tracing import TracingStore
+from tests.each_case import each_case
 from tests.sequences import sequence
 
 Parts = Callable[..., Any]
@@ -88,8 +89,8 @@ def store() -> TracingStore:
 MANY_PAGES = {"data_cache_bytes": 400_000}
 
 
-@pytest.mark.parametrize("options", [{}, MANY_PAGES], ids=["one page", "many pages"])
-@pytest.mark.parametrize(
+@each_case("options", [{}, MANY_PAGES], ids=["one page", "many pages"])
+@each_case(
     "rows",
     [
         RowRange(0, ROWS),
@@ -106,7 +107,7 @@ MANY_PAGES = {"data_cache_bytes": 400_000}
     ],
     ids=str,
 )
-@pytest.mark.parametrize("version", [FileVersion.V2_0, FileVersion.V2_2])
+@each_case("version", [FileVersion.V2_0, FileVersion.V2_2])
 def test_rows_are_read_as_asked_for(
     store: TracingStore,
     rows: AnyRows,

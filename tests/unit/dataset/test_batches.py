@@ -12,6 +12,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import pace, read_ahead, scan, window
+from tests.each_case import each_case
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -21,8 +22,8 @@ def sizes(dataset: lance.LanceDataset, **options: Any) -> list[int]:
     return [batch.num_rows for batch in dataset.to_batches(**options)]
 
 
-@pytest.mark.parametrize("size", [1, 7, 26, 27, 30, 88, 89, 90, 1 << 20])
-@pytest.mark.parametrize("columns", [None, ["i", "p.x"], []])
+@each_case("size", [1, 7, 26, 27, 30, 88, 89, 90, 1 << 20])
+@each_case("columns", [None, ["i", "p.x"], []])
 def test_batches_together_are_the_table(sample: Sample, size: int, columns: Any) -> None:
     scanner = sample.dataset.scanner(columns, batch_size=size)
     batches = list(scanner.to_batches())
@@ -35,9 +36,9 @@ def test_batches_together_are_the_table(sample: Sample, size: int, columns: Any)
     assert not columns or joined.equals(scanner.to_table())
 
 
-@pytest.mark.parametrize("size", [1, 7, 26, 30, 88, 89, 90])
-@pytest.mark.parametrize("options", [{}, {"filter": "i % 3 = 1"}, {"limit": 61, "offset": 20}])
-@pytest.mark.parametrize("columns", [None, ["i"], []])
+@each_case("size", [1, 7, 26, 30, 88, 89, 90])
+@each_case("options", [{}, {"filter": "i % 3 = 1"}, {"limit": 61, "offset": 20}])
+@each_case("columns", [None, ["i"], []])
 def test_strict_batches_have_exactly_the_size(
     sample: Sample, size: int, options: dict[str, Any], columns: Any
 ) -> None:

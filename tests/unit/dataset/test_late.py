@@ -13,6 +13,7 @@ from lance_core.dataset import scan
 from lance_core.dataset.late import Part, completed
 from lance_core.dataset.pace import Pace, WindowBytes
 from lance_core.dataset.window import SPARSE, Chosen, Window
+from tests.each_case import each_case
 
 WINDOW = 4 * SPARSE
 ROWS = 40 * WINDOW
@@ -75,9 +76,9 @@ def test_a_table_has_all_rows_in_order(
     assert dataset.to_table(filter="hit", with_row_id=True, **cut) == expected
 
 
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-@pytest.mark.parametrize("batch_size", [1, 50, 8192])
-@pytest.mark.parametrize("only", [1, 50])
+@each_case("cut", CUTS, ids=str)
+@each_case("batch_size", [1, 50, 8192])
+@each_case("only", [1, 50])
 def test_a_stream_has_all_rows_in_order(
     dataset: lance.LanceDataset, hits: pa.Table, cut: dict[str, Any], batch_size: int, only: int
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset import scan, window
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from tests.each_case import each_case
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
 
@@ -118,7 +119,7 @@ def test_row_ids_and_addresses_come_last_unless_named(sample: Sample) -> None:
     assert names(columns={"a": "_rowid"}) == ["a"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("filter", "keep"),
     [
         ("i >= 50", lambda r: r["i"] >= 50),
@@ -132,7 +133,7 @@ def test_row_ids_and_addresses_come_last_unless_named(sample: Sample) -> None:
         (pc.field("p", "x").isin([5, 6, 95]), lambda r: r["i"] in (5, 6, 95)),
     ],
 )
-@pytest.mark.parametrize("columns", [None, ["f"], ["i"], ["p.x", "s"], ["p"], []])
+@each_case("columns", [None, ["f"], ["i"], ["p.x", "s"], ["p"], []])
 def test_a_filter_keeps_the_rows_that_pass_it(
     sample: Sample, filter: Any, keep: Callable[[dict[str, Any]], bool], columns: Any
 ) -> None:
@@ -255,7 +256,7 @@ def test_row_ranges_that_a_table_does_not_have_are_refused(sample: Sample, range
         sample.dataset.to_table(row_ranges=ranges)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         ({"columns": ["nope"]}, "nope"),

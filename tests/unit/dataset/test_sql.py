@@ -16,6 +16,7 @@ import pytest
 from lance_core.dataset.expression import as_filter, as_value
 from lance_core.dataset.sql.grammar import MAX_DEPTH
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 NAN, INF = math.nan, math.inf
 NEW_YORK = pa.timestamp("us", "America/New_York")
@@ -59,7 +60,7 @@ NUMBERS = table(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("i = 1", [0]),
@@ -93,7 +94,7 @@ def test_a_comparison_selects_the_rows_for_which_it_is_true(text: str, expected:
         assert rows(text, NUMBERS) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("u < 300", [0, 1, 2, 4]),
@@ -288,7 +289,7 @@ MOMENTS = pa.table(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("d = date '2020-01-01'", [0]),
@@ -476,7 +477,7 @@ def test_lists_are_searched() -> None:
     assert values("cardinality(f)", LISTS) == [2, 2, None, 2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("a + 1", [8, -6, None]),
@@ -607,7 +608,7 @@ def test_cast(text: str, kind: pa.DataType, expected: list[Any]) -> None:
     assert values(text, data) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("CASE WHEN a > 1 THEN 'big' WHEN a > 0 THEN 'small' END", ["small", "big", None]),
@@ -709,7 +710,7 @@ def test_a_keyword_can_be_the_name_of_a_column(name: str) -> None:
     assert rows(f"{name} IS NOT NULL AND {name} BETWEEN 2 AND 3", data) == [1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

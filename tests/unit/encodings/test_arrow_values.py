@@ -9,6 +9,7 @@ import pytest
 
 from lance_core.encodings.arrow_values import validity_of, values_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 VECTORS = pa.array([[1.5, None], None, [3.0, 4.0]] * 9, pa.list_(pa.float32(), 2))
 ARRAYS = [
@@ -28,8 +29,8 @@ ARRAYS = [
 ]
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
-@pytest.mark.parametrize("start", [0, 1, 5])
+@each_case("array", ARRAYS, ids=lambda array: str(array.type))
+@each_case("start", [0, 1, 5])
 def test_values_make_the_same_array_again(array: pa.Array, start: int) -> None:
     part = array.slice(start, max(0, len(array) - start - 2))
     values = values_of(part)

@@ -18,6 +18,7 @@ from lance_core.encodings.gather import (
 )
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from tests.each_case import each_case
 
 DATA = np.random.default_rng(3).integers(0, 256, 4000).astype(np.uint8)
 FILE = pa.py_buffer(DATA)
@@ -33,8 +34,8 @@ def positions(count: int, limit: int) -> Int64Array:
     return np.sort(chosen).astype(np.int64)
 
 
-@pytest.mark.parametrize("gap", GAPS)
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 16, 37])
+@each_case("gap", GAPS)
+@each_case("width", [1, 2, 3, 4, 8, 16, 37])
 def test_values_of_fixed_width_are_picked(width: int, gap: int) -> None:
     base, limit = 11, (4000 - 11) // width
     for count in (1, 2, min(40, limit), limit):

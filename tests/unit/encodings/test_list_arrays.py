@@ -11,6 +11,7 @@ import pytest
 from lance_core.encodings import list_arrays as module
 from lance_core.encodings.list_arrays import Lists, list_arrays
 from lance_core.errors import UnsupportedFeatureError
+from tests.each_case import each_case
 
 LIST = pa.list_(pa.int64())
 
@@ -34,9 +35,9 @@ def expected(lists: Lists) -> list[list[int] | None]:
     ]
 
 
-@pytest.mark.parametrize("type_", [LIST, pa.large_list(pa.int64())])
-@pytest.mark.parametrize("pieces", [[20], [10, 10], [1, 2, 3, 4, 5, 5], [1] * 20, [19, 1]])
-@pytest.mark.parametrize(
+@each_case("type_", [LIST, pa.large_list(pa.int64())])
+@each_case("pieces", [[20], [10, 10], [1, 2, 3, 4, 5, 5], [1] * 20, [19, 1]])
+@each_case(
     "lengths", [[20], [0, 0, 20, 0], [1] * 20, [3, 0, 7, 0, 0, 4, 6], [5, 5, 5, 5, 0], [9, 11]]
 )
 def test_lists_are_whole(type_: pa.DataType, pieces: list[int], lengths: list[int]) -> None:

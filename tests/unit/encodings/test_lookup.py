@@ -9,11 +9,12 @@ import pytest
 from lance_core.encodings import lookup as module
 from lance_core.encodings.lookup import Lookup
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.binary()])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 25, 99, 255])
-@pytest.mark.parametrize("rows", [1, 5, 999, 70_001])
+@each_case("type_", [pa.string(), pa.large_string(), pa.binary()])
+@each_case("count", [0, 1, 2, 3, 25, 99, 255])
+@each_case("rows", [1, 5, 999, 70_001])
 def test_items_are_taken(type_: pa.DataType, count: int, rows: int) -> None:
     texts = ["x" * (i % 7) + str(i) for i in range(count)]
     lookup = Lookup.of([pa.array(texts).cast(type_)], type_)

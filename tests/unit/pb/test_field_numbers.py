@@ -21,6 +21,7 @@ from lance_core._pb import (
     table_pb2,
     transaction_pb2,
 )
+from tests.each_case import each_case
 
 MODULES = (
     encodings_v2_0_pb2,
@@ -195,7 +196,7 @@ def type_name(field: FieldDescriptor) -> str:
     return f"?{name}" if message is None and field.has_presence else name
 
 
-@pytest.mark.parametrize("name", PINNED)
+@each_case("name", PINNED)
 def test_field_numbers_and_types_are_those_of_the_format(name: str) -> None:
     message = descriptor_pool.Default().FindMessageTypeByName(name)
     fields = sorted(message.fields, key=lambda field: field.number)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.schema.json_binary import decode, decode_json, encode, encode_json
+from tests.each_case import each_case
 
 GOLDEN = {
     "null": "2000000000000000",
@@ -41,7 +42,7 @@ GOLDEN = {
 }
 
 
-@pytest.mark.parametrize(("text", "data"), GOLDEN.items())
+@each_case(("text", "data"), GOLDEN.items())
 def test_bytes_are_those_of_the_reference(text: str, data: str) -> None:
     assert encode(text).hex() == data
     assert decode(bytes.fromhex(data)) == text

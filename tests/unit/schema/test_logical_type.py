@@ -7,6 +7,7 @@ import pytest
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.logical_type import encoding_of, logical_type_of, storage_type_of
+from tests.each_case import each_case
 
 TEXTS = {
     "null": pa.null(),
@@ -51,7 +52,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "arrow"), TEXTS.items())
+@each_case(("text", "arrow"), TEXTS.items())
 def test_text_and_type_are_the_same_thing(text: str, arrow: pa.DataType) -> None:
     assert logical_type_of(arrow) == text
     assert storage_type_of(text) == arrow
@@ -76,7 +77,7 @@ def test_a_fixed_size_list_names_its_item_type_first(text: str, arrow: pa.DataTy
     assert storage_type_of(text) == arrow
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "fixed_size_list:float:0",

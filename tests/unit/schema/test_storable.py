@@ -7,6 +7,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import RESERVED_NAMES, Schema, check_storable
+from tests.each_case import each_case
 
 STRUCT = pa.struct([("a", pa.int8())])
 BLOB = {"lance-encoding:blob": "true"}
@@ -19,8 +20,8 @@ def field(arrow: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Fiel
     return pa.field("c", arrow, metadata=metadata)
 
 
-@pytest.mark.parametrize("version", sorted(ALL))
-@pytest.mark.parametrize(
+@each_case("version", sorted(ALL))
+@each_case(
     ("given", "stored_by"),
     [
         (field(pa.int8()), ALL),

@@ -19,6 +19,7 @@ from lance_core.store.uri import (
     uri_below,
     without_secrets,
 )
+from tests.each_case import each_case
 
 HOME = str(Path.home())
 
@@ -104,7 +105,7 @@ def test_urls_have_parts(text: str, url: StoreUrl) -> None:
     assert hash(parsed) == hash(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

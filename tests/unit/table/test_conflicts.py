@@ -48,6 +48,7 @@ from lance_core.table.operations import (
     UpdateMode,
 )
 from lance_core.table.transaction import Transaction
+from tests.each_case import each_case
 
 KIND = OperationKind
 SAME, OTHER = 1, 2
@@ -137,7 +138,7 @@ def cases() -> Iterator[tuple[OperationKind, OperationKind, int, Verdict]]:
 CASES = list(cases())
 
 
-@pytest.mark.parametrize("ours", KIND)
+@each_case("ours", KIND)
 def test_the_matrix_is_the_measured_one(ours: OperationKind) -> None:
     found = {
         (committed, which): verdict(operation(ours, which), operation(committed, SAME))
@@ -154,7 +155,7 @@ def test_the_matrix_has_a_verdict_for_every_pair() -> None:
         assert set(row) == set(OperationKind)
 
 
-@pytest.mark.parametrize(("ours", "theirs", "which", "expected"), CASES[:: len(KIND) + 2])
+@each_case(("ours", "theirs", "which", "expected"), CASES[:: len(KIND) + 2])
 def test_a_conflict_says_who_meets_whom(
     ours: OperationKind, theirs: OperationKind, which: int, expected: Verdict
 ) -> None:

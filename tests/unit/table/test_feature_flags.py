@@ -5,6 +5,7 @@ import pytest
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table import feature_flags
 from lance_core.table.feature_flags import FeatureFlags, FlagFacts
+from tests.each_case import each_case
 
 KNOWN = [0, 1, 2, 3, 4, 5, 7, 8]
 NOTHING = FlagFacts(
@@ -12,7 +13,7 @@ NOTHING = FlagFacts(
 )
 
 
-@pytest.mark.parametrize("bit", range(64))
+@each_case("bit", range(64))
 def test_only_implemented_reader_bits_are_accepted(bit: int) -> None:
     if bit in KNOWN:
         feature_flags.check_readable(1 << bit)
@@ -21,7 +22,7 @@ def test_only_implemented_reader_bits_are_accepted(bit: int) -> None:
             feature_flags.check_readable(1 << bit)
 
 
-@pytest.mark.parametrize("bit", range(64))
+@each_case("bit", range(64))
 def test_only_implemented_writer_bits_are_accepted(bit: int) -> None:
     flags = FeatureFlags(writer=1 << bit)
     if bit in KNOWN and bit != 1:

@@ -58,6 +58,7 @@ from lance_core.table.operations.base import OperationKind
 from lance_core.table.row_ids import RowIdSequence
 from lance_core.table.row_versions import RowVersions
 from lance_core.table.transaction import Transaction
+from tests.each_case import each_case
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int64())]))
 MORE = Schema.from_arrow(pa.schema([pa.field(name, pa.int64()) for name in "abc"]))
@@ -169,7 +170,7 @@ WRONG: dict[str, Operation] = {
 }
 
 
-@pytest.mark.parametrize("operation", WRONG.values(), ids=WRONG)
+@each_case("operation", WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_the_table_is_refused(operation: Operation) -> None:
     with pytest.raises(InvalidInputError):
         commit(table(), operation)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table import paths
 from lance_core.table.paths import ManifestName, NamingScheme
+from tests.each_case import each_case
 
 HOSTILE = [
     "",
@@ -104,7 +105,7 @@ def test_transaction_files_are_named_after_read_version_and_uuid() -> None:
     assert paths.transaction_path(name) == "_transactions/7-some-uuid.txn"
 
 
-@pytest.mark.parametrize("path", HOSTILE)
+@each_case("path", HOSTILE)
 def test_a_hostile_path_is_refused_with_the_name_of_its_field(path: str) -> None:
     with pytest.raises(CorruptFileError) as caught:
         paths.check_relative(path, "DataFile.path")

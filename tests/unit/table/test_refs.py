@@ -21,6 +21,7 @@ from lance_core.table.refs import (
     recorded_branch,
     tag_path,
 )
+from tests.each_case import each_case
 
 TAG = b"""{
   "branch": "b1",
@@ -59,7 +60,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_case("name", HOSTILE)
 def test_what_could_lead_elsewhere_is_no_name(name: str) -> None:
     for check in (check_tag_name, check_branch_name, tag_path, branch_path, branch_folder):
         with pytest.raises(InvalidRefError):
@@ -180,7 +181,7 @@ GARBAGE: list[bytes] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", GARBAGE, ids=range(len(GARBAGE)))
+@each_case("data", GARBAGE, ids=range(len(GARBAGE)))
 def test_what_is_no_tag_is_corrupt(data: bytes) -> None:
     with pytest.raises(CorruptFileError) as caught:
         Tag.from_json(data, "_refs/tags/t.json")

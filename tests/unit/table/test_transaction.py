@@ -29,6 +29,7 @@ from lance_core.table.operations import (
     UnknownOperation,
 )
 from lance_core.table.transaction import Transaction
+from tests.each_case import each_case
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 Message = transaction_pb2.Transaction
@@ -149,7 +150,7 @@ PRESERVED: list[
 ]
 
 
-@pytest.mark.parametrize(("change", "kinds", "fragments"), PRESERVED)
+@each_case(("change", "kinds", "fragments"), PRESERVED)
 def test_operations_of_other_writers_are_classified_and_preserved(
     change: Callable[[transaction_pb2.Transaction], object],
     kinds: list[OperationKind],

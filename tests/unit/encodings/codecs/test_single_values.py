@@ -22,6 +22,7 @@ from lance_core.encodings.values import (
     VariableWidth,
 )
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 RNG = np.random.default_rng(5)
 
@@ -103,7 +104,7 @@ def encoded(registry: EncodingRegistry, name: str) -> Encoded:
     return encode(values, Target(Place.MINI_BLOCK, registry, chain))
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_picked_values_are_those_that_are_decoded(
     registry: EncodingRegistry, context: DecodeContext, name: str
 ) -> None:
@@ -115,7 +116,7 @@ def test_picked_values_are_those_that_are_decoded(
     assert found.count == len(picks.chunk)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_a_point_is_the_value_that_is_decoded(
     registry: EncodingRegistry, context: DecodeContext, name: str
 ) -> None:
@@ -188,7 +189,7 @@ def level_chunks(
     return parts[0].encoding, chunks
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - {"zeros"}))
+@each_case("name", sorted(set(CASES) - {"zeros"}))
 def test_damaged_chunks_give_a_value_or_an_error(
     registry: EncodingRegistry, context: DecodeContext, name: str
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 MIB = 1 << 20
 EDGES = [edge + more for edge in (64 << 10, 256 << 10, MIB, 4 * MIB) for more in (-13, -12, -11, 1)]
@@ -28,22 +29,22 @@ def contents(size: int) -> list[bytes]:
     return [bytes(size), b"".join(words[: size // 5 + 1].tolist())[:size], chance.bytes(size)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 5, 12, 13, 100, 4096, *EDGES, 9 * MIB])
+@each_case("size", [1, 2, 4, 5, 12, 13, 100, 4096, *EDGES, 9 * MIB])
 def test_blocks_of_all_sizes_come_back(size: int) -> None:
     for content in contents(size):
         assert lz4_block(block(content), len(content)).equals(pa.py_buffer(content))
 
 
-@pytest.mark.parametrize("size", [20, 4096, 64 << 10, MIB, 5 * MIB])
-@pytest.mark.parametrize("more", [-13, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 12, 13, 100])
+@each_case("size", [20, 4096, 64 << 10, MIB, 5 * MIB])
+@each_case("more", [-13, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 12, 13, 100])
 def test_a_block_of_another_size_is_corrupt(size: int, more: int) -> None:
     for content in contents(size):
         with pytest.raises(CorruptFileError):
             lz4_block(block(content), len(content) + more)
 
 
-@pytest.mark.parametrize("literals", [20, 5 * MIB])
-@pytest.mark.parametrize("more", range(1, 12))
+@each_case("literals", [20, 5 * MIB])
+@each_case("more", range(1, 12))
 def test_what_a_block_lacks_is_not_filled_with_memory(literals: int, more: int) -> None:
     """Its last match is nearer to the end than encoders may have it."""
     long = literals - 15

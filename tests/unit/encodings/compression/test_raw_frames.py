@@ -12,6 +12,7 @@ import pytest
 from lance_core.encodings.compression.general import compress, decompress_spans
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 RNG = np.random.default_rng(9)
 
@@ -60,7 +61,7 @@ def test_what_is_compressed_is_left_to_zstd(values: list[bytes]) -> None:
     assert sizes.tolist() == [len(value) for value in values]
 
 
-@pytest.mark.parametrize("at", range(24))
+@each_case("at", range(24))
 def test_damaged_frames_of_raw_blocks_give_no_other_bytes(at: int) -> None:
     value = RNG.bytes(900)
     octets, starts, stops = stored([value])

@@ -9,11 +9,12 @@ from lance_core.encodings.layouts.grammar import check_page
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from tests.each_case import each_case
 from tests.page_grammar import BOTH, Case, blob, cases, mini_block, values
 
 
-@pytest.mark.parametrize("version", sorted(BOTH))
-@pytest.mark.parametrize("number", range(len(cases("2.1"))), ids=[c.name for c in cases("2.1")])
+@each_case("version", sorted(BOTH))
+@each_case("number", range(len(cases("2.1"))), ids=[c.name for c in cases("2.1")])
 def test_a_page_is_allowed_in_files_of_the_versions_that_have_it(number: int, version: str) -> None:
     case: Case = cases(version)[number]
     if version in case.allowed:

@@ -16,6 +16,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 RNG = np.random.default_rng(3)
@@ -81,9 +82,9 @@ def stored(array: pa.Array, version: str = "2.2") -> StoredField:
     return StoredField.write(field, parts, REGISTRY, FileVersion(version), flush_bytes=1)
 
 
-@pytest.mark.parametrize("gap", [0, 1 << 40])
-@pytest.mark.parametrize("rows", WANTED, ids=range(len(WANTED)))
-@pytest.mark.parametrize("name", ARRAYS)
+@each_case("gap", [0, 1 << 40])
+@each_case("rows", WANTED, ids=range(len(WANTED)))
+@each_case("name", ARRAYS)
 def test_rows_of_many_pages_are_those_that_were_written(
     name: str, rows: RowRange | RowIndices, gap: int
 ) -> None:

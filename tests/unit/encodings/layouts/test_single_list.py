@@ -13,6 +13,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 ROWS = 3000
@@ -65,8 +66,8 @@ def stored(array: pa.Array, version: str) -> StoredField:
     return StoredField.write(field, [array], REGISTRY, FileVersion(version))
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.2"])
-@pytest.mark.parametrize("name", ARRAYS)
+@each_case("version", ["2.1", "2.2"])
+@each_case("name", ARRAYS)
 def test_single_rows_are_those_that_were_written(name: str, version: str) -> None:
     array = ARRAYS[name]
     field = stored(array, version)

@@ -15,6 +15,7 @@ from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 
 Store = Callable[..., StoredField]
 
@@ -54,9 +55,9 @@ def joined(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-@pytest.mark.parametrize("flush_bytes", [8 << 20, 300, 1])
-@pytest.mark.parametrize("chunk", [120, 50, 7])
-@pytest.mark.parametrize("name", ARRAYS)
+@each_case("flush_bytes", [8 << 20, 300, 1])
+@each_case("chunk", [120, 50, 7])
+@each_case("name", ARRAYS)
 def test_rows_come_back(name: str, chunk: int, flush_bytes: int, store: Store) -> None:
     array = ARRAYS[name]
     chunks = [array.slice(start, chunk) for start in range(0, 120, chunk)]

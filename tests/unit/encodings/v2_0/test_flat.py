@@ -19,6 +19,7 @@ from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureEr
 from lance_core.store.base import ByteRange
 from lance_core.testing.stored_array import StoredArray
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 
 Store = Callable[..., StoredField]
 
@@ -93,8 +94,8 @@ def test_encoding_shares_the_memory_of_the_array() -> None:
     assert scope.buffers[0].size == 400
 
 
-@pytest.mark.parametrize("start", [0, 1, 7, 8, 13])
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 40])
+@each_case("start", [0, 1, 7, 8, 13])
+@each_case("count", [0, 1, 7, 8, 9, 40])
 def test_bits_start_at_0_and_the_rest_is_zero(start: int, count: int) -> None:
     octets = np.random.default_rng(0).integers(0, 256, 10).astype(np.uint8)
     part = np.frombuffer(bits_from(pa.py_buffer(octets), start, count), np.uint8)

@@ -19,6 +19,7 @@ from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatur
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
 from lance_core.testing.strategies import nullable_arrays, nullable_types
+from tests.each_case import each_case
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 VERSIONS = ("2.1", "2.2")
@@ -63,8 +64,8 @@ VECTORS = pa.array(
 LISTS = pa.ListArray.from_arrays(pa.array([0, None, 3, 3, 10, 20, 38, 40], pa.int32()), VECTORS)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@each_case("version", VERSIONS)
+@each_case(
     ("array", "expected"),
     [
         (pa.array(range(5000)), {"mini_block"}),

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from lance_core.encodings.v2_1.options import FieldOptions
 from lance_core.schema import Schema
+from tests.each_case import each_case
 
 
 def of(**keys: str) -> FieldOptions:
@@ -18,7 +18,7 @@ def of(**keys: str) -> FieldOptions:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "text", "name", "value"),
     [
         ("compression", "zstd", "compression", "zstd"),

@@ -17,6 +17,7 @@ from lance_core.encodings.v2_1.options import FieldOptions
 from lance_core.encodings.v2_1.select_structure import Structure, choose_structure
 from lance_core.encodings.v2_1.select_values import mini_block_values, per_value
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 Encoding = Callable[[str], EncodeContext]
 PLAIN = FieldOptions()
@@ -53,7 +54,7 @@ def zipped(array: pa.Array, options: FieldOptions, context: EncodeContext) -> En
     return per_value(values_of(array), array.type, options, context)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "options", "expected"),
     [
         (pa.array(WIDE - (1 << 61)), PLAIN, ["flat"]),
