@@ -74,14 +74,15 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import what is asked for by this name; until then it would only make importing slow."""
-    import importlib
+    from lance_core.on_demand import Part, import_module, load
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in {"blob", "commit", "errors", "file", "fragment", "progress", "schema"}:
-        return importlib.import_module(f"lance_core.{name}")
+        return import_module(f"lance_core.{name}")
+    load(Part.TABLES)
     home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
-    return getattr(importlib.import_module(f"lance_core.{home}"), name)
+    return getattr(import_module(f"lance_core.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -29,6 +29,7 @@ from lance_core.errors import (
     ResultTooLargeError,
     UnsupportedFeatureError,
 )
+from lance_core.on_demand import Part, load
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
@@ -77,6 +78,7 @@ class FileReader:
         bytes are kept, if not just those of the smallest. Raises `ObjectNotFoundError`,
         `CorruptFileError` and `UnsupportedFeatureError`.
         """
+        load(Part.FILES)
         if size is None:
             size = store.head(path).size
         source = None

@@ -31,6 +31,7 @@ from lance_core.encodings.structural import (
 )
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.on_demand import Part, load
 from lance_core.schema import (
     Field,
     Schema,
@@ -86,6 +87,7 @@ class FileWriter(FileOutput):
 
         Raises `UnsupportedFeatureError`, naming the field, for what ``version`` cannot store.
         """
+        load(Part.NEW_FILES)
         if blobs is None and has_blobs_v2(schema.fields):
             raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
         limits = page_limits(len(schema.fields), data_cache_bytes, max_page_bytes)

@@ -75,6 +75,6 @@ def __getattr__(name: str) -> object:
     """Import the rest when it is first asked for, so that `import lance_core` stays quick."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    from lance_core.on_demand import import_module
 
-    return getattr(importlib.import_module("lance_core.dataset.exports"), name)
+    return getattr(import_module("lance_core.dataset.exports"), name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lance_core.on_demand import Part, load
+
 if TYPE_CHECKING:
     # Importing the rest of the library takes longer than all of pyarrow: whoever only imports
     # `lance_core` does not wait for it, and whoever opens a table waits once.
@@ -39,6 +41,11 @@ def dataset(
     Raises `DatasetNotFoundError` if there is no such table or version, or none as old as ``asof``,
     and `RefNotFoundError`.
     """
+    try:
+        load(Part.TABLES)
+    except BaseException:
+        storage_options = None  # the frame of the error would show secrets
+        raise
     from lance_core.store.secret import hide_secrets
 
     storage_options = hide_secrets(storage_options)
@@ -75,6 +82,11 @@ def write_dataset(
     version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
     was changed, and the files that were written are removed.
     """
+    try:
+        load(Part.TABLES)
+    except BaseException:
+        del arguments  # the frame of the error would show secrets
+        raise
     from lance_core.store.secret import hide_secrets_in
 
     hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:
     # Arrow's compute functions take a fifth of the time to import this library; only expressions
@@ -108,11 +109,13 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     """
     condition: Computed
     if isinstance(filter, str):
+        load(Part.SQL)
         from lance_core.dataset.sql.expression import filter_expression
 
         _refuse_surrogates(filter)
         condition = filter_expression(filter, schema)
     elif _is_arrow(filter):
+        load(Part.ARROW)
         from lance_core.dataset.arrow_expression import ArrowExpression
 
         condition = ArrowExpression.bind(filter, schema)
@@ -132,11 +135,13 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
     """
     computed: Computed
     if isinstance(sql, str):
+        load(Part.SQL)
         from lance_core.dataset.sql.expression import value_expression
 
         _refuse_surrogates(sql)
         computed = value_expression(sql, schema)
     elif _is_arrow(sql):
+        load(Part.ARROW)
         from lance_core.dataset.arrow_expression import ArrowExpression
 
         computed = ArrowExpression.bind(sql, schema)

@@ -19,6 +19,7 @@ from lance_core.dataset.snapshot import Snapshot
 from lance_core.dataset.take import Indices, as_indices
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +123,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 def plan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     """What the options mean for this version. Raises `InvalidInputError`."""
+    load(Part.FILES)
     handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
     if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
         raise InvalidInputError(

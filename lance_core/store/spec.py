@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
+from lance_core.on_demand import import_module
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.uri import StoreUrl
@@ -123,7 +123,7 @@ def resolve_factory(factory: object, what: str) -> Callable[..., Any]:
     if isinstance(factory, str):
         module_name, _, attribute = factory.partition(":")
         try:
-            found = getattr(importlib.import_module(module_name), attribute)
+            found = getattr(import_module(module_name), attribute)
         except (ImportError, AttributeError, ValueError) as error:
             raise PluginLoadError(f"{what} cannot be loaded from {factory!r}: {error}") from error
     if not callable(found):

@@ -1,0 +1,174 @@
+"""Parts of the library are imported when they are needed, with descriptors left or none."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lance_core
+from lance_core.on_demand import Part
+
+PACKAGE = Path(lance_core.__file__).parent
+
+SCRIPT = """
+import os, resource, signal, sys, threading, time, traceback
+import pyarrow as pa
+import lance_core as lance
+from lance_core.errors import LanceError, StoreError
+
+uri, canary, table = sys.argv[1], "canary8f1eQ3zT7c9Kd2", pa.table({"x": [1, 2, 3]})
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+options = {"token": canary}
+dataset = None
+
+VERBS = {
+    "dataset": lambda: lance.dataset(uri, storage_options=options),
+    "file": lambda: lance.file.LanceFileReader,
+    "write": lambda: lance.write_dataset(table, uri, mode="append", storage_options=options),
+    "read": lambda: dataset.to_table(),
+    "take": lambda: dataset.take([1]),
+    "filter": lambda: dataset.to_table(filter="x > 1"),
+    "arrow filter": lambda: dataset.to_table(filter=pa.compute.field("x") > 1),
+    "append": lambda: lance.write_dataset(table, dataset, mode="append"),
+    "delete": lambda: dataset.delete("x > 9"),
+}
+
+def starved(verb, left):
+    # In a child, so that nothing is loaded that the verb itself does not load.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    held = []
+    try:
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        for _ in range(left):
+            os.close(held.pop())
+    problem = None
+    try:
+        verb()
+    except LanceError as error:
+        found = traceback.TracebackException.from_exception(error, capture_locals=True)
+        ours = [f for f in found.stack if os.sep + "lance_core" + os.sep in f.filename]
+        if canary in repr([f.locals for f in ours]):
+            problem = "shows a secret"
+        elif not isinstance(error, StoreError) or "open" not in str(error):
+            problem = f"says {error!r}"
+    except BaseException as error:
+        problem = f"raises {error!r}"
+    for descriptor in held:
+        os.close(descriptor)
+    return problem
+
+def tried():
+    for name, verb in VERBS.items():
+        for left in range(2):
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(write, repr(starved(verb, left)).encode())
+                os._exit(0)
+            os.close(write)
+            found = os.read(read, 1 << 16).decode()
+            os.close(read)
+            os.waitpid(child, 0)
+            if found != "None":
+                yield f"{name} with {left} left {found}"
+
+later = {name: VERBS.pop(name) for name in list(VERBS)[3:]}
+problems = list(tried())
+# Opened, and nothing else: what reads and writes is not loaded yet.
+dataset = lance.dataset(uri)
+VERBS = later
+problems += tried()
+print(problems)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_too_many_open_files_is_an_error_of_ours_wherever_it_strikes(tmp_path: Path) -> None:
+    uri = str(tmp_path / "table")
+    lance_core.write_dataset({"x": [1, 2, 3]}, uri)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SCRIPT, uri]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+ELSEWHERE = {
+    "pandas": "the user asks for data frames",
+    "importlib": "is loaded as Python starts",
+    "lance_core": "the package itself",
+    "pyarrow": "is loaded by all that reads or writes",
+    "lance_core.dataset": "by `Part.TABLES`",
+    "lance_core.on_demand": "is loaded with the package",
+    "lance_core.hookspecs": "by `lance_core.builtin`",
+}
+
+
+def imported_by_functions() -> set[str]:
+    """The modules that functions of the package import."""
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] in ("testing", "_pb"):
+            continue
+        functions = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef)
+        ]
+        for node in (one for function in functions for one in ast.walk(function)):
+            if isinstance(node, ast.ImportFrom):
+                found.add(str(node.module))
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+    return found
+
+
+def test_what_functions_import_is_loaded_with_a_part() -> None:
+    names = sorted(imported_by_functions() - set(ELSEWHERE))
+    assert len(names) >= 15
+    parts = [name for part in Part for name in part.value]
+    code = (
+        "import importlib, sys, lance_core\n"
+        f"for name in {parts!r}: importlib.import_module(name)\n"
+        f"print([name for name in {names!r} if name not in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+FORK = """
+import os, signal, sys, threading, time
+from lance_core import on_demand
+
+begun = threading.Event()
+sys.path.insert(0, sys.argv[1])
+sys.begun = begun
+thread = threading.Thread(target=on_demand.import_module, args=["slow_module"])
+thread.start()
+begun.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    on_demand.import_module("slow_module")
+    os._exit(0)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+thread.join()
+sys.exit(status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_child_is_not_forked_in_the_middle_of_an_import(tmp_path: Path) -> None:
+    (tmp_path / "slow_module.py").write_text(
+        "import sys, time\nsys.begun.set()\ntime.sleep(0.2)\n", encoding="utf-8"
+    )
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK, str(tmp_path)]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
