@@ -29,6 +29,7 @@
     └── CommitError (OSError)
         ├── CommitConflictError                 definitely not applied, another commit is in the way
         │   └── RetryableCommitConflictError    repeating the operation on the new version may work
+        ├── CommitFileMissingError (FileNotFoundError)  a file of the new version is gone
         ├── CommitLockError                     the commit lock could not be taken; nothing was sent
         ├── CommitUnknownError                  whether it was applied could not be found out
         └── NoSafeCommitHandlerError            the store guarantees too little to commit
@@ -212,6 +213,17 @@ class RetryableCommitConflictError(CommitConflictError):
     """Not applied; doing the whole operation again on the newest version may succeed."""
 
     _is_retryable = True
+
+
+class CommitFileMissingError(CommitError, FileNotFoundError):
+    """A file that the new version was to name is not there, or is another; nothing was committed.
+
+    ``path`` is relative to the table's root.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class CommitLockError(CommitError):

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lance_core.commits.ancestry import is_continued
+from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
 from lance_core.commits.history import Version, check_number, read_version
@@ -19,16 +19,20 @@ from lance_core.commits.intent import IdentityTakenError, with_intent
 from lance_core.commits.outcome import publish
 from lance_core.commits.pins import pinned
 from lance_core.commits.rebase import discard_merged, rebased
+from lance_core.commits.second_look import SecondLook
 from lance_core.commits.settings import (
     DEADLINE_KEY,
     DEFAULT_SETTINGS,
+    SLOW,
     CommitSettings,
     deadline_of,
+    slow_after,
 )
 from lance_core.commits.surroundings import REAL, Surroundings
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
+    CommitFileMissingError,
     CommitUnknownError,
     DatasetExistsError,
     DatasetNotFoundError,
@@ -102,6 +106,7 @@ class _Attempts:
         self._source = settings.source
         self._origins: set[int] = set()
         """Old versions whose files the new version names, and which are pinned therefore."""
+        self._second_look = SecondLook(handler, store, transaction, settings)
 
     def run(self) -> Version:
         if self._transaction.read_version & DETACHED:
@@ -110,7 +115,7 @@ class _Attempts:
             return self._commit()
         except IdentityTakenError:
             raise  # the transaction file is that of the other change
-        except (CommitConflictError, DatasetExistsError):
+        except (CommitConflictError, CommitFileMissingError, DatasetExistsError):
             self._remove_file()
             raise
         except _CONCLUSIONS:
@@ -133,9 +138,11 @@ class _Attempts:
         while attempts <= self._settings.max_retries:
             attempt_elapsed = self._surroundings.stopwatch()
             made = self._caught_up.run()
-            if made is None:
-                with self._source_kept():
-                    made = self._publish(attempt_elapsed)
+            if made is not None:
+                return self._recognised(made)
+            slow = slow_after(attempt_elapsed())
+            with self._source_kept():
+                made = self._publish(attempt_elapsed, slow)
             if made is not None:
                 return made
             if attempts < self._settings.max_retries:
@@ -154,10 +161,17 @@ class _Attempts:
         longest = min(unit * 2 ** min(attempt, 32), LONGEST_PAUSE)
         self._surroundings.sleep(longest * self._surroundings.random())
 
-    def _publish(self, elapsed: Callable[[], float]) -> Version | None:
+    def _recognised(self, found: Version) -> Version:
+        """``found``, which is this transaction, if the history goes on from it."""
+        if not is_in_history(self._handler, self._store, found, Doubt.PROMPT):
+            raise self._stalled(found.location.version)
+        return found
+
+    def _publish(self, elapsed: Callable[[], float], slow: float) -> Version | None:
         """Send the next version; None if another writer was faster, or this one far too slow.
 
-        ``elapsed`` counts from before the newest version was looked for.
+        ``elapsed`` counts from before the newest version was looked for; beyond ``slow`` seconds
+        the table is looked at again before and after.
         """
         base = self._caught_up.base
         before = None if base is None else base.file
@@ -173,23 +187,46 @@ class _Attempts:
             version = file.manifest.version
         candidate = self._candidate(file, ManifestLocation(version, "", naming), before)
         deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
-        if elapsed() > deadline:
+        took = elapsed()
+        if took > deadline:
             self._slowness = (
                 f"they took longer than {deadline:g} s, the commit deadline (that of a table is in "
                 f"its config, at {DEADLINE_KEY!r})"
             )
             return None  # what was seen then may be long past: look again
-        self._was_sent = True
-        location = publish(self._handler, self._store, candidate, self._surroundings)
-        if location is None:
+        if not self._is_still_right(file, before, took > slow):
             discard_merged(self._store, transaction, self._transaction)
             return None
-        made = Version(file, location)
-        if elapsed() > deadline and not (
-            self._are_origins_there() and is_continued(self._handler, self._store, made, before)
-        ):
-            raise self._stalled(location.version, deadline)
+        self._was_sent = True
+        publication = publish(self._handler, self._store, candidate, self._surroundings)
+        if publication is None:
+            discard_merged(self._store, transaction, self._transaction)
+            return None
+        made = Version(file, publication.location)
+        took = elapsed()
+        doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > slow else Doubt.PROMPT
+        self._verify(made, before, doubt, publication.is_certain)
         return made
+
+    def _is_still_right(
+        self, file: ManifestFile, before: ManifestFile | None, is_slow: bool
+    ) -> bool:
+        """Whether the version to build on is the newest one, and all files of ``file`` are there.
+
+        Raises `CommitFileMissingError` if one is gone.
+        """
+        self._second_look.at_files(file, before, is_slow)
+        return not (is_slow and self._second_look.is_overtaken(self._caught_up.base))
+
+    def _verify(
+        self, made: Version, before: ManifestFile | None, doubt: Doubt, is_certain: bool
+    ) -> None:
+        """Raise if nothing shows that the history goes on from ``made``, or if it is unreadable."""
+        is_kept = doubt is not Doubt.LATE or self._are_origins_there()
+        if not (is_kept and self._second_look.is_continued(made, before, doubt)):
+            raise self._stalled(made.location.version)
+        if doubt is not Doubt.PROMPT:
+            self._second_look.at_published_files(made, before, is_certain)
 
     def _applied(self, before: ManifestFile | None, transaction: Transaction) -> ManifestFile:
         try:
@@ -217,19 +254,22 @@ class _Attempts:
         file = replace(file, manifest=replace(file.manifest, version=number))
         place = ManifestLocation(number, "", base.location.naming)
         candidate = self._candidate(file, place, base.file)
+        self._second_look.at_files(file, base.file, elapsed() > SLOW)
         self._was_sent = True
-        location = publish(self._handler, self._store, candidate, self._surroundings)
-        if location is None:
+        publication = publish(self._handler, self._store, candidate, self._surroundings)
+        if publication is None:
             raise CommitError(f"the detached version {number} is somebody else's")
         deadline = deadline_of(base.file.manifest.config, self._settings)
         if elapsed() > deadline and not self._are_origins_there():
-            raise self._stalled(number, deadline)
-        return Version(file, location)
+            raise self._stalled(number)
+        return Version(file, publication.location)
 
-    def _stalled(self, version: int, deadline: float) -> CommitUnknownError:
+    def _stalled(self, version: int) -> CommitUnknownError:
         return CommitUnknownError(
-            f"version {version} was written, but later than {deadline:.0f} s after the version it "
-            "was made of was looked for; nothing shows that the table still has all of it",
+            f"version {version} was written, but nothing shows that the newest version contains "
+            "it: versions were cleaned up while it was being made, so that the history may have "
+            "gone on without it. Keep all files; what the newest version lacks can be written "
+            "again",
             self._transaction.uuid,
             version,
             stalled=True,

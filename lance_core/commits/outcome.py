@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -58,25 +59,36 @@ class Holder(enum.Enum):
     UNREADABLE = enum.auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Where a candidate has become its version.
+
+    ``is_certain``: every sending was answered, so that none can land later.
+    """
+
+    location: ManifestLocation
+    is_certain: bool
+
+
 def publish(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
-) -> ManifestLocation | None:
-    """Make ``candidate`` its version: where it is, or None if another commit holds the version.
+) -> Publication | None:
+    """Make ``candidate`` its version, or return None if another commit holds the version.
 
     Raises `CommitUnknownError` if it can be neither confirmed nor excluded, `CommitError` if the
     store refused it for good, and what `NEVER_SENT` lists. In all cases but *unknown* the handler
     is told to discard what it left.
     """
     try:
-        location = _settled(handler, store, candidate, surroundings)
+        publication = _settled(handler, store, candidate, surroundings)
     except CommitUnknownError:
         raise
     except Exception:
         discard(handler, candidate)
         raise
-    if location is None:
+    if publication is None:
         discard(handler, candidate)
-    return location
+    return publication
 
 
 def discard(handler: CommitHandler, candidate: Candidate) -> None:
@@ -87,14 +99,14 @@ def discard(handler: CommitHandler, candidate: Candidate) -> None:
 
 def _settled(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
-) -> ManifestLocation | None:
+) -> Publication | None:
     in_doubt = False
     cause: Exception | None = None
     for sending in range(SENDINGS):
         if sending:
             surroundings.sleep(FIRST_PAUSE * 2 ** (sending - 1) * surroundings.random())
         try:
-            return handler.commit(candidate)
+            return Publication(handler.commit(candidate), is_certain=not in_doubt)
         except NEVER_SENT as error:
             if in_doubt:
                 raise _unknown(candidate, error) from error
@@ -106,9 +118,9 @@ def _settled(
         holder, location = who_holds(handler, store, candidate)
         if holder is Holder.ANOTHER:
             return None
-        if holder is Holder.WE:
+        if holder is Holder.WE and location is not None:
             discard(handler, candidate)
-            return location
+            return Publication(location, is_certain=False)
         in_doubt = True
     if in_doubt:
         raise _unknown(candidate, cause) from cause

@@ -6,7 +6,7 @@ the same transaction again instead, which ends in the version that it led to if 
 
 from __future__ import annotations
 
-from lance_core.commits.ancestry import is_continued
+from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, find_transaction, find_version
 from lance_core.errors import (
@@ -35,7 +35,8 @@ def resolve(
         if version is None or committed is None:
             is_open = True  # whose it is, or will be, cannot be told
         elif committed.uuid == unknown.transaction_uuid:
-            if unknown.stalled and not _is_in_history(handler, store, version):
+            doubt = Doubt.LATE if unknown.stalled else Doubt.PROMPT
+            if not is_in_history(handler, store, version, doubt):
                 raise unknown
             return version
     if is_open:
@@ -48,12 +49,3 @@ def _versions_from(handler: CommitHandler, number: int) -> list[int]:
     if number & DETACHED:
         return [number]
     return [found.version for found in handler.list_versions() if found.version >= number]
-
-
-def _is_in_history(handler: CommitHandler, store: ObjectStore, version: Version) -> bool:
-    """Whether the newest version shows that it contains ``version``."""
-    number = version.location.version
-    base = find_version(handler, store, number - 1)
-    if base is None and number > 1:
-        return False  # what the version brought in cannot be told from what was there
-    return is_continued(handler, store, version, None if base is None else base.file)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from lance_core.commits.attempt import commit_transaction
@@ -17,6 +18,7 @@ from lance_core.dataset import opening
 from lance_core.dataset.auto_cleanup import auto_cleanup
 from lance_core.dataset.operation import LanceOperation
 from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.dataset.threads import WAITING, in_order
 from lance_core.dataset.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -39,6 +41,7 @@ class CommitOptions:
     ``v2_manifest_paths``, ``stable_row_ids``: of a new table. ``storage_version``: of a new or
     overwritten table. ``properties`` are kept with the transaction. ``timeout`` in seconds.
     ``detached``: make a version beside the history, that only its number leads to.
+    ``age_of_files``: how many seconds ago the first of the change's files was begun.
     """
 
     v2_manifest_paths: bool = True
@@ -48,6 +51,7 @@ class CommitOptions:
     max_retries: int = 20
     timeout: float = 1800.0
     detached: bool = False
+    age_of_files: Callable[[], float] = field(default=lambda: math.inf)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> CommitOptions:
@@ -138,6 +142,8 @@ def commit(
         stable_row_ids=options.stable_row_ids,
         detached=options.detached,
         may_be_repeated=may_be_repeated,
+        age_of_files=options.age_of_files,
+        each=partial(in_order, ahead=WAITING, waits=root.store.read_ahead > 0),
     )
     read = None if base is None else Version(base.file, base.location)
     try:

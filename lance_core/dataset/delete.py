@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
@@ -117,6 +117,7 @@ class _Delete:
         whole = deletions.constant(self._plan)
         if whole is None:
             rows = deletions.find(self._snapshot, self._plan)
+            options = replace(options, age_of_files=self._surroundings.stopwatch())
             written = deletions.write_deletions(self._snapshot, rows, self._surroundings)
             count = sum(map(len, rows.values()))
             operation = Delete(written.updated, written.removed, self._text, affected_rows=rows)

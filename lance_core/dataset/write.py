@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack
 import pyarrow as pa
 
 from lance_core.commits.lock import CommitLock
+from lance_core.commits.surroundings import REAL
 from lance_core.dataset import fragment_writer, opening
 from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.base_path import DatasetBasePath
@@ -231,6 +232,7 @@ class _Job:
                 properties=properties_of(
                     given.get("commit_message"), given.get("transaction_properties")
                 ),
+                age_of_files=REAL.stopwatch(),
             ),
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
             new_bases,

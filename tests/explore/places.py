@@ -44,7 +44,13 @@ from lance_core.testing.explorer import (
 )
 from lance_core.testing.explorer.actors import Change
 from lance_core.testing.explorer.configuration import Body
-from lance_core.testing.explorer.configurations import STALLS, recreation, stalled, with_cleaner
+from lance_core.testing.explorer.configurations import (
+    STALLS,
+    beside_foreign_cleaner,
+    recreation,
+    stalled,
+    with_cleaner,
+)
 from lance_core.testing.explorer.store import EVERYTHING
 from lance_core.testing.explorer.subjects import TERMS
 from tests.explore.changes import (
@@ -79,6 +85,7 @@ LEASES_1 = bounded(writers(LEASE, 2, 1, 1), 2)
 RECREATED = bounded(recreation(PUT_IF_ABSENT), 2)
 EXTERNAL_RECREATED = bounded(recreation(EXTERNAL), 1)
 STALLED = bounded(stalled(PUT_IF_ABSENT), 1)
+CLEANED_BY_ANOTHER = beside_foreign_cleaner(PUT_IF_ABSENT)
 
 NO_ANSWER = replace(
     writers(PUT_IF_ABSENT, 1, 1, 4), name="1w, no answer at all", faults=(Fate.LATE,)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from unittest import mock
 
-from lance_core.commits import attempt, cleanup, cleanup_planning, cleanup_scope, reachability
+from lance_core.commits import ancestry, cleanup, cleanup_planning, cleanup_scope, reachability
+from lance_core.commits.ancestry import Doubt
 from lance_core.commits.cleanup import _Execution
 from lance_core.commits.reachability import Reachable
+from lance_core.commits.second_look import SecondLook
 from lance_core.table import references
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 
+_is_continued = SecondLook.is_continued
 _named_versions = cleanup_scope.named_versions
 _remove_versions = _Execution._remove_versions
 _remove_files = _Execution._remove_files
@@ -43,6 +45,10 @@ def _contains_by_one_name(self: Reachable, path: str) -> bool:
 
 def _without_deletions(manifest: Any, fragment: Any) -> Any:
     return _fragment_references(manifest, dataclasses.replace(fragment, deletion_file=None))
+
+
+def _is_continued_if_late(self: Any, made: Any, before: Any, doubt: Doubt) -> bool:
+    return doubt is not Doubt.LATE or _is_continued(self, made, before, doubt)
 
 
 @contextlib.contextmanager
@@ -77,8 +83,16 @@ SEEDS = (
         Failure.CLEANUP,
         "A writer that was stopped for long does not look whether the history went on without it"
         " (lance#3718).",
-        put_in(attempt, "deadline_of", lambda *_: math.inf),
+        put_in(ancestry, "is_continued", lambda *_: True),
         places.STALLED,
+    ),
+    Seed(
+        "freed-number-is-believed",
+        Failure.CLEANUP,
+        "A writer that was not stopped for long does not look at all, and the cleanup of another"
+        " library has freed the number that it took.",
+        put_in(SecondLook, "is_continued", _is_continued_if_late),
+        places.CLEANED_BY_ANOTHER,
     ),
     Seed(
         "names-looked-at-once",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from lance_core.commits import attempt, catch_up, outcome
+from lance_core.commits import ancestry, catch_up, outcome
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import InvalidInputError
@@ -94,8 +93,8 @@ def _knows_nobody() -> Iterator[None]:
         yield
 
 
-def _never_too_late() -> AbstractContextManager[object]:
-    return mock.patch.object(attempt, "deadline_of", return_value=math.inf)
+def _believes_itself() -> AbstractContextManager[object]:
+    return mock.patch.object(ancestry, "is_continued", return_value=True)
 
 
 def _replaces() -> AbstractContextManager[object]:
@@ -110,7 +109,7 @@ def _replaces() -> AbstractContextManager[object]:
     ("defect", "where"),
     [
         pytest.param(_knows_nobody, writers(PUT_IF_ABSENT, 2, 1, 1), id="self-conflict"),
-        pytest.param(_never_too_late, bounded(stalled(PUT_IF_ABSENT), 2), id="stalled writer"),
+        pytest.param(_believes_itself, bounded(stalled(PUT_IF_ABSENT), 2), id="stalled writer"),
         pytest.param(_replaces, writers(PUT_IF_ABSENT, 2, 1, 0), id="unconditional write"),
     ],
 )

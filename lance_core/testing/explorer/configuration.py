@@ -29,6 +29,7 @@ class Effects:
         port.shortest_sleep = configuration.shortest_sleep
         self.surroundings: Surroundings = port.surroundings()
         self.store = SimulatedStore(port, configuration.capabilities, configuration.page)
+        self.store.has_views = configuration.is_local
         self.handler: CommitHandler = configuration.handler(self)
         self.note = port.note
         self.is_resting = configuration.replaces
@@ -103,10 +104,11 @@ class Configuration:
     after so many seconds at least; time passes when nobody can do anything else. If 0, sleep takes
     no time.
 
-    ``page``: see `Objects`. ``spaces``: what actors share besides the objects. ``eager``: which
+    ``is_local``: looking at the store takes no request, as with local files. ``page``: see
+    `Objects`. ``spaces``: what actors share besides the objects. ``eager``: which
     calls may be made at once, without trying what others could do before them. ``only_adds``: no
-    transaction removes data files. ``cleans``: old versions are removed. ``replaces``: the table is
-    dropped and made again.
+    transaction removes data files. ``cleans``: old versions are removed; ``has_foreign_cleaner``:
+    by somebody who follows none of our rules. ``replaces``: the table is dropped and made again.
 
     ``next_writer`` commits once all is over; ``final_cleanup`` removes what nobody needs then.
     ``invariants``: what must hold, None for all. ``violates``: a control, whose schedules are
@@ -126,12 +128,14 @@ class Configuration:
     preemptions: int | None = None
     shortest_sleep: float = 0.0
     capabilities: StoreCapabilities = EVERYTHING
+    is_local: bool = False
     page: int | None = None
     spaces: tuple[Space, ...] = ()
     eager: Callable[[Call], Eagerness] = never_eager
     invariants: tuple[Invariant, ...] | None = None
     only_adds: bool = True
     cleans: bool = False
+    has_foreign_cleaner: bool = False
     replaces: bool = False
     next_writer: Body | None = None
     final_cleanup: Body | None = None

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lance_core.commits.settings import SLOW
 from lance_core.testing.explorer import subjects
 from lance_core.testing.explorer.actors import (
+    Change,
     aged,
     appending,
     creating,
@@ -24,7 +26,12 @@ from lance_core.testing.explorer.actors import (
     writer,
 )
 from lance_core.testing.explorer.configuration import Actor, Body, Configuration, never_eager
-from lance_core.testing.explorer.maintenance_actors import cleaner, janitor, recreator
+from lance_core.testing.explorer.maintenance_actors import (
+    cleaner,
+    foreign_cleaner,
+    janitor,
+    recreator,
+)
 from lance_core.testing.explorer.subjects import Subject
 from lance_core.testing.explorer.worlds import Fate
 
@@ -129,6 +136,34 @@ def stalled(subject: Subject) -> Configuration:
     return replace(made, passing=(STALLS[1],), max_passing=1, cleans=True, eager=never_eager)
 
 
+def beside_foreign_cleaner(
+    subject: Subject, change: Change = appending, is_local: bool = True
+) -> Configuration:
+    """A writer is stopped while another commits twice and a cleanup removes what was superseded.
+
+    On a local store the cleanup removes it at once. Elsewhere it leaves versions alone for a second
+    after they were superseded: attempts that take less than that are not looked at again.
+    """
+    patience = 0.0 if is_local else SLOW
+    actors = (
+        Actor("w1", writer(change)),
+        Actor("w2", writer(appending, appending), commits=2),
+        Actor("cleaner", foreign_cleaner(patience), commits=0, may_fail=False),
+    )
+    place = "local" if is_local else "remote"
+    made = configuration(subject, f"{place} 1w + 1w x 2op + foreign cleaner", actors)
+    return replace(
+        made,
+        passing=() if is_local else (SLOW + 0.1,),
+        max_passing=0 if is_local else 1,
+        is_local=is_local,
+        only_adds=change is appending,
+        cleans=True,
+        has_foreign_cleaner=True,
+        eager=never_eager,
+    )
+
+
 def paged(configuration: Configuration, page: int) -> Configuration:
     """Listings take several requests, between which others go on."""
     return replace(configuration, name=f"{configuration.name}, pages of {page}", page=page)
@@ -192,6 +227,7 @@ SHORT = (
     recreation(subjects.PUT_IF_ABSENT),
     with_cleaner(subjects.PUT_IF_ABSENT, 1),
     bounded(stalled(subjects.PUT_IF_ABSENT), 2),
+    beside_foreign_cleaner(subjects.PUT_IF_ABSENT),
     reader_and_cleaner(subjects.PUT_IF_ABSENT, 1),
     forgetful(writers(subjects.PUT_IF_ABSENT, 2, 1, 1)),
 )
@@ -209,6 +245,9 @@ FULL = (
     reader_and_cleaner(subjects.PUT_IF_ABSENT),
     bounded(stalled(subjects.PUT_IF_ABSENT), 2),
     bounded(stalled(subjects.EXTERNAL), 1),
+    beside_foreign_cleaner(subjects.PUT_IF_ABSENT),
+    bounded(beside_foreign_cleaner(subjects.PUT_IF_ABSENT, is_local=False), 3),
+    beside_foreign_cleaner(subjects.RENAME, overwriting),
     *(writers(subject, 3, 1, 2) for subject in subjects.DIRECT),
     *(writers(subject, 2, 2, 2) for subject in subjects.DIRECT),
     bounded(writers(subjects.PUT_IF_ABSENT, 3, 1, 3), 2),

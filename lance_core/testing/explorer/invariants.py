@@ -6,8 +6,8 @@ for each world (`Scope.WORLD`), for each world together with what the actors hav
 
 A *ghost* is a version that a stopped writer published long after its time, below the newest
 version, where a cleanup had freed the number. Its writer does not acknowledge it, and no later
-version contains it. Ghosts are possible only where so much time may pass; elsewhere they are
-violations.
+version contains it. Ghosts are possible only where so much time may pass, or where a cleanup that
+follows none of our rules frees numbers at any time; elsewhere they are violations.
 """
 
 from __future__ import annotations
@@ -299,14 +299,17 @@ def _is_kept(path: str, needed: set[str]) -> bool:
 def _ghosts(facts: Facts) -> set[int]:
     """Versions that nobody acknowledged and the next one does not contain; see the module."""
     configuration = facts.configuration
-    if not (configuration.passing and configuration.cleans) or facts.view.head is None:
+    may_be = configuration.has_foreign_cleaner or (configuration.passing and configuration.cleans)
+    if not may_be or facts.view.head is None:
         return set()
     ghosts = set()
     by_number = facts.view.by_number
     acknowledged = {(note.version, note.transaction) for note in facts.committed}
-    for seen in facts.view.versions[:-1]:
+    for seen in reversed(facts.view.versions[:-1]):
         after = by_number.get(seen.version + 1)
-        detached = after is None or mismatch(seen, after, by_number)
+        detached = after is None or bool(mismatch(seen, after, by_number))
+        if configuration.has_foreign_cleaner:  # another stopped writer may have read a ghost
+            detached = detached or seen.version + 1 in ghosts
         if detached and (seen.version, seen.uuid) not in acknowledged:
             ghosts.add(seen.version)
     return ghosts

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import itertools
+from datetime import UTC, datetime, timedelta
 
 from lance_core.commits.cleanup import clean
 from lance_core.commits.cleanup_policy import CleanupPolicy
 from lance_core.errors import LanceError, ObjectNotFoundError
 from lance_core.store.base import ObjectStore
+from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core.testing.explorer.actors import creating
 from lance_core.testing.explorer.configuration import Body, Effects
 from lance_core.testing.explorer.notes import Ended
@@ -15,6 +17,9 @@ from lance_core.testing.explorer.notes import Ended
 IMPATIENT = CleanupPolicy(older_than=timedelta(0), error_if_tagged=False)
 """Every version but the newest may go; the rule about recently superseded versions protects them,
 and nothing else does."""
+
+
+_SKIP = len(VERSIONS) + 1
 
 
 def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
@@ -27,6 +32,25 @@ def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
             effects.note(Ended("clean", type(error).__name__))
         else:
             effects.note(Ended("clean"))
+
+    return body
+
+
+def foreign_cleaner(patience: float = 0.0) -> Body:
+    """Removes every version that was superseded ``patience`` seconds ago, newest first.
+
+    It follows none of the rules by which our cleanup protects writers: no deadline, no pins.
+    """
+
+    def body(effects: Effects) -> None:
+        listed = effects.store.list(VERSIONS)
+        manifests = (meta for meta in listed if parse_manifest_name(meta.path[_SKIP:]) is not None)
+        found = sorted(manifests, key=lambda meta: meta.path)
+        now = datetime.fromtimestamp(effects.surroundings.clock() / 1e9, UTC)
+        for newer, meta in itertools.pairwise(found):  # the names of later versions sort first
+            if (now - newer.last_modified).total_seconds() >= patience:
+                effects.store.delete(meta.path)
+        effects.note(Ended("clean"))
 
     return body
 

@@ -63,7 +63,8 @@ def store() -> MemoryStore:
 def send(
     handler: CommitHandler, store: MemoryStore, candidate: Candidate
 ) -> ManifestLocation | None:
-    return publish(handler, store, candidate, IMPATIENT)
+    publication = publish(handler, store, candidate, IMPATIENT)
+    return None if publication is None else publication.location
 
 
 def test_what_returns_is_committed(store: MemoryStore) -> None:

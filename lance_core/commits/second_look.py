@@ -1,0 +1,106 @@
+"""What a commit looks at again, because much may have happened since it saw the newest version.
+
+Before it publishes: whether its files are there, and whether its base is still the newest version.
+Afterwards: whether the history goes on from what it published, and whether its files are there.
+Local tables are always looked at. Where looking takes requests, only slow attempts look again, and
+files are believed to be there while they are fresh.
+"""
+
+from __future__ import annotations
+
+from lance_core.commits import ancestry
+from lance_core.commits.ancestry import Doubt
+from lance_core.commits.base import CommitHandler
+from lance_core.commits.directory import DirectoryCommitHandler
+from lance_core.commits.history import Version
+from lance_core.commits.new_files import check_new_files
+from lance_core.commits.settings import FRESH, CommitSettings
+from lance_core.errors import CommitFileMissingError, CommitUnknownError
+from lance_core.store.base import ObjectStore
+from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.operations import Clone, Restore
+from lance_core.table.transaction import Transaction
+
+
+class SecondLook:
+    """The looks of one commit."""
+
+    def __init__(
+        self,
+        handler: CommitHandler,
+        store: ObjectStore,
+        transaction: Transaction,
+        settings: CommitSettings,
+    ) -> None:
+        self._handler = handler
+        self._store = store
+        self._transaction = transaction
+        self._settings = settings
+        self._has_folder = isinstance(handler, DirectoryCommitHandler)
+        self._is_free = store.has_views and self._has_folder
+        """Whether looking at the table takes no request."""
+        self._found_files = False
+
+    def at_files(self, file: ManifestFile, before: ManifestFile | None, is_slow: bool) -> None:
+        """Raise `CommitFileMissingError` if a file that the transaction brings in is gone."""
+        age = self._settings.age_of_files
+        if age is None or not self._brings_files:
+            return
+        if is_slow or self._is_free or (not self._found_files and age() > FRESH):
+            check_new_files(self._store, file, before, self._settings.each)
+            self._found_files = True
+
+    def is_overtaken(self, base: Version | None) -> bool:
+        """Whether ``base``, None for no table, is no longer the newest version."""
+        newest = self._handler.latest()
+        if base is None or newest is None:
+            return (base is None) != (newest is None)
+        return newest.contradicts(base.location)
+
+    def is_continued(self, made: Version, before: ManifestFile | None, doubt: Doubt) -> bool:
+        """Whether the history goes on from ``made``; see `Doubt`."""
+        if doubt is Doubt.PROMPT and not self._is_free:
+            return True
+        return ancestry.is_continued(self._handler, self._store, made, before, doubt)
+
+    def at_published_files(
+        self, made: Version, before: ManifestFile | None, is_certain: bool
+    ) -> None:
+        """Withdraw ``made`` and raise `CommitFileMissingError` if a file of it is gone by now.
+
+        Nobody can read such a version, so nothing is lost with it. If it cannot be withdrawn,
+        because others have followed it or because a copy of it may still land (not
+        ``is_certain``), `CommitUnknownError` is raised.
+        """
+        if self._settings.age_of_files is None or not self._brings_files:
+            return
+        try:
+            check_new_files(self._store, made.file, before, self._settings.each)
+        except CommitFileMissingError as error:
+            if is_certain and self._withdraw(made):
+                raise
+            number = made.location.version
+            raise CommitUnknownError(
+                f"version {number} was published, but cannot be read: {error.path!r} was removed "
+                "meanwhile, and others may have followed it; restore an older version",
+                self._transaction.uuid,
+                number,
+                stalled=True,
+            ) from error
+        except Exception:  # what cannot be looked at shows nothing, and the version is there
+            return
+
+    def _withdraw(self, made: Version) -> bool:
+        """Remove the newest version; whether it is certainly gone, and was followed by none."""
+        try:
+            if not self._has_folder or self.is_overtaken(made):
+                return False
+            self._store.delete(made.location.path)
+        except Exception:  # it may be there
+            return False
+        return True
+
+    @property
+    def _brings_files(self) -> bool:
+        """Whether it names files of its own; those of an old version are kept with that one."""
+        return not isinstance(self._transaction.operation, Clone | Restore)
