@@ -26,6 +26,7 @@ from lance_core.table.manifest_file import ManifestFile
 from lance_core.table.operations import (
     Append,
     CreateIndex,
+    Delete,
     Overwrite,
     ReserveFragments,
     Restore,
@@ -123,7 +124,7 @@ def _is_followed(
         return False
     if _is_made_of(successor, transaction, ours, change):
         return True
-    return doubt is Doubt.PROMPT and not _contradicts(successor, transaction, change)
+    return doubt is Doubt.PROMPT and not _contradicts(store, successor, transaction, ours, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +186,12 @@ def _hides(store: ObjectStore, later: Version, ours: Version, change: _Change) -
 
     Its rows were replaced together with all others, or its deletions are among those of ``later``.
     """
+    if change.settings or change.unset:
+        return False
     if _deletes_the_same(store, later, ours, change):
         return True
     transaction = find_transaction(store, later)
-    replaces = transaction is not None and isinstance(transaction.operation, Overwrite | Restore)
-    return replaces and not change.settings and not change.unset
+    return transaction is not None and isinstance(transaction.operation, Overwrite | Restore)
 
 
 def _is_made_of(
@@ -212,9 +214,14 @@ def _is_made_of(
     )
 
 
-def _contradicts(successor: Version, transaction: Transaction, change: _Change) -> bool:
+def _contradicts(
+    store: ObjectStore, successor: Version, transaction: Transaction, ours: Version, change: _Change
+) -> bool:
     """Whether ``successor``, which does not show ``change``, would show it if it followed it."""
     operation = transaction.operation
+    if isinstance(operation, Delete):
+        left = change.fragments - change.removed - set(operation.deleted_fragment_ids)
+        return not all(_holds(store, successor, ours, number) for number in left)
     if not isinstance(operation, _KEEP_FRAGMENTS):
         return False
     if change.files or not change.removed.isdisjoint(successor.file.manifest.fragments.counts.ids):
@@ -225,16 +232,21 @@ def _contradicts(successor: Version, transaction: Transaction, change: _Change) 
 
 def _deletes_the_same(store: ObjectStore, later: Version, ours: Version, change: _Change) -> bool:
     """Whether all rows of the changed fragments that are deleted in ``ours`` are in ``later``."""
-    for number in change.fragments:
-        mine = ours.file.manifest.fragments.by_id(number)
-        theirs = later.file.manifest.fragments.by_id(number)
-        if mine is None or theirs is None or mine.files != theirs.files:
-            return False
-        if not (_has_own_deletions(mine) and _has_own_deletions(theirs)):
-            return False
-        if not np.isin(_deletions(store, mine), _deletions(store, theirs)).all():
-            return False
-    return bool(change.fragments)
+    numbers = change.fragments
+    return bool(numbers) and all(_holds(store, later, ours, number) for number in numbers)
+
+
+def _holds(store: ObjectStore, later: Version, ours: Version, number: int) -> bool:
+    """Whether a fragment is in ``later`` as in ``ours``, perhaps with more deleted rows."""
+    mine = ours.file.manifest.fragments.by_id(number)
+    theirs = later.file.manifest.fragments.by_id(number)
+    if mine is None or theirs is None or mine.files != theirs.files:
+        return False
+    if mine.deletion_file is None or mine.deletion_file == theirs.deletion_file:
+        return True
+    if not (_has_own_deletions(mine) and _has_own_deletions(theirs)):
+        return False
+    return bool(np.isin(_deletions(store, mine), _deletions(store, theirs)).all())
 
 
 def _has_own_deletions(fragment: Fragment) -> bool:

@@ -204,8 +204,10 @@ class _Attempts:
             return None
         made = Version(file, publication.location)
         took = elapsed()
-        doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > slow else Doubt.PROMPT
-        self._verify(made, before, doubt, publication.is_certain)
+        doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > SLOW else Doubt.PROMPT
+        self._verify(made, before, doubt, took > slow)
+        if took > slow:
+            self._second_look.at_published_files(made, before, publication.is_certain)
         return made
 
     def _is_still_right(
@@ -219,14 +221,12 @@ class _Attempts:
         return not (is_slow and self._second_look.is_overtaken(self._caught_up.base))
 
     def _verify(
-        self, made: Version, before: ManifestFile | None, doubt: Doubt, is_certain: bool
+        self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
     ) -> None:
-        """Raise if nothing shows that the history goes on from ``made``, or if it is unreadable."""
+        """Raise `CommitUnknownError` if nothing shows that the history goes on from ``made``."""
         is_kept = doubt is not Doubt.LATE or self._are_origins_there()
-        if not (is_kept and self._second_look.is_continued(made, before, doubt)):
+        if not (is_kept and self._second_look.is_continued(made, before, doubt, is_slow)):
             raise self._stalled(made.location.version)
-        if doubt is not Doubt.PROMPT:
-            self._second_look.at_published_files(made, before, is_certain)
 
     def _applied(self, before: ManifestFile | None, transaction: Transaction) -> ManifestFile:
         try:

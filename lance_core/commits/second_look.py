@@ -57,9 +57,11 @@ class SecondLook:
             return (base is None) != (newest is None)
         return newest.contradicts(base.location)
 
-    def is_continued(self, made: Version, before: ManifestFile | None, doubt: Doubt) -> bool:
+    def is_continued(
+        self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
+    ) -> bool:
         """Whether the history goes on from ``made``; see `Doubt`."""
-        if doubt is Doubt.PROMPT and not self._is_free:
+        if not is_slow and not self._is_free:
             return True
         return ancestry.is_continued(self._handler, self._store, made, before, doubt)
 

@@ -47,8 +47,8 @@ def _without_deletions(manifest: Any, fragment: Any) -> Any:
     return _fragment_references(manifest, dataclasses.replace(fragment, deletion_file=None))
 
 
-def _is_continued_if_late(self: Any, made: Any, before: Any, doubt: Doubt) -> bool:
-    return doubt is not Doubt.LATE or _is_continued(self, made, before, doubt)
+def _is_continued_if_late(self: Any, made: Any, before: Any, doubt: Doubt, slow: bool) -> bool:
+    return doubt is not Doubt.LATE or _is_continued(self, made, before, doubt, slow)
 
 
 @contextlib.contextmanager

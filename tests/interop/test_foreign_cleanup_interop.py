@@ -64,7 +64,9 @@ def stop_before_publishing(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[
 def test_a_stopped_writer_is_told_no_version_that_the_history_goes_on_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_slow: bool
 ) -> None:
-    monkeypatch.setattr(attempt, "slow_after", lambda usual: -1.0 if is_slow else math.inf)
+    seconds = -1.0 if is_slow else math.inf
+    monkeypatch.setattr(attempt, "slow_after", lambda usual: seconds, raising=False)
+    monkeypatch.setattr(attempt, "SLOW", seconds, raising=False)
     for cleanup in CLEANUPS:
         _stopped_beside_others(tmp_path / cleanup, monkeypatch, change, cleanup)
 

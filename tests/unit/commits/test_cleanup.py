@@ -208,7 +208,9 @@ def test_a_pinned_version_stays_until_its_pin_lapses(delete_unverified: bool) ->
     policy = replace(ALL_BUT_ONE, delete_unverified=delete_unverified)
     tag(table, 2, f"{PIN_PREFIX}{new_name()}")
     assert cleaned(table, policy).versions == (1,)
-    table.wait(21 * MINUTE)
+    table.wait(15 * MINUTE)  # less than two deadlines
+    assert cleaned(table, policy).versions == ()
+    table.wait(6 * MINUTE)
     assert cleaned(table, policy).versions == (2,)
     assert not any(path.startswith("_refs/") for path in table.paths)
 
@@ -433,6 +435,27 @@ def test_files_that_a_branch_needs_stay(base: str, is_recorded: bool) -> None:
     cleaned(table)
     assert table.versions == ([1, 3] if is_recorded else [3])
     assert table.paths.issuperset(data)
+
+
+def test_files_of_a_branch_that_the_main_branch_needs_stay() -> None:
+    table = overwritten(2)
+    dev = clone(table, 1, "dev")
+    branch(table, 1)
+    plant(dev, ["data/needed.lance", "data/abandoned.lance"], 8 * DAY)
+    newest = read_version(table.store, table.handler.locate(2)).file
+    needed = replace(newest.manifest.fragments[0].files[0], path="needed.lance", base_id=0)
+    fragment = replace(newest.manifest.fragments[0], files=(needed,))
+    manifest = replace(
+        newest.manifest,
+        version=3,
+        fragments=FragmentList.of([fragment]),
+        base_paths=(BasePath(0, "/elsewhere/tree/dev", is_dataset_root=True),),
+    )
+    put_manifest(table, manifest_path(3), ManifestFile(manifest))
+    scope = CleanupScope("dev", table.store)
+    clean(dev.store, dev.handler, ALL_BUT_ONE, dev.surroundings, scope)
+    assert dev.has("data/needed.lance")
+    assert not dev.has("data/abandoned.lance")
 
 
 def test_cleaning_a_branch_removes_nothing_outside_of_its_folder() -> None:

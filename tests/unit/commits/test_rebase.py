@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lance_core.commits.rebase import rebased
+from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import CommitError, CorruptFileError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
@@ -136,6 +136,19 @@ def test_disjoint_rows_are_merged_into_a_new_deletion_file() -> None:
     assert file is not None
     assert file.store_path(0) == "_deletions/0-2-1.arrow"  # fragment, version, identity
     assert file.num_deleted_rows == 2
+
+
+def test_only_what_rebasing_wrote_is_discarded() -> None:
+    table = Table.new()
+    mine = table.delete({0: {1}, 1: {1}})
+    table.commit(table.delete({0: {2}}), {0: {2}})
+    before = list_paths(table.store)
+    merged = table.rebase(mine)
+    assert len(list_paths(table.store)) == len(before) + 1
+    discard_merged(table.store, merged, mine)
+    assert list_paths(table.store) == before
+    discard_merged(table.store, mine, mine)
+    assert list_paths(table.store) == before
 
 
 def test_only_the_deletions_of_fragments_that_changed_are_read_and_written() -> None:

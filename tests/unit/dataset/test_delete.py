@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 import lance_core as lance
 from lance_core._pb import table_pb2
+from lance_core.commits.base import Candidate, ManifestLocation
+from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.surroundings import Surroundings
 from lance_core.dataset import delete as deleting
 from lance_core.dataset.delete import Retries, delete
@@ -291,6 +293,37 @@ def test_disjoint_rows_of_one_fragment_are_deleted_by_two_that_read_the_same_ver
     first = dataset.get_fragments()[0].deletion_file()
     kept = {f"_deletions/{name}" for name in deletion_files(uri)}
     assert kept <= named | {first}, "a file that was merged away is left behind"
+
+
+def test_of_a_fragment_that_has_no_rows_left_after_both_no_file_is_left_behind(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    other = lance.dataset(uri)
+    dataset.delete("i < 20")
+    before = deletion_files(uri)
+    assert other.delete("i >= 20 AND i < 30") == {"num_deleted_rows": 10}
+    assert numbers(other) == list(range(30, 100))
+    assert deletion_files(uri) == before
+
+
+def test_what_an_attempt_merged_that_came_too_late_is_removed(
+    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = lance.dataset(uri)
+    dataset.delete("i = 1")
+    send, pending = PutIfAbsentCommitHandler.commit, ["i = 2"]
+
+    def overtaken(handler: PutIfAbsentCommitHandler, candidate: Candidate) -> ManifestLocation:
+        while pending:
+            lance.dataset(uri).delete(pending.pop())
+        return send(handler, candidate)
+
+    monkeypatch.setattr(PutIfAbsentCommitHandler, "commit", overtaken)
+    other.delete("i = 3")
+    assert other.version == 4
+    versions = [lance.dataset(uri, version=number) for number in (2, 3, 4)]
+    named = {version.get_fragments()[0].deletion_file() for version in versions}
+    assert {f"_deletions/{name}" for name in deletion_files(uri)} == named
 
 
 def test_rows_that_another_has_deleted_meanwhile_are_counted_once(

@@ -10,6 +10,10 @@ import pytest
 
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
 from lance_core.schema.tree import Schema
+from lance_core.table.conflict_conditions import (
+    shared_fragments_or_keys,
+    unresolved_rows_or_keys,
+)
 from lance_core.table.conflicts import MATRIX, Verdict, check, verdict
 from lance_core.table.data_file import DataFile
 from lance_core.table.fragment import Fragment
@@ -237,6 +241,23 @@ def test_updates_that_may_insert_the_same_key_do_not_go_together(
     assert verdict(update((1,), other), update((1,), one)) is expected
     assert verdict(update((1,), one), update((2,), other)) is Verdict.RETRYABLE
     assert verdict(update((1,), one), Update((), (), ())) is Verdict.COMPATIBLE
+
+
+@pytest.mark.parametrize("mode", list(UpdateMode))
+def test_updates_of_known_rows_or_of_columns_must_not_insert_the_same_key(mode: UpdateMode) -> None:
+    def update(fragment: int, key: int, mode: UpdateMode) -> Update:
+        keys = KeyExistenceFilter((1,), ExactKeys((key,)))
+        rows = {fragment: np.array([key], np.uint32)}
+        return Update(
+            (), (Fragment(fragment),), (), update_mode=mode, inserted_rows=keys, affected_rows=rows
+        )
+
+    committed = update(2, 7, UpdateMode.REWRITE_ROWS)
+    assert verdict(update(1, 7, mode), committed) is Verdict.RETRYABLE
+    assert verdict(update(1, 8, mode), committed) is Verdict.COMPATIBLE
+    for condition in (unresolved_rows_or_keys, shared_fragments_or_keys):
+        assert condition(update(1, 7, mode), committed)
+        assert not condition(update(1, 8, mode), committed)
 
 
 def test_an_index_that_does_not_say_what_it_covers_may_cover_what_is_rewritten() -> None:

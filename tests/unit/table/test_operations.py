@@ -124,6 +124,7 @@ def replacement(fragment_id: int, *fields: int, path: str = "new.lance") -> Data
 
 UNKNOWN = Fragment(9, (FILE,), physical_rows=10)
 DELETED = Fragment(1, (FILE,), DELETION, 10)
+UNKNOWN_DELETED = Fragment(9, (FILE,), DELETION, 10)
 GROUP = RewriteGroup((Fragment(0), Fragment(1)), (dataclasses.replace(NEW, physical_rows=20),))
 NO_FIELDS = DataFile("rows.lance", (), (), 2, 2, 60)
 WRONG: dict[str, Operation] = {
@@ -426,6 +427,19 @@ def test_of_indices_that_cover_nothing_the_definition_stays(
     base = dataclasses.replace(table(), index_section=serialize_index_section(parts))
     after = commit(base, Delete((), (0,), ""))
     assert len(parse_index_section(after.index_section)) == kept
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Delete((UNKNOWN_DELETED,), (), ""),
+        Delete((DELETED, DELETED), (), ""),
+        Delete((DELETED,), (1,), ""),
+    ],
+)
+def test_a_delete_changes_each_fragment_of_the_table_once(operation: Delete) -> None:
+    with pytest.raises(InvalidInputError, match="is not in the table or is named twice"):
+        commit(table(), operation)
 
 
 def test_a_damaged_bitmap_of_an_index_is_reported() -> None:
