@@ -9,9 +9,7 @@ from __future__ import annotations
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, find_transaction, find_version
-from lance_core.errors import (
-    CommitUnknownError,
-)
+from lance_core.errors import CommitUnknownError, StoreError
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import DETACHED
 
@@ -22,9 +20,18 @@ def resolve(
     """The version that the commit led to, or None if it certainly was not applied.
 
     Raises `CommitUnknownError` again while that cannot be told: nobody has taken the version yet,
-    so that a late write may still do so; it cannot be read any more; or it was written so late that
-    the history may have gone on without it.
+    so that a late write may still do so; it cannot be read any more, or not at this moment; or it
+    was written so late that the history may have gone on without it.
     """
+    try:
+        return _resolve(handler, store, unknown)
+    except StoreError as error:
+        raise unknown from error
+
+
+def _resolve(
+    handler: CommitHandler, store: ObjectStore, unknown: CommitUnknownError
+) -> Version | None:
     newest = handler.latest()
     last = unknown.version if newest is None else max(newest.version, unknown.version)
     there = _versions_from(handler, unknown.version)

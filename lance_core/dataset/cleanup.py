@@ -5,6 +5,7 @@ What goes and what stays is decided in `lance_core.commits.cleanup_planning`.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 from collections import deque
@@ -22,8 +23,8 @@ from lance_core.commits.cleanup_policy import CleanupPolicy
 from lance_core.commits.cleanup_scope import CleanupScope
 from lance_core.commits.surroundings import REAL
 from lance_core.dataset.opening import branch_of, table_of
-from lance_core.dataset.snapshot import Snapshot
-from lance_core.errors import InvalidInputError
+from lance_core.dataset.snapshot import Snapshot, TableRoot
+from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core.store.late_work import submit
 
 T = TypeVar("T")
@@ -132,8 +133,18 @@ def run(snapshot: Snapshot, policy: CleanupPolicy, concurrency: int | None = Non
     if concurrency is not None and concurrency < 1:
         raise InvalidInputError(f"delete_concurrency must be at least 1, got {concurrency}")
     root = snapshot.root
-    with _Threads(min(concurrency or CONCURRENCY, MOST_THREADS)) as threads:
+    with _tidied(root), _Threads(min(concurrency or CONCURRENCY, MOST_THREADS)) as threads:
         return clean(root.store, root.handler, policy, REAL, _scope(snapshot, threads))
+
+
+@contextlib.contextmanager
+def _tidied(root: TableRoot) -> Iterator[None]:
+    """Leave no folder behind where the table was removed while it was open."""
+    try:
+        yield
+    except DatasetNotFoundError:
+        root.store.remove_empty_folders()
+        raise
 
 
 def cleanup(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupStats:
@@ -152,7 +163,7 @@ def explain(
     if max_files <= 0:
         raise InvalidInputError("max_files must be positive")
     root = snapshot.root
-    with _Threads(CONCURRENCY) as threads:
+    with _tidied(root), _Threads(CONCURRENCY) as threads:
         policy = policy_of(snapshot, arguments)
         planned = plan(root.store, root.handler, policy, REAL, _scope(snapshot, threads))
     files = _candidates(planned)

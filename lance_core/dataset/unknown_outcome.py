@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lance_core.commits import resolve as resolving
 from lance_core.dataset import opening
 from lance_core.dataset.snapshot import Target
-from lance_core.errors import CommitUnknownError, InvalidInputError
+from lance_core.errors import CommitUnknownError, InvalidInputError, StoreError
 from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ def resolve(
     storage_options = hide_secrets(storage_options)
     if not isinstance(unknown, CommitUnknownError):
         raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
-    root = opening.asked(opening.root_of(target, storage_options))
+    root = opening.root_of(target, storage_options)
     if unknown.table not in ("", root.place):
         raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.place}")
-    version = resolving.resolve(root.handler, root.store, unknown)
-    if version is None:
-        return None
     from lance_core.dataset.dataset import LanceDataset
 
-    return LanceDataset.of(opening.load(root, version.location))
+    try:
+        root = opening.asked(root)
+        version = resolving.resolve(root.handler, root.store, unknown)
+        return None if version is None else LanceDataset.of(opening.load(root, version.location))
+    except StoreError as error:
+        raise unknown from error

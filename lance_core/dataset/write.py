@@ -118,8 +118,10 @@ def write(
         return _committed(job, fragments)
     except CommitUnknownError:
         raise  # The files may be part of a version.
-    except LanceError:
+    except LanceError as error:
         fragment_writer.discard(job.root, fragments)
+        if isinstance(error, DatasetNotFoundError):  # the table was removed while it was open
+            job.root.store.remove_empty_folders()
         raise
 
 

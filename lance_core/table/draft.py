@@ -19,7 +19,7 @@ from lance_core.table.feature_flags import (
     NO_FLAGS,
     FeatureFlags,
 )
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragment import MAX_FRAGMENT_ID, Fragment
 from lance_core.table.fragment_list import FragmentList
 from lance_core.table.index_coverage import retained
 from lance_core.table.index_metadata import (
@@ -34,8 +34,6 @@ from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
     from lance_core.table.manifest_file import ManifestFile
-
-_MAX_FRAGMENT_ID = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +139,8 @@ class Draft:
         if any(fragment.id < self._next_fragment_id() for fragment in placed):
             _refuse_used_ids(given_ids, kept)
         highest = max(given_ids, default=-1)
-        if highest > _MAX_FRAGMENT_ID:
-            raise InvalidInputError(f"fragment id {highest} is above {_MAX_FRAGMENT_ID}")
+        if highest > MAX_FRAGMENT_ID:
+            raise InvalidInputError(f"fragment id {highest} is above {MAX_FRAGMENT_ID}")
         before = self._next_fragment_id() - 1
         return dataclasses.replace(
             draft,
@@ -180,8 +178,8 @@ class Draft:
         Raises `InvalidInputError` if there are not so many left.
         """
         highest = self._next_fragment_id() - 1 + count
-        if highest > _MAX_FRAGMENT_ID:
-            raise InvalidInputError(f"fragment id {highest} is above {_MAX_FRAGMENT_ID}")
+        if highest > MAX_FRAGMENT_ID:
+            raise InvalidInputError(f"fragment id {highest} is above {MAX_FRAGMENT_ID}")
         return highest if highest >= 0 else None
 
     def _next_fragment_id(self) -> int:

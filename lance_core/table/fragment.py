@@ -10,8 +10,19 @@ from lance_core.table.data_file import TOMBSTONE, DataFile, ExternalFile
 from lance_core.table.deletion_file import DeletionFile
 from lance_core.table.unknown_fields import all_known, parse, unknown_fields
 
+MAX_FRAGMENT_ID = (1 << 32) - 1
+"""The address of a row has 32 bits for its fragment."""
+
 Sequence = bytes | ExternalFile | None
 """A per-row sequence: serialized, part of a file, or absent."""
+
+
+def check_fragment_id(number: int) -> None:
+    """Raise `CorruptFileError` for a stored id above `MAX_FRAGMENT_ID`."""
+    if number > MAX_FRAGMENT_ID:
+        raise CorruptFileError(
+            f"fragment id {number} is above {MAX_FRAGMENT_ID}", field="DataFragment.id"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,11 @@ class Fragment:
 
     @classmethod
     def from_proto(cls, message: table_pb2.DataFragment, keep_unknown: bool = True) -> Fragment:
-        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        """``keep_unknown=False`` if the caller knows that there are no unknown fields.
+
+        Raises `CorruptFileError` for an id that no fragment can have.
+        """
+        check_fragment_id(message.id)
         return cls(
             id=message.id,
             files=tuple(DataFile.from_proto(file, keep_unknown) for file in message.files),

@@ -12,7 +12,7 @@ from typing import overload
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragment import Fragment, check_fragment_id
 from lance_core.table.unknown_fields import all_known, parse
 
 _ROW_LIMIT = 1 << 63
@@ -208,6 +208,7 @@ def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
         for number, data in enumerate(raw):
             parse(table_pb2.DataFragment, data, f"Manifest.fragments[{number}]")
         raise
+    check_fragment_id(max((message.id for message in messages), default=0))
     physical: list[int | None] = [message.physical_rows or None for message in messages]
     deleted: list[int | None] = [
         (message.deletion_file.num_deleted_rows or None) if message.HasField("deletion_file") else 0

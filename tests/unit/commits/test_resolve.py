@@ -103,3 +103,19 @@ def test_versions_that_are_not_there_are_not_looked_for_one_by_one(store: Memory
     with pytest.raises(CommitUnknownError):
         resolve(PutIfAbsentCommitHandler(tracing), tracing, unknown)
     assert tracing.trace.round_trips < 20
+
+
+@pytest.mark.parametrize("method", ["list*", "get", "head"])
+def test_while_the_store_refuses_every_look_the_outcome_stays_unknown(
+    store: MemoryStore, method: str
+) -> None:
+    unknown, faulty = unknown_commit(store, append(1), ResponseLost())
+    commit(store, append(2))
+    faulty.set_rules([FaultRule(Refused(), method, "_versions*")])
+    with pytest.raises(CommitUnknownError) as again:
+        resolve(PutIfAbsentCommitHandler(faulty), faulty, unknown)
+    assert again.value is unknown
+    faulty.set_rules([])
+    found = resolve(PutIfAbsentCommitHandler(faulty), faulty, unknown)
+    assert found is not None
+    assert found.location.version == 2

@@ -231,6 +231,26 @@ def test_a_missing_file_is_not_found(table: lance.LanceDataset, kind: str) -> No
     assert lance.dataset(table.uri).get_fragment(1).to_table().num_rows == 10
 
 
+def test_a_fragment_that_no_row_address_can_name_is_corrupt(table: lance.LanceDataset) -> None:
+    def move(fragment: Any) -> None:
+        fragment.id = 1 << 63
+
+    last = len(table.get_fragments()) - 1
+    edit_fragment(table, move, last)
+    before = content(table.uri)
+    changes: list[Callable[[lance.LanceDataset], object]] = [
+        lambda dataset: dataset.delete("true"),
+        lambda dataset: dataset.restore(),
+        lambda dataset: dataset.update_config({"a": "b"}),
+        lambda dataset: dataset.to_table(with_row_id=True),
+    ]
+    for change in changes:
+        with pytest.raises(CorruptFileError, match="fragment id 9223372036854775808"):
+            change(lance.dataset(table.uri))
+    assert refused_by_all(table.uri) == {CorruptFileError}
+    assert content(table.uri) == before
+
+
 def test_a_missing_manifest_is_no_version(table: lance.LanceDataset) -> None:
     newest(table.uri).unlink()
     assert lance.dataset(table.uri).version == 1

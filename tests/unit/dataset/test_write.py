@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import lance_core as lance
 from lance_core.errors import (
     DatasetExistsError,
+    DatasetNotFoundError,
     InvalidInputError,
     LanceError,
     SchemaMismatchError,
@@ -242,6 +244,30 @@ def test_a_failure_leaves_nothing_behind(
             lance.dataset(uri)
     else:
         assert lance.dataset(uri).to_table().equals(expected)
+
+
+@pytest.mark.parametrize("how", ["removed", "dropped"])
+def test_changing_a_table_that_is_gone_leaves_no_folder_behind(
+    uri: str, some_rows: Rows, how: str
+) -> None:
+    changes: list[Callable[[lance.LanceDataset], object]] = [
+        lambda dataset: lance.write_dataset(some_rows(3), dataset, mode="append"),
+        lambda dataset: lance.write_dataset(some_rows(3), dataset, mode="overwrite"),
+        lambda dataset: dataset.insert(some_rows(3)),
+        lambda dataset: dataset.delete("true"),
+        lambda dataset: dataset.update_config({"a": "b"}),
+        lambda dataset: dataset.cleanup_old_versions(),
+        lambda dataset: dataset.explain_cleanup_old_versions(),
+    ]
+    for change in changes:
+        dataset = lance.write_dataset(some_rows(3), uri)
+        if how == "removed":
+            shutil.rmtree(uri)
+        else:
+            lance.LanceDataset.drop(uri)
+        with pytest.raises(DatasetNotFoundError):
+            change(dataset)
+        assert not Path(uri).exists()
 
 
 def interrupt(_: object) -> pa.RecordBatch:
