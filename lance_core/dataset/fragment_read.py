@@ -23,7 +23,7 @@ from lance_core.encodings.row_sequence import AnyRows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragment import Fragment, check_fragment_id
 from lance_core.table.row_ids import RowIdSequence
 from lance_core.table.storage_version import LEGACY
 
@@ -285,6 +285,7 @@ def meta_column(
         count = snapshot.physical_rows(fragment)
         return RowIdSequence.from_bytes(fragment.row_ids, count).take(offsets.astype(np.int64))
     if name in (ROW_ID, ROW_ADDRESS):
+        check_fragment_id(fragment.id)
         return offsets + np.uint64(fragment.id << 32)
     assert name == ROW_OFFSET
     start = snapshot.row_starts[snapshot.fragment_positions[fragment.id]]

@@ -19,7 +19,7 @@ from lance_core.table.feature_flags import (
     NO_FLAGS,
     FeatureFlags,
 )
-from lance_core.table.fragment import MAX_FRAGMENT_ID, Fragment
+from lance_core.table.fragment import MAX_FRAGMENT_ID, Fragment, check_fragment_id
 from lance_core.table.fragment_list import FragmentList
 from lance_core.table.index_coverage import retained
 from lance_core.table.index_metadata import (
@@ -192,6 +192,7 @@ def _max_fragment_id(base: Manifest) -> int | None:
     if base.max_fragment_id is None:
         return max(base.fragments.counts.ids, default=None)
     newest = base.fragments[-1].id if base.fragments else 0
+    check_fragment_id(newest)
     return max(base.max_fragment_id, newest)
 
 

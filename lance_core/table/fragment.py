@@ -18,7 +18,7 @@ Sequence = bytes | ExternalFile | None
 
 
 def check_fragment_id(number: int) -> None:
-    """Raise `CorruptFileError` for a stored id above `MAX_FRAGMENT_ID`."""
+    """Raise `CorruptFileError` if no fragment of a version can have the id."""
     if number > MAX_FRAGMENT_ID:
         raise CorruptFileError(
             f"fragment id {number} is above {MAX_FRAGMENT_ID}", field="DataFragment.id"
@@ -86,11 +86,7 @@ class Fragment:
 
     @classmethod
     def from_proto(cls, message: table_pb2.DataFragment, keep_unknown: bool = True) -> Fragment:
-        """``keep_unknown=False`` if the caller knows that there are no unknown fields.
-
-        Raises `CorruptFileError` for an id that no fragment can have.
-        """
-        check_fragment_id(message.id)
+        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
         return cls(
             id=message.id,
             files=tuple(DataFile.from_proto(file, keep_unknown) for file in message.files),
