@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from lance_core._version import __version__
@@ -18,6 +19,7 @@ from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.factories import problem_of
 from lance_core.plugins.loading import DISABLE_VARIABLE, ONLY_VARIABLE, Contribution
 from lance_core.plugins.remedies import this_process
+from lance_core.plugins.scaffold import KINDS, write_package
 from lance_core.schema import Field
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.spec import ObjectStoreSpec
@@ -51,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_option(plugins)
     plugins.set_defaults(lines=_plugin_lines)
+    new = commands.add_parser("new-plugin", help="write the package of a plugin, with its tests")
+    new.add_argument("name", metavar="NAME", help="of the plugin, such as vault")
+    new.add_argument("--kind", required=True, choices=sorted(KINDS), help="what it provides")
+    new.add_argument("--folder", type=Path, default=Path(), help="where; by default here")
+    new.set_defaults(lines=_new_plugin_lines)
     for name, lines, text in (
         ("versions", _version_lines, "the versions of a table, newest last, and what made them"),
         ("schema", _schema_lines, "the fields of a table, with ids and types"),
@@ -62,6 +69,11 @@ def _parser() -> argparse.ArgumentParser:
         _add_option(command)
         command.set_defaults(lines=lines)
     return parser
+
+
+def _new_plugin_lines(options: argparse.Namespace) -> Iterator[str]:
+    package = write_package(options.name, options.kind, options.folder)
+    yield f"wrote {package}; README.md says how to install and test it"
 
 
 def _add_option(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Every hook of this project, in one file: whoever writes a plugin starts here.
+"""Every hook of this project, and what a plugin is written with, in one file.
 
 A plugin is a module (or any object) with functions named as below and marked with `hookimpl`. A
 distribution makes its plugin known by an entry point::
@@ -30,36 +30,67 @@ from lance_core.commits.base import (
     ManifestLocation,
     ManifestStoreSpec,
 )
+from lance_core.commits.directory import DirectoryCommitHandler
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.commits.surroundings import Surroundings
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.value_encoding import ValueEncodingSpec
-from lance_core.store.base import ObjectStore, StoreCapabilities
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    BytesLike,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import joined
+from lance_core.store.paths import check_folder, check_path
+from lance_core.store.ranges import slice_ranges
+from lance_core.store.secret import Secret, plain
 from lance_core.store.spec import ObjectStoreSpec
+from lance_core.store.spooling import SpoolingWriter
 from lance_core.store.uri import StoreUrl
 
 __all__ = [
+    "Buffers",
+    "ByteRange",
+    "BytesLike",
     "Candidate",
     "CommitHandler",
     "CommitHandlerSpec",
+    "DirectoryCommitHandler",
     "EncodingFamily",
     "EncodingSpec",
     "ExternalManifestStore",
+    "Guarantee",
     "ManifestEntry",
     "ManifestLocation",
     "ManifestStoreSpec",
+    "ObjectMeta",
     "ObjectStore",
     "ObjectStoreSpec",
+    "ObjectWriter",
+    "PutMode",
+    "Secret",
+    "SpoolingWriter",
     "StoreCapabilities",
     "StoreUrl",
     "Surroundings",
     "ValueEncodingSpec",
+    "check_folder",
+    "check_path",
     "hookimpl",
     "hookspec",
+    "joined",
     "lance_commit_handlers",
     "lance_encodings",
     "lance_manifest_stores",
     "lance_object_stores",
+    "plain",
+    "slice_ranges",
 ]
 
 PROJECT = "lance_core"

@@ -1,7 +1,8 @@
 """Every Python block of the documentation runs.
 
 The blocks of a page run from top to bottom in one namespace, in an empty directory. A block that
-does not run says why, in a comment right above it: ``<!-- not run: why -->``.
+does not run says why, in a comment right above it: ``<!-- not run: why -->``, or where its code is
+tested: ``<!-- shown: source -->`` (`scripts/fill_pages.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PAGES = sorted(
 BLOCK = re.compile(
     r"(?P<above>[^\n]*)\n+```(?:python|py)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-NOT_RUN = re.compile(r"<!-- not run: (?P<why>\S.*) -->")
+NOT_RUN = re.compile(r"<!-- (?:not run|shown): (?P<why>\S.*) -->")
 
 
 @dataclass(frozen=True, slots=True)

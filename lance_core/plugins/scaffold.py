@@ -1,0 +1,86 @@
+"""New plugins: packages that keep the contracts of `lance_core.testing` from the start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from lance_core.errors import InvalidInputError, StoreError
+from lance_core.suggestions import hint
+
+COMMON = {"pyproject.toml.in": "pyproject.toml", "README.md.in": "README.md"}
+"""Templates of every package, with the file that each becomes."""
+
+KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "store": (
+        "A store of lance-core in SQLite files",
+        {"store.py.in": "@module@/store.py", "test_store.py.in": "tests/test_store.py"},
+    ),
+    "handler": (
+        "A commit handler of lance-core that copies manifests",
+        {"handler.py.in": "@module@/handler.py", "test_handler.py.in": "tests/test_handler.py"},
+    ),
+    "manifest-store": (
+        "An external manifest store of lance-core in a folder",
+        {"rows.py.in": "@module@/rows.py", "test_rows.py.in": "tests/test_rows.py"},
+    ),
+    "encoding": (
+        "An encoding of lance-core for numbers that rise",
+        {"encoding.py.in": "@module@/encoding.py", "test_encoding.py.in": "tests/test_encoding.py"},
+    ),
+}
+"""What each kind of package is, and its templates, with the file that each becomes."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def render(name: str, kind: str) -> dict[str, str]:
+    """The files of a package: their content by path, relative to the package's folder.
+
+    ``name``: of the plugin, and of its scheme or suffix; ``kind``: a key of `KINDS`. Raises
+    `InvalidInputError` for what cannot be one.
+    """
+    if kind not in KINDS:
+        raise InvalidInputError(f"no kind of plugins is called {kind!r}{hint(kind, KINDS)}")
+    if not _NAME.fullmatch(name) or len(name) > 40:
+        raise InvalidInputError(f"name {name!r}: lower-case letters and digits, with '-' inside")
+    what, own = KINDS[kind]
+    meant = {
+        "@name@": name,
+        "@module@": f"lance_core_{name.replace('-', '_')}",
+        "@Class@": "".join(part.capitalize() for part in name.split("-")),
+        "@what@": what,
+    }
+    folder = resources.files("lance_core.plugins").joinpath("templates")
+    templates = [(folder.joinpath(source), target) for source, target in COMMON.items()]
+    own = {"init.py.in": "@module@/__init__.py", **own}
+    templates += [(folder.joinpath(kind, source), target) for source, target in own.items()]
+    return {
+        _filled(target, meant): _filled(source.read_text("utf-8"), meant)
+        for source, target in templates
+    }
+
+
+def write_package(name: str, kind: str, folder: Path) -> Path:
+    """Write the package ``lance-core-NAME`` below ``folder``; returns its own folder.
+
+    Raises `InvalidInputError` if there is such a folder, and `StoreError` if it cannot be written.
+    """
+    files = render(name, kind)
+    package = folder / f"lance-core-{name}"
+    if package.exists():
+        raise InvalidInputError(f"{package} exists already")
+    try:
+        for path, content in files.items():
+            target = package / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content, "utf-8")
+    except OSError as error:
+        raise StoreError(f"{package} cannot be written: {error}") from error
+    return package
+
+
+def _filled(template: str, meant: Mapping[str, str]) -> str:
+    return re.sub(r"@\w+@", lambda found: meant[found[0]], template)
