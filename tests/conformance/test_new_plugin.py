@@ -7,6 +7,7 @@ package is registered instead of installed.
 from __future__ import annotations
 
 import ast
+import atexit
 import importlib.util
 import os
 import re
@@ -25,6 +26,7 @@ from lance_core.plugins import get_manager
 from lance_core.plugins.factories import problem_of
 from lance_core.plugins.scaffold import KINDS, render, write_package
 from lance_core.store.base import ObjectStore
+from lance_core.store.memory import MemoryStore
 
 NAMES = {
     "store": "drawer",
@@ -34,6 +36,7 @@ NAMES = {
 }
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 WRITTEN = Path(tempfile.mkdtemp(prefix="new-plugins-"))
+atexit.register(shutil.rmtree, WRITTEN, ignore_errors=True)
 
 
 def written(kind: str) -> types.ModuleType:
@@ -64,7 +67,6 @@ def registered() -> Iterator[None]:
     yield
     for name in names:
         get_manager().unregister(name)
-    shutil.rmtree(WRITTEN)
 
 
 class TestStore(STORE.TestDrawerStore):  # type: ignore[misc, name-defined]
@@ -84,6 +86,14 @@ class TestStore(STORE.TestDrawerStore):  # type: ignore[misc, name-defined]
 
 class TestHandler(HANDLER.TestCopyingCommitHandler):  # type: ignore[misc, name-defined]
     """The commit handler of a new package."""
+
+
+class TestHandlerInMemory(TestHandler):
+    """The same on a store without folders."""
+
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()
 
 
 class TestRows(ROWS.TestFolderRowsRows):  # type: ignore[misc, name-defined]
@@ -123,7 +133,7 @@ def test_new_packages_have_no_gaps() -> None:
     for kind, name in {**NAMES, "store": "a-rather-long-name"}.items():
         for path, text in render(name, kind).items():
             assert re.search(r"@\w+@", path + text) is None
-            assert max(map(len, text.splitlines())) <= 100
+            assert max(map(len, text.splitlines())) <= 100, path
             if path.endswith(".py"):
                 ast.parse(text)
 

@@ -7,12 +7,10 @@ tested: ``<!-- shown: source -->`` (`scripts/fill_pages.py`).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,14 +50,6 @@ def blocks(page: Path) -> list[Block]:
         for match in BLOCK.finditer(text)
         if not NOT_RUN.fullmatch(match["above"].strip())
     ]
-
-
-def names_of(page: Path) -> dict[str, Any]:
-    """What the blocks of a page define, run in a folder that is gone afterwards."""
-    names: dict[str, Any] = {"__name__": "example"}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        run(page, names)
-    return names
 
 
 def run(page: Path, names: dict[str, Any]) -> None:
