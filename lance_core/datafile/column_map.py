@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lance_core.encodings.page import Column
+from lance_core.encodings.v2_0.byte_lists import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field
 
@@ -25,3 +27,17 @@ def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Fie
 def column_of(fields: Sequence[Field], version: FileVersion) -> dict[int, int]:
     """Field id to column of a file whose schema has exactly these top-level fields."""
     return {field.id: index for index, field in enumerate(column_fields(fields, version))}
+
+
+def column_of_early(fields: Sequence[Field], columns: Sequence[Column]) -> dict[int, int] | None:
+    """`column_of` an early 2.0 file, in which strings have two of the ``columns``.
+
+    None if the fields do not account for all columns.
+    """
+    found, number = {}, 0
+    for field in column_fields(fields, FileVersion.V2_0):
+        if number >= len(columns):
+            return None
+        found[field.id] = number
+        number += 2 if is_byte_lists(field.storage_type, columns[number]) else 1
+    return found if number == len(columns) else None

@@ -49,8 +49,8 @@ class FileContent(Protocol):
     ) -> Decoding[list[pa.Array]]:
         """See `lance_core.encodings.structural.decode_field`."""
 
-    def column_bytes(self, index: int) -> int:
-        """Bytes in the pages of a column, 0 if the metadata does not tell."""
+    def field_bytes(self, field: Field, index: int) -> int:
+        """Bytes in the pages of a field whose column is ``index``, 0 if the metadata has none."""
 
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext

@@ -102,7 +102,7 @@ class LegacyMetadata:
             return in_sequence(distinct, rows)
         return decode_field(field, column_of, columns, rows, context)
 
-    def column_bytes(self, index: int) -> int:
+    def field_bytes(self, field: Field, index: int) -> int:
         """Not said by the metadata."""
         return 0
 

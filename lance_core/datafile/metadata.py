@@ -14,6 +14,7 @@ from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.page import Column
 from lance_core.encodings.structural import decode_field
+from lance_core.encodings.v2_0.byte_lists import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -152,9 +153,13 @@ class FileMetadata:
         """See `lance_core.datafile.content.FileContent`."""
         return decode_field(field, column_of, self.columns, rows, context)
 
-    def column_bytes(self, index: int) -> int:
-        """Bytes in the pages of a column."""
-        return sum(buffer.length for page in self.column(index).pages for buffer in page.buffers)
+    def field_bytes(self, field: Field, index: int) -> int:
+        """Bytes in the pages of a field whose column is ``index``."""
+        columns = [self.column(index)]
+        if self.version is FileVersion.V2_0 and is_byte_lists(field.storage_type, columns[0]):
+            columns.append(self.column(index + 1))
+        pages = (page for column in columns for page in column.pages)
+        return sum(buffer.length for page in pages for buffer in page.buffers)
 
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext

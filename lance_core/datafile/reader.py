@@ -174,10 +174,13 @@ class FileReader:
         except MemoryError as error:
             raise _too_large(len(rows), self.path) from error
 
-    def column_bytes(self, index: int) -> int:
-        """Bytes in the pages of a physical column; raises `CorruptFileError`."""
+    def field_bytes(self, field: Field, index: int) -> int:
+        """Bytes in the pages of ``field`` itself, whose physical column is number ``index``.
+
+        Raises `CorruptFileError`.
+        """
         try:
-            return self._content.column_bytes(index)
+            return self._content.field_bytes(field, index)
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 

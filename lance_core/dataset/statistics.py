@@ -46,13 +46,14 @@ class LanceStats:
 
     def data_stats(self) -> DataStatistics:
         """Bytes of each field over all fragments."""
-        sizes = {field.id: 0 for field in self._snapshot.schema.walk()}
+        fields = {field.id: field for field in self._snapshot.schema.walk()}
+        sizes = dict.fromkeys(fields, 0)
         for fragment in self._snapshot.manifest.fragments:
             for file in fragment.files:
                 reader = self._snapshot.reader(file)
                 for field_id, column in file.columns().items():
                     if field_id in sizes:
-                        sizes[field_id] += reader.column_bytes(column)
+                        sizes[field_id] += reader.field_bytes(fields[field_id], column)
         return DataStatistics([FieldStatistics(id_, size) for id_, size in sizes.items()])
 
     def index_stats(self, index_name: str) -> dict[str, object]:

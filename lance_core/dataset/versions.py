@@ -13,6 +13,7 @@ from lance_core.dataset import opening
 from lance_core.dataset.snapshot import Snapshot, TableRoot
 from lance_core.dataset.transaction import Transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
+from lance_core.table.fragment import Fragment
 from lance_core.table.manifest import Manifest
 from lance_core.table.paths import DETACHED
 
@@ -54,17 +55,26 @@ def local_time(manifest: Manifest) -> datetime:
 
 
 def _totals(manifest: Manifest) -> dict[str, int]:
-    files = [file for fragment in manifest.fragments for file in fragment.files]
-    deletions = [f.deletion_file for f in manifest.fragments if f.deletion_file is not None]
+    fragments = manifest.recorded_fragments
+    files = [file for fragment in fragments for file in fragment.files]
+    deletions = [f.deletion_file for f in fragments if f.deletion_file is not None]
     return {
-        "total_data_file_rows": sum(f.physical_rows or 0 for f in manifest.fragments),
+        "total_data_file_rows": sum(f.physical_rows or 0 for f in fragments),
         "total_data_files": len(files),
         "total_deletion_file_rows": sum(file.num_deleted_rows or 0 for file in deletions),
         "total_deletion_files": len(deletions),
         "total_files_size": sum(file.file_size_bytes or 0 for file in files),
-        "total_fragments": len(manifest.fragments),
-        "total_rows": sum(f.num_rows or 0 for f in manifest.fragments),
+        "total_fragments": len(fragments),
+        "total_rows": sum(_rows(f, manifest.uncorrected is not None) for f in fragments),
     }
+
+
+def _rows(fragment: Fragment, may_be_wrong: bool) -> int:
+    """Rows that are not deleted as the manifest counts them, 0 if unknown."""
+    rows, deleted = fragment.physical_rows, fragment.num_deleted_rows
+    if may_be_wrong and rows is not None and deleted is not None:
+        return max(0, rows - deleted)
+    return fragment.num_rows or 0
 
 
 def version_at(root: TableRoot, asof: datetime | str) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile import FileReader
-from lance_core.datafile.column_map import column_of
+from lance_core.datafile.column_map import column_of, column_of_early
 from lance_core.datafile.description import (
     LanceFileMetadata,
     LanceFileStatistics,
@@ -19,6 +19,7 @@ from lance_core.datafile.description import (
 )
 from lance_core.dataset.one_array import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
@@ -69,9 +70,14 @@ class LanceFileReader:
             _inner_reader = FileReader.open(store, name, registry=get_manager().encodings)
         self._reader = _inner_reader
         schema = _inner_reader.schema
-        self._column_of = column_of(schema.fields, _inner_reader.metadata.version)
-        columns_there = len(_inner_reader.metadata.columns)
-        if len(self._column_of) != columns_there:
+        metadata = _inner_reader.metadata
+        self._column_of = column_of(schema.fields, metadata.version)
+        columns_there, early = len(metadata.columns), None
+        if len(self._column_of) != columns_there and metadata.version is FileVersion.V2_0:
+            early = column_of_early(schema.fields, metadata.columns)
+        if early is not None:
+            self._column_of = early
+        elif len(self._column_of) != columns_there:
             # Some writers pack structs that are marked as not to be packed.
             raise UnsupportedFeatureError(
                 f"the schema of {str(path)!r} needs {len(self._column_of)} columns, the file has "

@@ -187,6 +187,19 @@ def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
     return tuple(fragment.id for fragment in fragments)
 
 
+def without_counts(fragments: FragmentList) -> FragmentList:
+    """``fragments`` with all row counts unknown; the same list if it has none."""
+    messages = [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in fragments.raw]
+    counted = [m.physical_rows or m.deletion_file.num_deleted_rows for m in messages]
+    if not any(counted):
+        return fragments
+    for message in messages:
+        message.physical_rows = 0
+        if message.HasField("deletion_file"):
+            message.deletion_file.num_deleted_rows = 0
+    return FragmentList(message.SerializeToString() for message in messages)
+
+
 def _decode_block(raw: list[bytes]) -> list[Fragment]:
     """Decode neighbours in one call of the protobuf library, which is faster than one by one."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()

@@ -14,7 +14,7 @@ from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
 from lance_core.table import feature_flags
 from lance_core.table.feature_flags import NO_FLAGS, FeatureFlags
-from lance_core.table.fragment_list import FragmentList
+from lance_core.table.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
 from lance_core.table.storage_version import LEGACY
 from lance_core.table.unknown_fields import parse, unknown_fields
@@ -59,7 +59,9 @@ class Manifest:
     ``timestamp_ns`` counts nanoseconds since the epoch, UTC. ``max_fragment_id`` is the highest
     fragment id ever used, None if there never was a fragment. ``transaction_file`` is a name in
     the transactions folder, "" for none. ``next_row_id`` matters with stable row ids only.
-    ``data_format`` is None in tables of 0.15 and earlier.
+    ``data_format`` is None in tables of 0.15 and earlier. ``writer_version`` is None in those of
+    0.8.0 and earlier; their row counts may be wrong, so ``fragments`` has none, and
+    ``uncorrected`` is the list as it is stored (None if it is the same).
     """
 
     version: int
@@ -79,6 +81,7 @@ class Manifest:
     tag: str = ""
     version_aux_data: int = 0
     carried: CarriedFields = NOTHING_CARRIED
+    uncorrected: FragmentList | None = None
 
     @property
     def reader_flags(self) -> int:
@@ -95,17 +98,27 @@ class Manifest:
         return bool(self.flags.reader & feature_flags.STABLE_ROW_IDS)
 
     @property
+    def recorded_fragments(self) -> FragmentList:
+        """The fragments with the row counts that the manifest records, right or wrong."""
+        return self.fragments if self.uncorrected is None else self.uncorrected
+
+    @property
     def num_rows(self) -> int | None:
         """Rows that are not deleted; None if the manifest of an old table does not say."""
         return self.fragments.counts.num_rows
 
     @property
     def timestamp(self) -> datetime | None:
-        """When the version was made, UTC, in whole microseconds; `CorruptFileError` if no date."""
+        """When the version was made, UTC, in whole microseconds; `CorruptFileError` if no date.
+
+        The nanoseconds are rounded to a double, which are 256 ns apart in this century, and cut to
+        microseconds: pylance tells the same time of every version.
+        """
         if self.timestamp_ns is None:
             return None
         try:
-            return _EPOCH + timedelta(microseconds=self.timestamp_ns // 1000)
+            seconds, nanoseconds = divmod(float(self.timestamp_ns), 1e9)
+            return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1e3)
         except OverflowError:
             raise CorruptFileError(
                 f"{self.timestamp_ns} ns is not a date", field="Manifest.timestamp"
@@ -137,10 +150,12 @@ class Manifest:
             raise UnsupportedFeatureError(
                 "unsupported manifest layout: fragments are stored outside of the manifest"
             )
+        counted = fragments if message.HasField("writer_version") else without_counts(fragments)
         return cls(
             version=message.version,
             schema=Schema.from_proto(message.fields, message.schema_metadata),
-            fragments=fragments,
+            fragments=counted,
+            uncorrected=None if counted is fragments else fragments,
             timestamp_ns=_timestamp_ns(message),
             flags=flags,
             max_fragment_id=_optional(message, "max_fragment_id"),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.v2_0.blob import BlobPlan
+from lance_core.encodings.v2_0.byte_lists import ByteListPlan, is_byte_lists
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
 from lance_core.encodings.v2_0.list import ListPlan
 from lance_core.encodings.v2_0.struct import StructPlan
@@ -88,6 +89,11 @@ def _plan(
             _plan(child, column_of, columns, f"{path}.{child.name}") for child in field.children
         ]
         return StructPlan(column, type_, members, path)
+    if is_byte_lists(type_, column):
+        after = column_of[field.id] + 1
+        if after >= len(columns):
+            raise CorruptFileError("the ends of values without their bytes", field=path)
+        return ByteListPlan(column, columns[after], type_, path)
     return ColumnPlan(column, type_, path)
 
 

@@ -1,0 +1,69 @@
+"""Strings and binary values as lists of bytes: the 2.0 files of releases before ``Binary``.
+
+Releases up to 0.13 store such a field in two columns: the ends of its values, in pages whose
+encoding is a ``List``, and the bytes of all values, in the column after it. No field of the schema
+stands for the second one, and the columns of later fields move by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
+from lance_core.encodings.v2_0.list import ListPlan
+from lance_core.encodings.variable import check_utf8, is_text, is_variable, offset_dtype
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column
+
+
+def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
+    """Whether values of ``type_`` are in ``column`` and the one after it, as lists of bytes."""
+    if not is_variable(type_) or not column.pages:
+        return False
+    encoding = column.pages[0].encoding
+    return isinstance(encoding, ArrayEncoding) and encoding.HasField("list")
+
+
+class ByteListPlan(FieldPlan):
+    """A string or binary field: a column of the ends of its values, and one of their bytes."""
+
+    __slots__ = ("_lists", "path", "type")
+
+    def __init__(self, ends: Column, data: Column, type_: pa.DataType, path: str) -> None:
+        byte = pa.uint8()
+        large = offset_dtype(type_) is np.int64
+        lists = pa.large_list(byte) if large else pa.list_(byte)
+        self._lists = ListPlan(ends, lists, ColumnPlan(data, byte, path), path)
+        self.type = type_
+        self.path = path
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+        """See `FieldPlan`."""
+        lists = yield from self._lists.decode(rows, context)
+        return [self._values(array, context.validate_utf8) for array in lists]
+
+    def _values(self, lists: pa.Array, validate_utf8: bool) -> pa.Array:
+        """The values whose bytes are the items of ``lists``."""
+        bitmap, offsets = lists.buffers()[:2]
+        items = lists.values
+        if items.null_count:
+            raise CorruptFileError("a byte of a value is null", field=self.path)
+        stored = items.buffers()[1]
+        data = pa.py_buffer(b"") if stored is None else stored.slice(items.offset, len(items))
+        if validate_utf8 and is_text(self.type):
+            kind = offset_dtype(self.type)
+            edges: npt.NDArray[Any] = np.frombuffer(offsets, kind, len(lists) + 1)
+            try:
+                check_utf8(edges, data)
+            except CorruptFileError as error:
+                raise CorruptFileError(error.reason, field=self.path) from error
+        buffers = [bitmap, offsets, data]
+        return pa.Array.from_buffers(self.type, len(lists), buffers, lists.null_count)
