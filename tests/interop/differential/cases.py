@@ -1,0 +1,145 @@
+"""A case: a table and how it is written, changed and read; all drawn from one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tests.interop.differential.arrays import draw_column
+from tests.interop.differential.fields import draw_schema, pick
+from tests.interop.differential.queries import Query, draw_queries
+
+SIZES = (0, 1, 2, 5, 20, 90, 90, 300, 300, 1000, 5000)
+
+
+Keys = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Delete:
+    """A condition on ``key``, as SQL and as a function that says of each row whether it passes."""
+
+    text: str
+    passes: Callable[[Keys], npt.NDArray[np.bool_]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Case:
+    """``writes`` are made one after the other, the first one creates the table.
+
+    ``deletes`` follow. ``crossed``: each library makes all changes after the
+    first write to the table that the other one created.
+    """
+
+    seed: int
+    version: str
+    writes: tuple[pa.Table, ...]
+    options: dict[str, Any]
+    deletes: tuple[Delete, ...]
+    as_reader: bool
+    crossed: bool
+    queries: tuple[Query, ...] = field(repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.writes[0].schema
+
+    def rows(self) -> pa.Table:
+        """What the table holds in the end."""
+        data = pa.Table.from_batches(
+            [batch for data in self.writes for batch in data.to_batches()], self.schema
+        )
+        for delete in self.deletes:
+            keep = ~delete.passes(data["key"].to_numpy())
+            ends = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
+            spans = ends.reshape(-1, 2).tolist()
+            # Kernels do not filter chunks of all types.
+            parts = [data.slice(start, end - start) for start, end in spans]
+            data = pa.concat_tables(parts) if parts else data.slice(0, 0)
+        return data
+
+
+def draw_case(seed: int) -> Case:
+    chance = np.random.default_rng(seed)
+    version = pick(chance, ("2.0", "2.1", "2.2", "2.2"))
+    schema = draw_schema(chance, version)
+    writes, first = [], 0
+    for _ in range(pick(chance, (1, 1, 1, 2, 3))):
+        rows = int(chance.integers(pick(chance, SIZES) + 1))
+        writes.append(_draw_table(chance, schema, rows, first))
+        first += rows
+    options: dict[str, Any] = {"data_storage_version": version}
+    if chance.random() < 0.4:
+        options["max_rows_per_file"] = max(first // int(chance.integers(1, 6)), 2)
+    if chance.random() < 0.3:
+        options["max_rows_per_group"] = int(chance.integers(1, 1100))
+    if chance.random() < 0.2:
+        options["enable_stable_row_ids"] = True
+    deletes = _draw_deletes(chance, first) if "key" in schema.names else ()
+    flags = chance.random(2)
+    queries = tuple(draw_queries(chance, pa.concat_tables(writes)))
+    return Case(
+        seed,
+        version,
+        tuple(writes),
+        options,
+        deletes,
+        as_reader=bool(flags[0] < 0.3),
+        crossed=bool(flags[1] < 0.3),
+        queries=queries,
+    )
+
+
+def _draw_table(
+    chance: np.random.Generator, schema: pa.Schema, rows: int, first: int
+) -> pa.Table:
+    """``rows`` in up to three pieces with values of their own, some of them cut further."""
+    cuts = np.sort(chance.integers(0, rows + 1, int(chance.integers(0, 3))))
+    lengths = np.diff(np.concatenate([[0], cuts, [rows]])).tolist()
+    batches = []
+    for length in lengths:
+        arrays = []
+        for column in schema:
+            if column.name == "key":
+                arrays.append(pa.array(np.arange(first, first + length)))
+            else:
+                arrays.append(draw_column(chance, column, length))
+        first += length
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        half = length // 2 if chance.random() < 0.3 else 0
+        batches += [batch.slice(0, half), batch.slice(half)] if half else [batch]
+    return pa.Table.from_batches(batches, schema)
+
+
+def _draw_deletes(chance: np.random.Generator, rows: int) -> tuple[Delete, ...]:
+    kind = chance.random()
+    if kind < 0.6:
+        return ()
+    some = chance.integers(0, rows + 2, 5).tolist()
+    step, first, last = int(chance.integers(2, 9)), rows // 3, int(chance.integers(rows + 1))
+    listed = ", ".join(str(key) for key in some)
+    deletes = (
+        Delete(f"key % {step} = 1", lambda keys: keys % step == 1),
+        Delete(f"key IN ({listed})", lambda keys: np.isin(keys, some)),
+        Delete(f"key >= {first} AND key < {last}", lambda keys: (keys >= first) & (keys < last)),
+        Delete(f"key < {last}", lambda keys: keys < last),
+        Delete("key >= 0", lambda keys: keys >= 0),
+    )
+    return tuple(pick(chance, deletes) for _ in range(1 if kind < 0.9 else 2))
+
+
+def copied(data: pa.Table) -> pa.Table:
+    """The same rows in arrays that start at offset 0, with nothing below nulls."""
+    batches = [
+        pa.RecordBatch.from_arrays(
+            [array.take(pa.array(np.arange(len(array)))) for array in batch.columns],
+            schema=data.schema,
+        )
+        for batch in data.to_batches()
+    ]
+    return pa.Table.from_batches(batches, data.schema)
