@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tests.interop.differential.compare import as_plain, plain_type, retyped
 from tests.interop.differential.fields import pick
 
 MAX_ITEMS = 12_000
@@ -27,8 +28,17 @@ def draw_column(chance: np.random.Generator, field: pa.Field, rows: int) -> pa.A
     """An array of ``rows``, often a slice of a longer one."""
     before, after = (int(chance.integers(0, 9)) * (chance.random() < 0.3) for _ in range(2))
     array = draw_array(chance, field, before + rows + after).slice(before, rows)
-    # Half of all arrays have nothing below their nulls, and no offset.
-    return array if chance.random() < 0.5 else array.take(pa.array(np.arange(rows)))
+    if chance.random() < 0.5:
+        return array
+    if "<item: fixed_size_list<" in str(plain_type(array.type)):
+        return compact(array)  # Arrow takes other items than those of the slice
+    return array.take(pa.array(np.arange(rows)))  # with nothing below nulls
+
+
+def compact(array: pa.Array) -> pa.Array:
+    """A copy of ``array`` that starts at offset 0."""
+    plain = as_plain(array)
+    return retyped(pa.concat_arrays([plain, plain.slice(0, 0)]), array.type)
 
 
 def draw_array(chance: np.random.Generator, field: pa.Field, count: int) -> pa.Array:
@@ -85,7 +95,7 @@ def _draw_valid(chance: np.random.Generator, type_: pa.DataType, count: int) -> 
         storage = _draw_valid(chance, type_.storage_type, count)
         return pa.ExtensionArray.from_storage(type_, storage)
     if pa.types.is_dictionary(type_):
-        distinct = _draw_pool(chance, type_.value_type, int(chance.integers(1, 100))).unique()
+        distinct = _draw_items(chance, type_.value_type)
         keys = _repeat(chance, pa.array(np.arange(len(distinct))), count).cast(type_.index_type)
         return pa.DictionaryArray.from_arrays(keys, distinct)
     if pa.types.is_struct(type_):
@@ -100,6 +110,15 @@ def _draw_valid(chance: np.random.Generator, type_: pa.DataType, count: int) -> 
         return _draw_pool(chance, type_, count)  # many distinct values
     pool = _draw_pool(chance, type_, int(pick(chance, (1, 2, 7, 100, MAX_DISTINCT))))
     return _repeat(chance, pool, count)
+
+
+def _draw_items(chance: np.random.Generator, type_: pa.DataType) -> pa.Array:
+    """Items of a dictionary: rarely some are null, or the same as others."""
+    items = _draw_pool(chance, type_, int(chance.integers(1, 100)))
+    kind = chance.random()
+    if kind < 0.9:
+        return items.unique()
+    return items if kind < 0.95 else pa.concat_arrays([items.unique(), pa.nulls(1, type_)])
 
 
 def _draw_lists(chance: np.random.Generator, type_: pa.DataType, count: int) -> pa.Array:
@@ -160,8 +179,7 @@ def _draw_pool(chance: np.random.Generator, type_: pa.DataType, count: int) -> p
         texts = ["".join(str(abs(digit)) for digit in row) for row in units.tolist()]
         signs = ["-" if row[0] < 0 else "" for row in units.tolist()]
         values = [
-            Decimal(f"{sign}{text}E{-type_.scale}")
-            for sign, text in zip(signs, texts, strict=True)
+            Decimal(f"{sign}{text}E{-type_.scale}") for sign, text in zip(signs, texts, strict=True)
         ]
         return pa.array(values, type_)
     if pa.types.is_integer(type_):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tests.interop.differential.arrays import draw_column
+from tests.interop.differential.arrays import compact, draw_column
 from tests.interop.differential.fields import draw_schema, pick
 from tests.interop.differential.queries import Query, draw_queries
 
@@ -95,9 +95,7 @@ def draw_case(seed: int) -> Case:
     )
 
 
-def _draw_table(
-    chance: np.random.Generator, schema: pa.Schema, rows: int, first: int
-) -> pa.Table:
+def _draw_table(chance: np.random.Generator, schema: pa.Schema, rows: int, first: int) -> pa.Table:
     """``rows`` in up to three pieces with values of their own, some of them cut further."""
     cuts = np.sort(chance.integers(0, rows + 1, int(chance.integers(0, 3))))
     lengths = np.diff(np.concatenate([[0], cuts, [rows]])).tolist()
@@ -134,12 +132,9 @@ def _draw_deletes(chance: np.random.Generator, rows: int) -> tuple[Delete, ...]:
 
 
 def copied(data: pa.Table) -> pa.Table:
-    """The same rows in arrays that start at offset 0, with nothing below nulls."""
+    """The same rows in arrays that start at offset 0."""
     batches = [
-        pa.RecordBatch.from_arrays(
-            [array.take(pa.array(np.arange(len(array)))) for array in batch.columns],
-            schema=data.schema,
-        )
+        pa.RecordBatch.from_arrays([compact(array) for array in batch.columns], schema=data.schema)
         for batch in data.to_batches()
     ]
     return pa.Table.from_batches(batches, data.schema)

@@ -15,24 +15,49 @@ T = TypeVar("T")
 MAX_DEPTH = 4
 
 
-class Celsius(pa.ExtensionType):
+class _Registered(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """A registered extension type that is written in Python."""
 
+    NAME: str
+    STORAGE: pa.DataType
+
     def __init__(self) -> None:
-        super().__init__(pa.float64(), "tests.celsius")
+        super().__init__(self.STORAGE, self.NAME)
 
     def __arrow_ext_serialize__(self) -> bytes:
-        return b"degrees"
+        return b"any"
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Celsius:
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> _Registered:
         return cls()
 
     def __hash__(self) -> int:
         return hash(self.extension_name)
 
 
-pa.register_extension_type(Celsius())
+class Celsius(_Registered):
+    """Stored as numbers."""
+
+    NAME = "tests.celsius"
+    STORAGE = pa.float64()
+
+
+class Point(_Registered):
+    """Stored as structs."""
+
+    NAME = "tests.point"
+    STORAGE = pa.struct([("x", pa.float32()), pa.field("label", pa.string(), False)])
+
+
+class Tags(_Registered):
+    """Stored as lists."""
+
+    NAME = "tests.tags"
+    STORAGE = pa.list_(pa.string())
+
+
+for _registered in (Celsius(), Point(), Tags()):
+    pa.register_extension_type(_registered)
 
 UNITS = ("s", "ms", "us", "ns")
 NUMBERS = (
@@ -60,7 +85,7 @@ KEYS = (
 )
 DICTIONARY_VALUES = (*TEXTS, *TEXTS, *BYTES, pa.int32(), pa.uint64(), pa.float32())
 EXTENSIONS = (
-    *(pa.uuid(), pa.json_(), pa.bool8(), Celsius()),
+    *(pa.uuid(), pa.json_(), pa.bool8(), Celsius(), Tags()),
     *(pa.fixed_shape_tensor(pa.float32(), [2, 3]), pa.opaque(pa.int32(), "kind", "vendor")),
 )
 UNKNOWN = {"ARROW:extension:name": "tests.unknown", "ARROW:extension:metadata": "any"}
@@ -111,15 +136,19 @@ def draw_field(
             nullable = nullable and version != "2.0"
             if depth == 0 and _packable(type_) and chance.random() < 0.15:
                 nullable, metadata = False, metadata | PACKED
+        if chance.random() < 0.05:
+            metadata |= UNKNOWN
     elif kind < 0.6:
-        type_ = pick(chance, EXTENSIONS)
+        # Structs are never null in files of version 2.0.
+        more = () if version == "2.0" else (Point(),)
+        type_ = pick(chance, (*EXTENSIONS, *more))
         if chance.random() < 0.2:
             type_, metadata = pick(chance, (pa.int16(), pa.string())), metadata | UNKNOWN
     elif kind < 0.7:
         type_ = pa.dictionary(pick(chance, KEYS), pick(chance, DICTIONARY_VALUES))
     else:
         type_ = draw_leaf(chance)
-        if depth == 0 and chance.random() < 0.2:
+        if chance.random() < 0.2:
             keys = pick(chance, list(METADATA.values()))
             metadata |= {f"lance-encoding:{key}": value for key, value in keys.items()}
     nullable = nullable or pa.types.is_null(type_)

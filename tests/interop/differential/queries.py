@@ -159,9 +159,7 @@ def _draw_filtered(chance: np.random.Generator, data: pa.Table) -> Iterator[Quer
     options: dict[str, Any] = {"filter": condition}
     if chance.random() < 0.2:
         options |= {"limit": int(chance.integers(0, 50)), "offset": int(chance.integers(0, 20))}
-    yield Query(
-        f"to_table({columns}, {options})", lambda table: table.to_table(columns, **options)
-    )
+    yield Query(f"to_table({columns}, {options})", lambda table: table.to_table(columns, **options))
     if chance.random() < 0.4:
         yield Query(f"count_rows({condition!r})", lambda table: table.count_rows(condition))
 
