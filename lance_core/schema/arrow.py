@@ -37,7 +37,7 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
             f"field {format_path(path[:5])}… is nested deeper than {MAX_NESTING} levels"
         )
     metadata = _decoded(field, path)
-    storage = field.type.storage_type if extension.is_extension(field.type) else field.type
+    storage = extension.storage_of(field.type)
     text = _logical_type(storage, metadata, path)
     if text == logical_type.JSON:
         metadata[extension.NAME_KEY] = extension.LANCE_JSON
@@ -72,7 +72,7 @@ def _child_fields(storage: pa.DataType) -> list[pa.Field]:
     if pa.types.is_map(storage):
         members = pa.struct([storage.key_field, storage.item_field])
         return [pa.field("entries", members, nullable=False)]
-    if pa.types.is_fixed_size_list(storage) and pa.types.is_struct(storage.value_type):
+    if pa.types.is_fixed_size_list(storage) and _has_struct_items(storage):
         return [storage.value_field]
     return []
 
@@ -89,7 +89,7 @@ def _logical_type(storage: pa.DataType, metadata: dict[str, str], path: tuple[st
         return "struct"
     if pa.types.is_list(storage) or pa.types.is_large_list(storage):
         kind = "list" if pa.types.is_list(storage) else "large_list"
-        return f"{kind}.struct" if pa.types.is_struct(storage.value_type) else kind
+        return f"{kind}.struct" if _has_struct_items(storage) else kind
     if pa.types.is_map(storage):
         if storage.keys_sorted:
             raise _unsupported(path, storage, "maps with sorted keys are not in the format")
@@ -100,6 +100,10 @@ def _logical_type(storage: pa.DataType, metadata: dict[str, str], path: tuple[st
     if text is None:
         raise _unsupported(path, storage, "the format has no such type")
     return text
+
+
+def _has_struct_items(storage: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(extension.storage_of(storage.value_type)))
 
 
 def _fixed_size_list(
@@ -115,7 +119,7 @@ def _fixed_size_list(
     if dimension < 1:
         raise _unsupported(path, storage, "the dimension must be at least 1")
     marks = extension.metadata_of(item)
-    plain = item.type.storage_type if extension.is_extension(item.type) else item.type
+    plain = extension.storage_of(item.type)
     if pa.types.is_struct(plain) and allow_struct:
         text: str | None = "struct"
     elif pa.types.is_fixed_size_list(plain):

@@ -44,7 +44,7 @@ def _field_to_json(field: pa.Field, parents: tuple[str, ...]) -> dict[str, Any]:
         raise UnsupportedFeatureError(
             f"field {format_path(path[:5])}… is nested deeper than {MAX_NESTING} levels"
         )
-    arrow = field.type.storage_type if extension.is_extension(field.type) else field.type
+    arrow = extension.storage_of(field.type)
     result = {
         "name": field.name,
         "type": _type_to_json(arrow, path),

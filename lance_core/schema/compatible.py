@@ -94,8 +94,11 @@ def _match_field(
 
 def _described(field: Field) -> str:
     """Everything of a field's own type that data must share."""
-    name = field.extension_name
+    name, text = field.extension_name, field.logical_type
+    if field.is_list and field.children[0].is_struct:
+        # Tables may say ``list`` where the structs are of an extension type.
+        text = f"{text.removesuffix('.struct')}.struct"
     if not name:
-        return field.logical_type
+        return text
     parameters = field.metadata.get(extension.PARAMETERS_KEY, "")
-    return f"{field.logical_type} (extension {name}{' ' if parameters else ''}{parameters})"
+    return f"{text} (extension {name}{' ' if parameters else ''}{parameters})"

@@ -24,6 +24,11 @@ def is_extension(arrow: pa.DataType) -> bool:
     return isinstance(arrow, pa.BaseExtensionType)
 
 
+def storage_of(arrow: pa.DataType) -> pa.DataType:
+    """The type that values of ``arrow`` are stored as: its own unless it is an extension type."""
+    return arrow.storage_type if is_extension(arrow) else arrow
+
+
 def metadata_of(field: pa.Field) -> Mapping[bytes, bytes]:
     """The metadata of ``field``, with both extension keys if its type is an extension type."""
     own: Mapping[bytes, bytes] = field.metadata or {}

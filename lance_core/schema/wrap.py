@@ -27,7 +27,7 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
     wanted = field.arrow_type
     if array.type == wanted:
         return array
-    plain = wanted.storage_type if extension.is_extension(wanted) else wanted
+    plain = extension.storage_of(wanted)
     if field.is_json:
         array = decode_json(array, field.name)
     elif field.children:

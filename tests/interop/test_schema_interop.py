@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from lance.arrow import BFloat16Type
 
+import lance_core
 from lance_core._pb import table_pb2
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 from lance_core.schema import (
@@ -24,6 +26,7 @@ from lance_core.schema import (
     wrap,
 )
 from lance_core.schema.json_binary import decode, encode
+from tests.interop.differential.fields import Point, Tags
 from tests.each_case import each_case
 
 PRIMARY = "lance-schema:unenforced-primary-key"
@@ -100,6 +103,8 @@ TYPES = [
     pa.list_(pa.uuid()),
     pa.list_(pa.json_()),
     pa.struct([("j", pa.json_()), ("u", pa.uuid())]),
+    *(Point(), Tags(), pa.list_(Tags()), pa.map_(pa.string(), Point())),
+    *(pa.list_(Point()), pa.large_list(Point()), pa.list_(pa.list_(Point())), pa.list_(Point(), 2)),
 ]
 MARKED = [
     pa.field("c", pa.int32(), False, metadata={PRIMARY: "true", "k": "v", "": "e"}),

@@ -58,6 +58,17 @@ def test_items_of_lists_and_maps_may_be_called_anything(name: str) -> None:
     assert appended(A, items, pa.field("m", pairs)).names == ["a", "l", "m"]
 
 
+@pytest.mark.parametrize("lists", [pa.list_(POINT), pa.large_list(POINT)])
+def test_lists_of_structs_fit_whether_the_table_names_the_structs_or_not(
+    lists: pa.DataType,
+) -> None:
+    arrow = pa.schema([("c", lists)])
+    (proto, *below) = Schema.from_arrow(arrow).to_proto()
+    proto.logical_type = proto.logical_type.removesuffix(".struct")
+    table = Schema.from_proto([proto, *below])
+    assert append_schema(table, arrow) == table
+
+
 def test_views_and_ordered_dictionaries_are_what_they_are_stored_as() -> None:
     table = Schema.from_arrow(
         pa.schema([("s", pa.string()), ("d", pa.dictionary(pa.int8(), pa.string()))])
