@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from pathlib import Path
+from typing import Any
 
 import lance
 import lance.schema
@@ -26,8 +27,8 @@ from lance_core.schema import (
     wrap,
 )
 from lance_core.schema.json_binary import decode, encode
-from tests.interop.differential.fields import Point, Tags
 from tests.each_case import each_case
+from tests.interop.differential.fields import Point, Tags
 
 PRIMARY = "lance-schema:unenforced-primary-key"
 CLUSTERING = "lance-schema:unenforced-clustering-key"
@@ -166,6 +167,25 @@ def test_the_fields_of_a_manifest_are_those_that_pylance_writes(
         manifest.fields[1].dictionary.SetInParent()
     assert Schema.from_arrow(arrow).to_proto() == list(manifest.fields)
     assert read.to_arrow().equals(table.schema, check_metadata=True)
+
+
+def test_lists_of_extension_types_of_structs_are_exchanged(tmp_path: Path) -> None:
+    point = Point()
+    points = pa.array([{"x": 1.0, "label": "a"}, None, {"x": None, "label": ""}, None])
+    values = pa.ExtensionArray.from_storage(point, points.cast(point.storage_type))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 4], pa.int32()), values)
+    vectors = pa.FixedSizeListArray.from_arrays(values, 2)
+    libraries: tuple[Any, ...] = (lance, lance_core)
+    for column in (lists, vectors):
+        data = pa.table({"c": column})
+        for first, then in itertools.permutations(libraries):
+            uri = str(tmp_path / f"{first.__name__} {len(column)}")
+            first.write_dataset(data, uri, data_storage_version="2.2")
+            then.write_dataset(data, uri, mode="append")
+            for library in libraries:
+                table = library.dataset(uri)
+                assert table.schema == data.schema
+                assert table.to_table()["c"].to_pylist() == 2 * column.to_pylist()
 
 
 @each_case("field", FIELDS, ids=str)
