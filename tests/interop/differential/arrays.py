@@ -38,8 +38,9 @@ def draw_column(chance: np.random.Generator, field: pa.Field, rows: int) -> pa.A
 def compact(array: pa.Array) -> pa.Array:
     """A copy of ``array`` that starts at offset 0."""
     plain = as_plain(array)
-    empty = pa.array([], plain.type)
-    return retyped(pa.concat_arrays([plain, empty]) if len(plain) else empty, array.type)
+    if not len(plain):
+        return retyped(pa.array([], plain.type), array.type)
+    return retyped(pa.concat_arrays([plain, plain.slice(0, 0)]), array.type)
 
 
 def draw_array(chance: np.random.Generator, field: pa.Field, count: int) -> pa.Array:
