@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import pytest
 
 import lance_core
 import lance_core_dynamodb
+from lance_core.commits import attempt, second_look
 from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.servers.azurite import Azurite
 from tests.servers.gcs import GcsServer
@@ -65,6 +67,13 @@ class Place:
 
     def _options(self, library: Any) -> dict[str, str]:
         return self.options | (VOUCHED if library is lance_core else {})
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits look again if they take long; how busy the machine is must not count here."""
+    monkeypatch.setattr(attempt, "slow_after", lambda usual: math.inf)
+    monkeypatch.setattr(second_look, "FRESH", 1e9)
 
 
 @pytest.fixture(params=["s3", "s3+ddb", "az", "gs"])

@@ -46,6 +46,7 @@ from lance_core.testing.explorer.configuration import (
 from lance_core.testing.explorer.configurations import (
     FULL,
     SHORT,
+    beside_foreign_cleaner,
     bounded,
     configuration,
     forgetful,
@@ -53,7 +54,7 @@ from lance_core.testing.explorer.configurations import (
     writers,
 )
 from lance_core.testing.explorer.invariants import ALL, Facts, Invariant, Scope
-from lance_core.testing.explorer.maintenance_actors import cleaner, janitor
+from lance_core.testing.explorer.maintenance_actors import cleaner, foreign_cleaner, janitor
 from lance_core.testing.explorer.runner import explore_all, run
 from lance_core.testing.explorer.schedule import Schedule, replay
 from lance_core.testing.explorer.search import Limits, Report, Violation, explore
@@ -102,12 +103,14 @@ __all__ = [
     "Violation",
     "aged",
     "appending",
+    "beside_foreign_cleaner",
     "bounded",
     "cleaner",
     "configuration",
     "creating",
     "explore",
     "explore_all",
+    "foreign_cleaner",
     "forgetful",
     "janitor",
     "lasting_manifests",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.commits import attempt, second_look
 from lance_core.dataset.dataset import LanceDataset
+from lance_core.fragment import write_fragments
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
 from lance_core.store.base import ByteRange, ObjectStore
@@ -45,6 +48,13 @@ class Client(MemoryClient):
     def counts(self) -> Counter[str]:
         """Requests by method."""
         return Counter(method for method, _ in self.requests)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits look again if they take long; how busy the machine is must not count here."""
+    monkeypatch.setattr(attempt, "slow_after", lambda usual: math.inf)
+    monkeypatch.setattr(second_look, "FRESH", 1e9)
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +201,14 @@ def test_a_small_file_is_read_once(client: Client) -> None:
     assert opened.to_table() == data
     assert opened.take([7, 4007], columns=["b"]).num_rows == 2
     assert client.counts == {"get": 5}
+
+
+def test_a_commit_of_given_fragments_looks_for_each_of_their_files_once(client: Client) -> None:
+    uri = f"counted://service/{uuid.uuid4()}"
+    table = lance.write_dataset(small(), uri)
+    fragments = write_fragments(pa.concat_tables([small()] * 3), uri, max_rows_per_file=1)
+    client.clear()
+    operation = lance.LanceOperation.Append(fragments)
+    made = lance.LanceDataset.commit(table, operation, read_version=1)
+    assert made.count_rows() == 4
+    assert client.counts == {"put": 2, "list_page": 1, "get": 1, "head": 3}
