@@ -132,15 +132,23 @@ def check_nulls(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> N
     ``array`` has type `Field.storage_type`. What lies below a null parent is not visible.
     """
     path = (*parents, field.name)
-    if not field.nullable and array.null_count:
+    if not field.nullable and (nulls := _null_count(array)):
         raise InvalidInputError(
             f"field {format_path(path)} is not nullable, but the data has "
-            f"{array.null_count} null value(s) in it"
+            f"{nulls} null value(s) in it"
         )
     if all(below.nullable for child in field.children for below in child.walk()):
         return
     for part, child in zip(_below_valid_rows(array, field), field.children, strict=True):
         check_nulls(part, child, path)
+
+
+def _null_count(array: pa.Array) -> int:
+    """How many values are null, also because they are null items of a dictionary."""
+    count: int = array.null_count
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        count += array.dictionary.is_null().take(array.indices).true_count
+    return count
 
 
 def _below_valid_rows(array: pa.Array, field: Field) -> list[pa.Array]:

@@ -46,7 +46,7 @@ def compact(array: pa.Array) -> pa.Array:
 def draw_array(chance: np.random.Generator, field: pa.Field, count: int) -> pa.Array:
     """``count`` values; any value may lie below a null."""
     mask = draw_mask(chance, count) if field.nullable else None
-    return _masked(_draw_valid(chance, field.type, count), mask)
+    return _masked(_draw_valid(chance, field, count), mask)
 
 
 def draw_mask(chance: np.random.Generator, count: int) -> Mask | None:
@@ -87,17 +87,19 @@ def _masked(array: pa.Array, mask: Mask | None) -> pa.Array:
     return pa.Array.from_buffers(type_, len(array), buffers, -1, 0, children)
 
 
-def _draw_valid(chance: np.random.Generator, type_: pa.DataType, count: int) -> pa.Array:
+def _draw_valid(chance: np.random.Generator, field: pa.Field, count: int) -> pa.Array:
+    """``count`` values of which none is null, unless the items of a dictionary are."""
+    type_ = field.type
     if pa.types.is_null(type_):
         return pa.nulls(count)
     if type_ == pa.json_():
         texts = _repeat(chance, pa.array(_JSON), count)
         return pa.ExtensionArray.from_storage(type_, texts)
     if isinstance(type_, pa.BaseExtensionType):
-        storage = _draw_valid(chance, type_.storage_type, count)
+        storage = _draw_valid(chance, pa.field("", type_.storage_type), count)
         return pa.ExtensionArray.from_storage(type_, storage)
     if pa.types.is_dictionary(type_):
-        distinct = _draw_items(chance, type_.value_type)
+        distinct = _draw_items(chance, type_.value_type, field.nullable)
         keys = _repeat(chance, pa.array(np.arange(len(distinct))), count).cast(type_.index_type)
         return pa.DictionaryArray.from_arrays(keys, distinct)
     if pa.types.is_struct(type_):
@@ -114,13 +116,17 @@ def _draw_valid(chance: np.random.Generator, type_: pa.DataType, count: int) -> 
     return _repeat(chance, pool, count)
 
 
-def _draw_items(chance: np.random.Generator, type_: pa.DataType) -> pa.Array:
+def _draw_items(chance: np.random.Generator, type_: pa.DataType, nullable: bool) -> pa.Array:
     """Items of a dictionary: rarely some are null, or the same as others."""
     items = _draw_pool(chance, type_, int(chance.integers(1, 100)))
     kind = chance.random()
     if kind < 0.9:
         return items.unique()
-    return items if kind < 0.95 else pa.concat_arrays([items.unique(), pa.nulls(1, type_)])
+    return (
+        items
+        if kind < 0.95 or not nullable
+        else pa.concat_arrays([items.unique(), pa.nulls(1, type_)])
+    )
 
 
 def _draw_lists(chance: np.random.Generator, type_: pa.DataType, count: int) -> pa.Array:

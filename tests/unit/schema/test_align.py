@@ -177,6 +177,18 @@ def test_a_null_column_value_is_refused_if_the_column_is_required() -> None:
         aligned(pa.array([1, None]), pa.int64(), nullable=False)
 
 
+def test_null_items_of_dictionaries_count_as_nulls_where_rows_use_them() -> None:
+    items = pa.array(["a", None])
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), items)
+    with pytest.raises(InvalidInputError, match=r"field c is not nullable.* 3 null"):
+        aligned(words, words.type, nullable=False)
+    lists = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), words)
+    with pytest.raises(InvalidInputError, match=r"field c\.item is not nullable.* 1 null"):
+        aligned(lists, pa.list_(pa.field("item", words.type, False)))
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), items)
+    assert aligned(unused, unused.type, nullable=False).to_pylist() == ["a", "a"]
+
+
 @pytest.mark.parametrize(
     ("array", "wanted"),
     [
