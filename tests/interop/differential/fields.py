@@ -135,6 +135,7 @@ def draw_field(
         if pa.types.is_struct(type_):
             nullable = nullable and version != "2.0"
             if depth == 0 and _packable(type_) and chance.random() < 0.15:
+                type_ = pa.struct([member.with_nullable(False) for member in type_])
                 nullable, metadata = False, metadata | PACKED
         if chance.random() < 0.05:
             metadata |= UNKNOWN

@@ -33,7 +33,12 @@ def _draw_term(chance: np.random.Generator, data: pa.Table) -> str:
     name = ".".join(quoted(part) for part in path)
     if chance.random() < 0.3:
         return f"{name} IS {pick(chance, ('', 'NOT '))}NULL"
-    values = _literals(chance, member(data[path[0]], path[1:]))
+    column = member(data[path[0]], path[1:])
+    if chance.random() < 0.1 and (other := _draw_twin(chance, data, column.type)):
+        return f"{name} {pick(chance, COMPARISONS)} {other}"
+    values = _literals(chance, column)
+    if pa.types.is_string(column.type) and values and chance.random() < 0.2:
+        return f"{name} {pick(chance, ('', 'NOT '))}LIKE {_pattern(chance, values[0])}"
     if not values:
         return f"{name} IS {pick(chance, ('', 'NOT '))}NULL"
     kind = chance.random()
@@ -42,6 +47,27 @@ def _draw_term(chance: np.random.Generator, data: pa.Table) -> str:
     if kind < 0.85:
         return f"{name} {pick(chance, ('', 'NOT '))}IN ({', '.join(values)})"
     return f"{name} BETWEEN {pick(chance, values)} AND {pick(chance, values)}"
+
+
+def _draw_twin(chance: np.random.Generator, data: pa.Table, type_: pa.DataType) -> str | None:
+    """A column of the same type, if that has an order on which both libraries agree."""
+    if not (pa.types.is_integer(type_) or pa.types.is_string(type_) or pa.types.is_boolean(type_)):
+        return None
+    twins = [path for path in _paths(data.schema) if _type_at(data.schema, path) == type_]
+    return ".".join(map(quoted, pick(chance, twins)))
+
+
+def _type_at(schema: pa.Schema, path: list[str]) -> pa.DataType:
+    type_ = schema.field(path[0]).type
+    for name in path[1:]:
+        type_ = type_.field(name).type
+    return type_
+
+
+def _pattern(chance: np.random.Generator, literal: str) -> str:
+    """Of the letters and digits at the begin of a text in SQL, before or after any others."""
+    part = "".join(letter for letter in literal[1:6] if letter.isalnum())
+    return pick(chance, (f"'{part}%'", f"'%{part}'", f"'%{part}%'", f"'_{part[1:]}%'"))
 
 
 def _paths(schema: pa.Schema) -> list[list[str]]:
