@@ -12,10 +12,10 @@ from tests.packaging.environments import EXAMPLES, PROJECTS, ROOT, Environment, 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel of every project."""
+    """A folder with the wheel of every project, made by the command of the install page."""
     folder = tmp_path_factory.mktemp("wheels")
-    for project in PROJECTS:
-        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder, project)
+    command = ["-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder]
+    run(sys.executable, *command, "--no-build-isolation", *PROJECTS)
     return folder
 
 
