@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tests.interop.differential.compare import member
 from tests.interop.differential.fields import pick
-from tests.interop.differential.filters import draw_filter, quoted
+from tests.interop.differential.filters import draw_filter
 
 Rows = Callable[[pa.Table], pa.Table]
 
@@ -162,6 +162,3 @@ def _draw_filtered(chance: np.random.Generator, data: pa.Table) -> Iterator[Quer
     yield Query(f"to_table({columns}, {options})", lambda table: table.to_table(columns, **options))
     if chance.random() < 0.4:
         yield Query(f"count_rows({condition!r})", lambda table: table.count_rows(condition))
-
-
-__all__ = ["Query", "chosen", "draw_queries", "quoted"]

@@ -12,6 +12,7 @@ import lance
 import pyarrow as pa
 
 import lance_core
+from lance_core.errors import LanceError
 from tests.interop.differential.cases import Case, copied
 from tests.interop.differential.compare import first_difference, schema_difference
 from tests.interop.differential.queries import Query
@@ -39,7 +40,27 @@ class Outcome:
 class Failed:
     """What a call raised."""
 
+    error: BaseException
+
+    @property
+    def text(self) -> str:
+        shown = " ".join(str(self.error).split())
+        return f"{type(self.error).__name__}: {shown[:300]}"
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether this is an error that this library documents."""
+        return isinstance(self.error, LanceError)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table that one library wrote, opened by one of both."""
+
     text: str
+    table: Any
+    is_own: bool
+    """Whether this library reads what it wrote itself: where pylance fails, that must work."""
 
 
 def run(case: Case, folder: Path, report: Report = lambda _: None) -> Outcome:
@@ -51,55 +72,64 @@ def run(case: Case, folder: Path, report: Report = lambda _: None) -> Outcome:
         difference = _check_alone(case, folder)
         why = f"writing: {control.text}"
     else:
-        difference, why = _check(case, folder, str(control), report)
+        difference, why = _check(case, folder, control, report)
     if difference is not None:
         return Outcome(case.seed, DIFFERENT, difference)
-    return Outcome(case.seed, REFUSED if why else EQUAL, why or "")
+    return Outcome(case.seed, REFUSED if why else EQUAL, why)
 
 
 def _check(case: Case, folder: Path, control: str, report: Report) -> tuple[str | None, str]:
     """The first difference, and why pylance cannot say what is right."""
-    ours = _written(case, folder / "ours", lance_core, lance if case.crossed else lance_core)
-    theirs: str | Failed = control
-    if case.crossed:
-        theirs = _written(case, folder / "theirs", lance, lance_core)
-    for name, written in (("ours", ours), ("theirs", theirs)):
-        if isinstance(written, Failed):
-            return f"writing {name}: {written.text}", ""
-    source, refusal = case.rows(), ""
-    readings: list[tuple[str, ModuleType, Any]] = [
-        ("we read ours", lance_core, ours),
-        ("we read theirs", lance_core, theirs),
-        ("pylance reads ours", lance, ours),
-    ]
-    opened = {}
-    for name, library, uri in readings:
-        opened[name] = _call(lambda library=library, uri=uri: library.dataset(uri))
-        if isinstance(opened[name], Failed):
-            return f"{name}, opening: {opened[name].text}", ""
+    readings = _opened(case, folder, control)
+    if isinstance(readings, str):
+        return readings, ""
     report(ALONE)
     reference = lance.dataset(control)
-    for name, table in opened.items():
-        found = schema_difference(table.schema, reference.schema)
-        if found is not None:
-            return f"{name}, schema: {found}", ""
+    source, refusal = case.rows(), ""
     for query in case.queries:
         report(ALONE)
         right, why = _right(query, reference, source)
         report(TOGETHER)
         refusal = refusal or why
-        for name, table in opened.items():
-            if right is None or (why and name != "we read ours"):
+        for reading in readings:
+            if why and not reading.is_own:
                 continue
-            found = _difference(query, table, right, source_only=bool(why))
+            found = _difference(query, reading.table, right, source_only=bool(why))
             if found is not None:
-                return f"{name}, {query.text}: {found}", ""
+                return f"{reading.text}, {query.text}: {found}", ""
     return None, refusal
+
+
+def _opened(case: Case, folder: Path, control: str) -> list[Reading] | str:
+    """The tables that are compared with ``control``, or the first difference."""
+    written = {"ours": _written(case, folder / "ours", lance_core, _changing(case))}
+    written["theirs"] = (
+        _written(case, folder / "theirs", lance, lance_core) if case.crossed else control
+    )
+    schema, readings = lance.dataset(control).schema, []
+    for library, name in ((lance_core, "ours"), (lance_core, "theirs"), (lance, "ours")):
+        uri = written[name]
+        if isinstance(uri, Failed):
+            return f"writing {name}: {uri.text}"
+        text = f"{'we read' if library is lance_core else 'pylance reads'} {name}"
+        table = _call(library.dataset, uri)
+        if isinstance(table, Failed):
+            return f"{text}, opening: {table.text}"
+        found = schema_difference(table.schema, schema)
+        if found is not None:
+            return f"{text}, schema: {found}"
+        readings.append(Reading(text, table, library is lance_core and name == "ours"))
+    return readings
+
+
+def _changing(case: Case) -> ModuleType:
+    """The library that changes the tables which this one creates."""
+    return lance if case.crossed else lance_core
 
 
 def _right(query: Query, reference: Any, source: pa.Table) -> tuple[Any, str]:
     """What is right, and why that is not what pylance says about its own files."""
-    answer = _call(lambda: query.read(reference))
+    answer = _call(query.read, reference)
     expected = None if query.expected is None else query.expected(source)
     if isinstance(answer, Failed):
         return expected, f"{query.text}: {answer.text}"
@@ -114,25 +144,28 @@ def _check_alone(case: Case, folder: Path) -> str | None:
     """The first difference between what we write and what we read again."""
     ours = _written(case, folder / "ours", lance_core, lance_core)
     if isinstance(ours, Failed):
-        return None
+        return None if ours.is_typed else f"writing ours: {ours.text}"
     table, source = lance_core.dataset(ours), case.rows()
     for query in case.queries:
-        if query.expected is not None:
-            found = _difference(query, table, query.expected(source), source_only=True)
-            if found is not None:
-                return f"we read ours, {query.text}: {found}"
+        right = None if query.expected is None else query.expected(source)
+        found = _difference(query, table, right, source_only=True)
+        if found is not None:
+            return f"we read ours, {query.text}: {found}"
     return None
 
 
 def _difference(query: Query, table: Any, right: Any, source_only: bool) -> str | None:
-    answer = _call(lambda: query.read(table))
+    """Between what ``query`` finds and what is ``right``; None for that: nobody knows."""
+    answer = _call(query.read, table)
     if isinstance(answer, Failed):
-        return answer.text
-    if not isinstance(answer, pa.Table):
-        return None if answer == right else f"{answer} instead of {right}"
-    if isinstance(table, lance_core.LanceDataset):
+        return None if right is None and answer.is_typed else answer.text
+    if isinstance(answer, pa.Table) and isinstance(table, lance_core.LanceDataset):
         # What pylance reads may hold other memory below nulls.
         answer.validate(full=True)
+    if right is None:
+        return None
+    if not isinstance(answer, pa.Table):
+        return None if answer == right else f"{answer} instead of {right}"
     found = first_difference(answer, right)
     if found is None and not source_only:
         schemas = [answer.schema, right.schema]
@@ -153,7 +186,7 @@ def _written(case: Case, path: Path, first: ModuleType, then: ModuleType) -> str
             return written
     library: Any = then
     for delete in case.deletes:
-        deleted = _call(lambda delete=delete: library.dataset(uri).delete(delete.text))
+        deleted = _call(library.dataset(uri).delete, delete.text)
         if isinstance(deleted, Failed):
             return deleted
     return uri
@@ -161,10 +194,10 @@ def _written(case: Case, path: Path, first: ModuleType, then: ModuleType) -> str
 
 def _write(library: Any, data: pa.Table, uri: str, as_reader: bool, options: dict[str, Any]) -> Any:
     given = data.to_reader() if as_reader else data
-    written = _call(lambda: library.write_dataset(given, uri, **options))
+    written = _call(library.write_dataset, given, uri, **options)
     if library is lance and isinstance(written, Failed):
         # pylance panics on some slices of arrays.
-        written = _call(lambda: library.write_dataset(copied(data), uri, **options))
+        written = _call(library.write_dataset, copied(data), uri, **options)
     return written
 
 
@@ -172,12 +205,11 @@ def _append_options(options: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key.startswith("max_")}
 
 
-def _call(function: Callable[[], Any]) -> Any:
+def _call(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Its result, or what it raised; pylance's panics are no ``Exception``."""
     try:
-        return function()
+        return function(*arguments, **options)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        text = " ".join(str(error).split())
-        return Failed(f"{type(error).__name__}: {text[:300]}")
+        return Failed(error)
