@@ -206,8 +206,7 @@ class _Attempts:
         took = elapsed()
         doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > SLOW else Doubt.PROMPT
         self._verify(made, before, doubt, took > slow)
-        if took > slow:
-            self._second_look.at_published_files(made, before, publication.is_certain)
+        self._second_look.at_published_files(made, before, took > slow, publication.is_certain)
         return made
 
     def _is_still_right(

@@ -66,7 +66,7 @@ class SecondLook:
         return ancestry.is_continued(self._handler, self._store, made, before, doubt)
 
     def at_published_files(
-        self, made: Version, before: ManifestFile | None, is_certain: bool
+        self, made: Version, before: ManifestFile | None, is_slow: bool, is_certain: bool
     ) -> None:
         """Withdraw ``made`` and raise `CommitFileMissingError` if a file of it is gone by now.
 
@@ -75,6 +75,8 @@ class SecondLook:
         ``is_certain``), `CommitUnknownError` is raised.
         """
         if self._settings.age_of_files is None or not self._brings_files:
+            return
+        if not is_slow and not self._is_free:
             return
         try:
             check_new_files(self._store, made.file, before, self._settings.each)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -116,21 +118,42 @@ def test_a_writer_that_others_follow_at_once_has_committed(
     assert ours.config()["a"] == "b"
 
 
+@pytest.mark.parametrize("cleaner", [pylance, lance_core], ids=["theirs", "ours"])
 @pytest.mark.parametrize("unverified", [False, True])
 def test_fragments_that_a_cleanup_has_removed_are_not_committed(
-    tmp_path: Path, unverified: bool
+    tmp_path: Path, cleaner: Any, unverified: bool
 ) -> None:
-    place = str(tmp_path / "table")
+    place = tmp_path / "table"
     lance_core.write_dataset(rows(1), place)
     fragments = lance_core.fragment.write_fragments(rows(2), place)
+    path = f"data/{fragments[0].files[0].path}"
     if unverified:
-        pylance.dataset(place).cleanup_old_versions(timedelta(0), delete_unverified=True)
+        cleaner.dataset(str(place)).cleanup_old_versions(timedelta(0), delete_unverified=True)
     else:
-        for file in (tmp_path / "table" / "data").iterdir():
-            if file.name == fragments[0].files[0].path:
-                file.unlink()  # as if it were 8 days old, which pylance reads off the clock
+        week_ago = time.time() - 8 * 86400
+        os.utime(place / path, (week_ago, week_ago))
+        cleaner.dataset(str(place)).cleanup_old_versions()
+    assert not (place / path).exists()
     append = lance_core.LanceOperation.Append(fragments)
     with pytest.raises(lance_core.errors.CommitFileMissingError, match="cleanup") as caught:
         lance_core.LanceDataset.commit(place, append, read_version=1)
-    assert caught.value.path == f"data/{fragments[0].files[0].path}"
-    assert pylance.dataset(place).to_table() == rows(1)
+    assert caught.value.path == path
+    assert pylance.dataset(str(place)).to_table() == rows(1)
+
+
+def test_a_writer_that_is_stopped_while_its_files_are_removed_leaves_a_table_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right before it publishes: the version that nobody can read is removed again."""
+    monkeypatch.setattr(attempt, "slow_after", lambda usual: math.inf, raising=False)
+    place = str(tmp_path / "table")
+    lance_core.write_dataset(rows(1), place)
+
+    def clean_up() -> None:
+        pylance.dataset(place).cleanup_old_versions(timedelta(0), delete_unverified=True)
+
+    stop_before_publishing(monkeypatch, clean_up)
+    with pytest.raises(lance_core.errors.CommitFileMissingError):
+        lance_core.write_dataset(rows(2), place, mode="append")
+    assert lance_core.dataset(place).to_table() == rows(1)
+    assert lance_core.write_dataset(rows(3), place, mode="append").to_table().num_rows == 2
