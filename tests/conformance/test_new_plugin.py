@@ -17,7 +17,6 @@ import tempfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,11 +77,6 @@ class TestStore(STORE.TestDrawerStore):  # type: ignore[misc, name-defined]
         with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
             yield Path(folder)
 
-    @pytest.fixture
-    def store(self, open_store: Any) -> ObjectStore:
-        store: ObjectStore = open_store()
-        return store
-
 
 class TestHandler(HANDLER.TestCopyingCommitHandler):  # type: ignore[misc, name-defined]
     """The commit handler of a new package."""
@@ -90,6 +84,8 @@ class TestHandler(HANDLER.TestCopyingCommitHandler):  # type: ignore[misc, name-
 
 class TestHandlerInMemory(TestHandler):
     """The same on a store without folders."""
+
+    in_process_only = "its objects are in memory"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
