@@ -8,7 +8,7 @@ import sys
 from benchmarks.measure import interleaved
 from benchmarks.report import Report
 
-UNWANTED = ("pandas", "pyspark", "boto3", "sqlglot")
+UNWANTED = ("pandas", "pyspark", "boto3")
 
 
 def imports(report: Report, rounds: int) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "sqlglot", "torch"]
+HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "torch"]
 BUDGET_SECONDS = 0.060
 RUNS = 9
 

@@ -7,57 +7,53 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from lance_core.dataset.sql import literals
 from lance_core.dataset.sql.coerce import converted, is_bytes, is_text, plain
 from lance_core.dataset.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.dataset.sql.syntax import TypeName
 from lance_core.dataset.sql.value_text import text_kernel
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
-_SIMPLE = {
-    exp.DataType.Type.BOOLEAN: pa.bool_(),
-    exp.DataType.Type.TINYINT: pa.int8(),
-    exp.DataType.Type.SMALLINT: pa.int16(),
-    exp.DataType.Type.INT: pa.int32(),
-    exp.DataType.Type.BIGINT: pa.int64(),
-    exp.DataType.Type.UTINYINT: pa.uint8(),
-    exp.DataType.Type.USMALLINT: pa.uint16(),
-    exp.DataType.Type.UINT: pa.uint32(),
-    exp.DataType.Type.UBIGINT: pa.uint64(),
-    exp.DataType.Type.FLOAT: pa.float32(),
-    exp.DataType.Type.DOUBLE: pa.float64(),
-    exp.DataType.Type.TEXT: pa.string(),
-    exp.DataType.Type.VARCHAR: pa.string(),
-    exp.DataType.Type.BINARY: pa.binary(),
-    exp.DataType.Type.VARBINARY: pa.binary(),
-    exp.DataType.Type.DATE: pa.date32(),
-    exp.DataType.Type.TIME: pa.time64("ns"),
+_SIMPLE: dict[str, pa.DataType] = {
+    **dict.fromkeys(("BOOLEAN", "BOOL"), pa.bool_()),
+    **dict.fromkeys(("TINYINT", "INT1", "BYTE"), pa.int8()),
+    **dict.fromkeys(("SMALLINT", "INT2", "INT16", "SHORT"), pa.int16()),
+    **dict.fromkeys(("INT", "INTEGER", "INT4", "INT32"), pa.int32()),
+    **dict.fromkeys(("BIGINT", "INT64", "LONG"), pa.int64()),
+    "TINYINT UNSIGNED": pa.uint8(),
+    "SMALLINT UNSIGNED": pa.uint16(),
+    **dict.fromkeys(("INT UNSIGNED", "INTEGER UNSIGNED", "UINT"), pa.uint32()),
+    "BIGINT UNSIGNED": pa.uint64(),
+    **dict.fromkeys(("FLOAT", "FLOAT4", "REAL"), pa.float32()),
+    **dict.fromkeys(("DOUBLE", "DOUBLE PRECISION", "FLOAT8"), pa.float64()),
+    **dict.fromkeys(("STRING", "TEXT", "STR", "CLOB", "VARCHAR", "LONGVARCHAR"), pa.string()),
+    **dict.fromkeys(("CHAR VARYING", "CHARACTER VARYING", "VARCHAR2"), pa.string()),
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), pa.binary()),
+    "DATE": pa.date32(),
+    "TIME": pa.time64("ns"),
 }
-_WITH_UNIT = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.DATETIME)
-_DECIMAL = (exp.DataType.Type.DECIMAL,)
+_WITH_UNIT = ("TIMESTAMP", "DATETIME")
+_DECIMAL = ("DECIMAL", "DEC", "NUMERIC", "NUMBER", "FIXED")
 _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 
-def arrow_type(written: exp.DataType) -> pa.DataType:
+def arrow_type(written: TypeName) -> pa.DataType:
     """The Arrow type that a name like ``bigint`` or ``decimal(10, 2)`` stands for.
 
     Raises `UnsupportedFeatureError` for a name that is not known.
     """
-    try:
-        arguments = [int(argument.name) for argument in written.expressions]
-    except ValueError:
-        arguments = [-1]
-    kind = written.this
-    if kind in _SIMPLE and not arguments:
-        return _SIMPLE[kind]
-    if kind in _WITH_UNIT and (not arguments or arguments[0] in _UNITS):
-        return pa.timestamp(_UNITS[arguments[0]] if arguments else "us")
-    if kind in _DECIMAL and len(arguments) in (1, 2) and 1 <= arguments[0] <= 76:
-        scale = arguments[1] if len(arguments) == 2 else 0
-        make = pa.decimal128 if arguments[0] <= 38 else pa.decimal256
-        return make(arguments[0], scale)
-    raise UnsupportedFeatureError(f"the type {written.sql()} is not supported in CAST")
+    name, numbers = written.name, written.numbers
+    if name in _SIMPLE and not numbers:
+        return _SIMPLE[name]
+    if name in _WITH_UNIT and (not numbers or numbers[0] in _UNITS):
+        return pa.timestamp(_UNITS[numbers[0]] if numbers else "us")
+    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= 76:
+        scale = numbers[1] if len(numbers) == 2 else 0
+        make = pa.decimal128 if numbers[0] <= 38 else pa.decimal256
+        return make(numbers[0], scale)
+    arguments = f"({', '.join(map(str, numbers))})" if numbers else ""
+    raise UnsupportedFeatureError(f"the type {name}{arguments} is not supported in CAST")
 
 
 def cast(node: Node, kind: pa.DataType) -> Node:

@@ -1,4 +1,4 @@
-"""Comparisons, IN and BETWEEN.
+"""Comparisons and BETWEEN.
 
 Floats are ordered with NaN equal to itself and above all numbers, as DataFusion has it;
 0.0 equals -0.0. NULL makes a comparison NULL.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ from lance_core.dataset.sql.coerce import (
     plain,
 )
 from lance_core.dataset.sql.exact import Grid, at, exact_value, fitted, grid, steps
-from lance_core.dataset.sql.node import Constant, Datum, Node, call, null, with_nullable
+from lance_core.dataset.sql.node import Constant, Datum, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _KERNELS = {
@@ -38,9 +37,6 @@ _KERNELS = {
     ">=": pc.greater_equal,
 }
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-FEW_WORDS, FEW_TEXTS = 16, 3
-"""Up to so many values a chain of comparisons is faster than a hash table."""
 
 
 def compare(operator: str, left: Node, right: Node) -> Node:
@@ -71,7 +67,7 @@ def _between_columns(operator: str, left: Node, right: Node) -> Node:
     left, right = converted(left, kind), converted(right, kind)
     if pa.types.is_floating(kind):
         kernel = functools.partial(compare_floats, operator=operator)
-        return call(operator, kernel, _wide(left), _wide(right))
+        return call(operator, kernel, wide(left), wide(right))
     return call(operator, _KERNELS[operator], left, right)
 
 
@@ -136,7 +132,7 @@ def _on_grid(operator: str, node: Node, where: Grid, literal: Constant) -> Node:
         if operator in ("=", "<>"):
             return _same_for_all(node, operator == "<>")
         operator = "<=" if operator in ("<", "<=") else ">"
-    return call(operator, _KERNELS[operator], node, Constant(at(node.type, count)))
+    return call(operator, _KERNELS[operator], node, Constant(at(node.type, count)), kind=pa.bool_())
 
 
 def _decided(operator: str, node: Node, above: bool) -> Node:
@@ -152,14 +148,14 @@ def _same_for_all(node: Node, answer: bool) -> Node:
 def _float_constant(operator: str, node: Node, literal: Constant) -> Node:
     if math.isnan(literal.value.as_py()):
         kernel = functools.partial(compare_nan, operator=operator)
-        return call(operator, kernel, _wide(node))
+        return call(operator, kernel, wide(node))
     if operator in (">", ">="):
         kernel = functools.partial(not_below, operator="<=" if operator == ">" else "<")
-        return call(operator, kernel, _wide(node), _wide(literal))
-    return call(operator, _KERNELS[operator], _wide(node), _wide(literal))
+        return call(operator, kernel, wide(node), wide(literal))
+    return call(operator, _KERNELS[operator], wide(node), wide(literal))
 
 
-def _wide(node: Node) -> Node:
+def wide(node: Node) -> Node:
     """Half floats as float32, which holds all of them: Arrow does not compare half floats."""
     return converted(node, pa.float32()) if pa.types.is_float16(node.type) else node
 
@@ -210,51 +206,11 @@ def between(node: Node, low: Node, high: Node) -> Node:
     return logic.both(compare(">=", node, low), compare("<=", node, high))
 
 
-def is_in(node: Node, choices: Sequence[Node]) -> Node:
-    """Whether the value is among ``choices``; NULL if that depends on a NULL."""
-    if not all(isinstance(choice, Constant) for choice in choices):
-        return logic.any_of([compare("=", node, choice) for choice in choices])
-    entries = once_per_entry(node, lambda entry: is_in(entry, choices))
-    if entries is not None:
-        return entries
-    node = plain(node)
-    few = FEW_WORDS if _is_word(node.type) else FEW_TEXTS
-    if len(choices) <= few or isinstance(node, Constant):
-        return logic.any_of([compare("=", node, choice) for choice in choices])
-    literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
-    given = [literal for literal in literals if not literal.is_null]
-    found = [value for literal in given for value in _equals(node.type, literal)]
-    return _member(node, pa.array(found, node.type), has_null=len(given) < len(literals))
+def equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
+    """The values of the type that equal the literal: none, one, or both zeros.
 
-
-def is_among(node: Node, choices: list[int] | list[str]) -> Node | None:
-    """`is_in` for a long list of plain literals, all at once; None for types it does not know."""
-    node = plain(node)
-    where = grid(node.type)
-    if is_text(node.type) and isinstance(choices[0], str):
-        return _member(node, pa.array(choices, node.type), has_null=False)
-    if where is not None and pa.types.is_integer(node.type) and isinstance(choices[0], int):
-        fitting = [n for n in choices if isinstance(n, int) and where.low <= n <= where.high]
-        return _member(node, pa.array(fitting, node.type), has_null=False)
-    return None
-
-
-def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
-    node = _wide(node)
-    kernel = functools.partial(is_member, values=values.cast(node.type), has_null=has_null)
-    return with_nullable(call("IN", kernel, node), node.nullable or has_null)
-
-
-def _is_word(kind: pa.DataType) -> bool:
-    """Whether values have at most 64 bits."""
-    try:
-        return bool(kind.bit_width <= 64)
-    except ValueError:
-        return False
-
-
-def _equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
-    """The values of the type that equal the literal: none, one, or both zeros."""
+    Raises `InvalidInputError` if the two do not compare.
+    """
     if not _same_kind(kind, literal.type):
         raise InvalidInputError(f"cannot compare {kind} with {literal.value}, a {literal.type}")
     if pa.types.is_timestamp(kind) and kind.tz and _is_wall_clock(literal.type):
@@ -271,12 +227,3 @@ def _equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
     same = converted(literal, kind)
     assert isinstance(same, Constant)
     return [same.value]
-
-
-def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
-    """Whether the value is one of ``values``, or, if ``has_null``, might be."""
-    found = pc.is_in(value, value_set=values)
-    missing = pa.scalar(None, pa.bool_())
-    if has_null:
-        return pc.if_else(found, found, missing)
-    return pc.if_else(pc.is_valid(value), found, missing) if value.null_count else found

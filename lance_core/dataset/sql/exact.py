@@ -82,6 +82,8 @@ def exact_value(constant: Constant) -> Fraction | float | None:
 
 def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
     """How many whole steps fit below ``value``, and whether they reach it exactly."""
+    if grid.step == 1 and value.denominator == 1:
+        return value.numerator, True
     quotient = value / grid.step
     below = math.floor(quotient)
     return below, below == quotient

@@ -159,7 +159,7 @@ _FUNCTIONS: Mapping[str, Function] = {
     "isnan": Function(numbers.is_nan, 1, 1),
     "iszero": Function(numbers.is_zero, 1, 1),
     "nanvl": Function(numbers.instead_of_nan, 2, 2),
-    "||": Function(text.joined, 2, 2, infers_nullable=True),
+    "||": Function(text.joined, 2, None, infers_nullable=True),
     "concat": Function(text.concat, 1, None),
     "concat_ws": Function(text.concat_ws, 2, None),
     "repeat": Function(text.repeat, 2, 2),

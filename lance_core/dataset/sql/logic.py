@@ -47,7 +47,7 @@ def both(left: Node, right: Node) -> Node:
             return one
         if isinstance(one, Constant) and one.value.as_py() is True:
             return other
-    return call("AND", pc.and_kleene, left, right)
+    return call("AND", pc.and_kleene, left, right, kind=pa.bool_())
 
 
 def either(left: Node, right: Node) -> Node:
@@ -58,13 +58,13 @@ def either(left: Node, right: Node) -> Node:
             return one
         if isinstance(one, Constant) and one.value.as_py() is False:
             return other
-    return call("OR", pc.or_kleene, left, right)
+    return call("OR", pc.or_kleene, left, right, kind=pa.bool_())
 
 
 def negated(node: Node) -> Node:
     """NOT."""
     node = truth(node, "NOT")
-    return with_metadata(call("NOT", pc.invert, node), node.metadata)
+    return with_metadata(call("NOT", pc.invert, node, kind=pa.bool_()), node.metadata)
 
 
 def all_of(nodes: Sequence[Node]) -> Node:

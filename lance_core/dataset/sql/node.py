@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.one_array import with_few_chunks
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.dataset.sql.size_limit import (
+    MAX_FOLDED_BYTES,
+    LiveBytes,
+    check_added,
+    is_variable,
+    scalar_bytes,
+)
+from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array, null_scalar
 
 Datum = Any
@@ -101,23 +108,28 @@ def null(kind: pa.DataType) -> Constant:
     return Constant(null_scalar(kind))
 
 
-def call(what: str, kernel: Kernel, *arguments: Node) -> Node:
+def call(what: str, kernel: Kernel, *arguments: Node, kind: pa.DataType | None = None) -> Node:
     """A call, or its value if all arguments are constants. ``what`` names it in errors.
 
+    ``kind``: the type of the result, if it is known that the kernel takes these arguments.
     It is nullable if an argument is, and has no metadata: see `with_nullable`, `with_metadata`.
     Raises `InvalidInputError` if the kernel does not take these types or these constants.
     """
     values = [argument.value for argument in arguments if isinstance(argument, Constant)]
     try:
         if len(values) == len(arguments):
-            return Constant(kernel(*values))
-        result = kernel(*[_sample(argument) for argument in arguments])
+            folded = kernel(*values)
+            if not is_variable(folded.type) or scalar_bytes(folded) <= MAX_FOLDED_BYTES:
+                return Constant(folded)
+            kind = folded.type
+        if kind is None:
+            kind = kernel(*[_sample(argument) for argument in arguments]).type
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         types = ", ".join(str(argument.type) for argument in arguments)
         raise InvalidInputError(f"{what} does not work on {types}") from error
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"{what}: {error}") from error
-    return Call(result.type, kernel, arguments, any(one.nullable for one in arguments))
+    return Call(kind, kernel, arguments, any(one.nullable for one in arguments))
 
 
 def with_nullable(node: Node, nullable: bool) -> Node:
@@ -164,8 +176,12 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:
-    result = _value(node, data, {})
-    return pa.repeat(result, data.num_rows) if isinstance(result, pa.Scalar) else result
+    result = _value(node, data)
+    if not isinstance(result, pa.Scalar):
+        return result
+    if is_variable(result.type):
+        check_added("a constant", scalar_bytes(result) * data.num_rows)
+    return pa.repeat(result, data.num_rows)
 
 
 @contextmanager
@@ -175,21 +191,65 @@ def arrow_errors() -> Iterator[None]:
         yield
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise UnsupportedFeatureError(f"cannot evaluate the expression: {error}") from error
+    except (pa.ArrowCapacityError, pa.ArrowMemoryError) as error:
+        raise ResultTooLargeError(f"cannot evaluate the expression: {error}") from error
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         raise InvalidInputError(f"cannot evaluate the expression: {error}") from error
 
 
-def _value(node: Node, data: pa.RecordBatch, done: dict[int, Datum]) -> Datum:
-    """``done`` holds the values of nodes met before: operands may be shared."""
-    if isinstance(node, Constant):
-        return node.value
-    if id(node) not in done:
-        if isinstance(node, Column):
-            done[id(node)] = _stored(node, data)
-        else:
-            arguments = [_value(argument, data, done) for argument in node.arguments]
-            done[id(node)] = node.kernel(*arguments)
+def _value(node: Node, data: pa.RecordBatch) -> Datum:
+    """The value of ``node``: that of each node below it once, kept until its last use.
+
+    A loop: expressions may be deeper than Python's stack.
+    """
+    left = _uses(node)
+    live = LiveBytes()
+    done: dict[int, Datum] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting[-1]
+        if id(one) not in done:
+            if isinstance(one, Call):
+                missing = [part for part in one.arguments if id(part) not in done]
+                if missing:
+                    waiting.extend(reversed(missing))
+                    continue
+                arguments = [done[id(part)] for part in one.arguments]
+                if is_variable(one.type):
+                    _check_repeated(arguments, data.num_rows)
+                done[id(one)] = one.kernel(*arguments)
+                if is_variable(one.type):
+                    live.add(id(one), done[id(one)])
+                for part in one.arguments:
+                    left[id(part)] -= 1
+                    if not left[id(part)]:
+                        del done[id(part)]
+                        live.drop(id(part))
+            else:
+                done[id(one)] = one.value if isinstance(one, Constant) else _stored(one, data)
+        waiting.pop()
     return done[id(node)]
+
+
+def _check_repeated(arguments: Sequence[Datum], num_rows: int) -> None:
+    """A kernel may put a constant into each row. Raises `ResultTooLargeError`."""
+    constants = [value for value in arguments if isinstance(value, pa.Scalar)]
+    if constants and len(constants) < len(arguments):
+        count = sum(scalar_bytes(value) for value in constants if is_variable(value.type))
+        check_added("a constant", count * num_rows)
+
+
+def _uses(node: Node) -> dict[int, int]:
+    """How often each node is an argument."""
+    counts: dict[int, int] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        for part in one.arguments if isinstance(one, Call) else ():
+            if id(part) not in counts:
+                waiting.append(part)
+            counts[id(part)] = counts.get(id(part), 0) + 1
+    return counts
 
 
 def _stored(node: Column, data: pa.RecordBatch) -> pa.Array:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.sql import compare, logic
+from lance_core.dataset.sql import compare, logic, membership
 from lance_core.dataset.sql.node import Call, Column, Constant, Datum, Kernel, Node
 from lance_core.encodings.v0_1.bounds import above_text
 
@@ -274,7 +274,7 @@ _RULES: Mapping[Kernel, _Rule] = {
     logic.known_false: _Analysis.is_false,
     logic.where_valid: _Analysis.where_valid,
     compare.not_below: _Analysis.not_below,
-    compare.is_member: _Analysis.is_member,
+    membership.is_member: _Analysis.is_member,
     **{kernel: _comparison(kernel) for kernel in _COMPARISONS},
 }
 

@@ -1,19 +1,27 @@
-"""Syntax trees to nodes.
-
-Import this module inside functions only: it loads sqlglot.
-"""
+"""Syntax trees to nodes."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
-from lance_core.dataset.sql import arithmetic, casts, compare, functions, lists, literals, logic
-from lance_core.dataset.sql.grammar import parse
+from lance_core.dataset.sql import (
+    arithmetic,
+    casts,
+    compare,
+    functions,
+    lists,
+    literals,
+    logic,
+    membership,
+    syntax,
+)
+from lance_core.dataset.sql.grammar import parse, with_long_lists
+from lance_core.dataset.sql.lexer import shown
 from lance_core.dataset.sql.like import like
 from lance_core.dataset.sql.names import Name, child, resolve
 from lance_core.dataset.sql.node import Column, Constant, Node, constant, null
@@ -29,7 +37,7 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     with _bounded_depth(text):
         node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
-        raise InvalidInputError(f"the filter {text!r} is not true or false but {node.type}")
+        raise InvalidInputError(f"the filter {shown(text)} is not true or false but {node.type}")
     return node
 
 
@@ -37,253 +45,180 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
     """A node of any type; text that is exactly a column's name is that column. Raises as above."""
     if schema.names.count(text) == 1:
         return resolve(schema, Name(text, quoted=True))
-    tree = parse(text, schema.names)
-    planner = _Planner(schema)
     with _bounded_depth(text):
-        if type(tree) in _ARITHMETIC:
+        tree = parse(text, schema.names)
+        planner = _Planner(schema)
+        if isinstance(tree, syntax.Arithmetic):
             return planner.arithmetic(tree, outermost=True)
         return planner.plan(tree)
 
 
 @contextmanager
 def _bounded_depth(text: str) -> Iterator[None]:
-    """A chain of a thousand operators is a thousand levels deep."""
+    """Nesting is bounded by the parser, but the caller may have used up the stack."""
     try:
         yield
     except RecursionError:
-        raise InvalidInputError(f"the expression {text[:100]!r}… is nested too deeply") from None
-
-
-MANY = 100
-"""From so many values on, the literals of an IN are read in one go."""
-
-Tree = Any
-"""A node of sqlglot's tree; its base class has another name in each release."""
+        raise InvalidInputError(f"the expression {shown(text)} is nested too deeply") from None
 
 
 class _Planner:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        self._columns: dict[tuple[Name, ...], Column] = {}
 
-    def plan(self, tree: Tree) -> Node:
-        rule = _RULES.get(type(tree))
-        # An argument that no rule looks at would change the meaning unnoticed.
-        more = {name for name, value in tree.args.items() if value} - _KNOWN_ARGUMENTS
-        if rule is None or more:
-            raise UnsupportedFeatureError(f"{_shown(tree)} is not supported in an expression")
-        node = rule(self, tree)
-        return logic.negated(node) if tree.args.get("negate") else node
+    def plan(self, tree: syntax.Tree) -> Node:
+        return _RULES[type(tree)](self, tree)
 
-    def column(self, tree: Tree) -> Node:
-        names = [_name(part) for part in tree.parts]
-        column = resolve(self._schema, names[0])
-        for name in names[1:]:
+    def reference(self, tree: syntax.Reference) -> Node:
+        if tree.parts not in self._columns:
+            self._columns[tree.parts] = self._resolved(tree)
+        return self._columns[tree.parts]
+
+    def _resolved(self, tree: syntax.Reference) -> Column:
+        column = resolve(self._schema, tree.parts[0])
+        for name in tree.parts[1:]:
             column = child(column, name.text)
         return column
 
-    def dot(self, tree: Tree) -> Node:
-        return self._field(tree.this, _name(tree.expression).text, tree)
+    def member(self, tree: syntax.Member) -> Node:
+        return self._field(tree.subject, tree.name)
 
-    def _field(self, parent: Tree, name: str, tree: Tree) -> Node:
+    def _field(self, parent: syntax.Tree, name: str) -> Node:
         node = self.plan(parent)
         if not isinstance(node, Column):
-            raise UnsupportedFeatureError(f"{_shown(tree)}: only columns have fields")
+            raise UnsupportedFeatureError(f"the field {name!r} of what is no column")
         return child(node, name)
 
-    def bracket(self, tree: Tree) -> Node:
-        if len(tree.expressions) != 1:
-            raise UnsupportedFeatureError(f"{_shown(tree)}: one index, please")
-        index = self.plan(tree.expressions[0])
+    def index(self, tree: syntax.Index) -> Node:
+        index = self.plan(tree.index)
         if not isinstance(index, Constant):
-            raise UnsupportedFeatureError(f"{_shown(tree)}: an index that is not a literal")
+            raise UnsupportedFeatureError("an index that is not a literal")
         if isinstance(index.value.as_py(), str):
-            return self._field(tree.this, index.value.as_py(), tree)
-        return lists.element(self.plan(tree.this), index)
+            return self._field(tree.subject, index.value.as_py())
+        return lists.element(self.plan(tree.subject), index)
 
-    def literal(self, tree: Tree) -> Node:
-        return constant(str(tree.this)) if tree.is_string else literals.number(str(tree.this))
+    def number(self, tree: syntax.Number) -> Node:
+        return literals.number(tree.digits)
 
-    def hexadecimal(self, tree: Tree) -> Node:
-        return literals.hexadecimal(str(tree.this))
+    def text(self, tree: syntax.Text) -> Node:
+        return constant(tree.value)
 
-    def boolean(self, tree: Tree) -> Node:
-        return constant(bool(tree.this))
+    def bytes(self, tree: syntax.Bytes) -> Node:
+        return literals.hexadecimal(tree.digits)
 
-    def null(self, tree: Tree) -> Node:
+    def boolean(self, tree: syntax.Boolean) -> Node:
+        return constant(tree.value)
+
+    def null(self, tree: syntax.Null) -> Node:
         return null(pa.null())
 
-    def parenthesis(self, tree: Tree) -> Node:
-        return self.plan(tree.this)
+    def list(self, tree: syntax.ListLiteral) -> Node:
+        return lists.literal([self.plan(item) for item in tree.items])
 
-    def array(self, tree: Tree) -> Node:
-        return lists.literal([self.plan(item) for item in tree.expressions])
+    def logic(self, tree: syntax.Logic) -> Node:
+        operands = [self.plan(operand) for operand in with_long_lists(tree)]
+        return logic.all_of(operands) if tree.is_and else logic.any_of(operands)
 
-    def conjunction(self, tree: Tree) -> Node:
-        return logic.all_of([self.plan(part) for part in tree.flatten()])
+    def negation(self, tree: syntax.Not) -> Node:
+        return logic.negated(self.plan(tree.operand))
 
-    def disjunction(self, tree: Tree) -> Node:
-        return logic.any_of([self.plan(part) for part in tree.flatten()])
+    def comparison(self, tree: syntax.Comparison) -> Node:
+        return compare.compare(tree.operator, self.plan(tree.left), self.plan(tree.right))
 
-    def negation(self, tree: Tree) -> Node:
-        return logic.negated(self.plan(tree.this))
+    def is_in(self, tree: syntax.In) -> Node:
+        node = self.plan(tree.subject)
+        if isinstance(tree.choices, syntax.Literals):
+            found = membership.is_among(node, tree.choices)
+        else:
+            found = membership.is_in(node, [self.plan(choice) for choice in tree.choices])
+        return _negated_if(tree.negated, found)
 
-    def comparison(self, tree: Tree) -> Node:
-        return compare.compare(_COMPARISONS[type(tree)], *self._sides(tree))
+    def between(self, tree: syntax.Between) -> Node:
+        low, high = self.plan(tree.low), self.plan(tree.high)
+        return _negated_if(tree.negated, compare.between(self.plan(tree.subject), low, high))
 
-    def _sides(self, tree: Tree) -> tuple[Node, Node]:
-        return self.plan(tree.this), self.plan(tree.expression)
+    def is_(self, tree: syntax.Is) -> Node:
+        node = self.plan(tree.subject)
+        if tree.value is None:
+            found = logic.is_null(node)
+        else:
+            found = logic.is_true(node) if tree.value else logic.is_false(node)
+        return _negated_if(tree.negated, found)
 
-    def is_in(self, tree: Tree) -> Node:
-        if not tree.expressions:
-            raise UnsupportedFeatureError(f"{_shown(tree)}: IN needs a list of values")
-        node = self.plan(tree.this)
-        plain = _plain_literals(tree.expressions)
-        among = compare.is_among(node, plain) if plain else None
-        return among or compare.is_in(node, [self.plan(choice) for choice in tree.expressions])
+    def distinct(self, tree: syntax.Distinct) -> Node:
+        same = compare.same(self.plan(tree.left), self.plan(tree.right))
+        return _negated_if(not tree.negated, same)
 
-    def between(self, tree: Tree) -> Node:
-        low, high = self.plan(tree.args["low"]), self.plan(tree.args["high"])
-        return compare.between(self.plan(tree.this), low, high)
+    def like(self, tree: syntax.Like) -> Node:
+        subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
+        found = like(subject, pattern, tree.escape, tree.ignore_case)
+        return _negated_if(tree.negated, found)
 
-    def is_(self, tree: Tree) -> Node:
-        node, what = self.plan(tree.this), tree.expression
-        if isinstance(what, exp.Null):
-            return logic.is_null(node)
-        if isinstance(what, exp.Boolean):
-            return logic.is_true(node) if what.this else logic.is_false(node)
-        raise UnsupportedFeatureError(f"{_shown(tree)} is not supported in an expression")
-
-    def same(self, tree: Tree) -> Node:
-        """IS [NOT] DISTINCT FROM: NULL equals NULL."""
-        same = compare.same(*self._sides(tree))
-        return same if isinstance(tree, exp.NullSafeEQ) else logic.negated(same)
-
-    def like(self, tree: Tree) -> Node:
-        return self._like(tree, "\\")
-
-    def _like(self, tree: Tree, escape: str) -> Node:
-        subject, pattern = self._sides(tree)
-        return like(subject, pattern, escape, isinstance(tree, exp.ILike))
-
-    def escape(self, tree: Tree) -> Node:
-        if not isinstance(tree.this, exp.Like | exp.ILike):
-            raise UnsupportedFeatureError(f"{_shown(tree)} is not supported in an expression")
-        character = self.plan(tree.expression)
-        text = character.value.as_py() if isinstance(character, Constant) else None
-        if not isinstance(text, str) or len(text) != 1:
-            raise InvalidInputError(f"{_shown(tree)}: ESCAPE needs one character")
-        node = self._like(tree.this, text)
-        return logic.negated(node) if tree.this.args.get("negate") else node
-
-    def arithmetic(self, tree: Tree, outermost: bool = False) -> Node:
+    def arithmetic(self, tree: syntax.Arithmetic, outermost: bool = False) -> Node:
         """``outermost``: a literal takes the type of the column beside it, as in pylance."""
-        operator = _ARITHMETIC[type(tree)]
-        left, right = self._sides(tree)
-        if outermost:
-            left, right = arithmetic.with_column_type(left, right)
-        return arithmetic.binary(operator, left, right)
+        left = self.plan(tree.first)
+        rest = itertools.groupby(tree.rest, key=lambda part: part[0])
+        runs = [(operator, [self.plan(right) for _, right in run]) for operator, run in rest]
+        for number, (operator, operands) in enumerate(runs, start=1):
+            if operator == "||":
+                # One call for all: each of many would copy the text made so far.
+                left = functions.call_function(operator, [left, *operands])
+                continue
+            for right in operands[:-1]:
+                left = arithmetic.binary(operator, left, right)
+            right = operands[-1]
+            if outermost and number == len(runs):
+                left, right = arithmetic.with_column_type(left, right)
+            left = arithmetic.binary(operator, left, right)
+        return left
 
-    def negative(self, tree: Tree) -> Node:
-        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
-            return literals.number(f"-{tree.this.this}")
-        return arithmetic.negative(self.plan(tree.this))
+    def negative(self, tree: syntax.Negative) -> Node:
+        return arithmetic.negative(self.plan(tree.operand))
 
-    def concatenation(self, tree: Tree) -> Node:
-        return functions.call_function("||", list(self._sides(tree)))
+    def cast(self, tree: syntax.Cast) -> Node:
+        return casts.cast(self.plan(tree.operand), casts.arrow_type(tree.type))
 
-    def cast(self, tree: Tree) -> Node:
-        return casts.cast(self.plan(tree.this), casts.arrow_type(tree.to))
-
-    def case(self, tree: Tree) -> Node:
-        subject = None if tree.this is None else self.plan(tree.this)
+    def case(self, tree: syntax.Case) -> Node:
+        subject = None if tree.subject is None else self.plan(tree.subject)
         branches = []
-        for branch in tree.args["ifs"]:
-            test = self.plan(branch.this)
+        for when, then in tree.branches:
+            test = self.plan(when)
             if subject is not None:
                 test = compare.compare("=", subject, test)
-            branches.append((test, self.plan(branch.args["true"])))
-        default = tree.args.get("default")
-        return functions.case(branches, null(pa.null()) if default is None else self.plan(default))
+            branches.append((test, self.plan(then)))
+        default = null(pa.null()) if tree.default is None else self.plan(tree.default)
+        return functions.case(branches, default)
 
-    def function(self, tree: Tree) -> Node:
-        return functions.call_function(tree.name.strip(), [self.plan(a) for a in tree.expressions])
-
-
-def _plain_literals(trees: list[Tree]) -> list[int] | list[str]:
-    """The values of a long list of nothing but digits or nothing but texts, else nothing."""
-    if len(trees) <= MANY or any(type(tree) is not exp.Literal for tree in trees):
-        return []
-    if all(tree.is_string for tree in trees):
-        return [str(tree.this) for tree in trees]
-    texts = [str(tree.this) for tree in trees if not tree.is_string]
-    if len(texts) < len(trees) or not all(len(t) < 20 and t.isdecimal() for t in texts):
-        return []
-    return [int(text) for text in texts]
+    def function(self, tree: syntax.Function) -> Node:
+        return functions.call_function(tree.name, [self.plan(one) for one in tree.arguments])
 
 
-def _name(part: Tree) -> Name:
-    if not isinstance(part, exp.Identifier):
-        raise InvalidInputError(f"{_shown(part)} is not the name of a field")
-    return Name(part.name, bool(part.args.get("quoted")))
+def _negated_if(negated: bool, node: Node) -> Node:
+    return logic.negated(node) if negated else node
 
 
-def _shown(tree: Tree) -> str:
-    text = tree.sql()
-    kind = type(tree).__name__
-    return f"{kind} ({text if len(text) <= 100 else text[:100] + '…'})"
-
-
-_COMPARISONS: Mapping[type[Tree], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
-
-_ARITHMETIC: Mapping[type[Tree], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-}
-
-_KNOWN_ARGUMENTS = {
-    *("this", "expression", "expressions", "negate"),
-    *("table", "db", "catalog", "is_string", "quoted", "safe"),
-    *("low", "high", "ifs", "default", "to"),
-}
-
-_Rule = Callable[[_Planner, Any], Node]
-
-_RULES: Mapping[type[Tree], _Rule] = {
-    exp.Column: _Planner.column,
-    exp.Dot: _Planner.dot,
-    exp.Bracket: _Planner.bracket,
-    exp.Literal: _Planner.literal,
-    exp.HexString: _Planner.hexadecimal,
-    exp.Boolean: _Planner.boolean,
-    exp.Null: _Planner.null,
-    exp.Paren: _Planner.parenthesis,
-    exp.Array: _Planner.array,
-    exp.And: _Planner.conjunction,
-    exp.Or: _Planner.disjunction,
-    exp.Not: _Planner.negation,
-    exp.In: _Planner.is_in,
-    exp.Between: _Planner.between,
-    exp.Is: _Planner.is_,
-    exp.NullSafeEQ: _Planner.same,
-    exp.NullSafeNEQ: _Planner.same,
-    exp.Like: _Planner.like,
-    exp.ILike: _Planner.like,
-    exp.Escape: _Planner.escape,
-    exp.Neg: _Planner.negative,
-    exp.DPipe: _Planner.concatenation,
-    exp.Cast: _Planner.cast,
-    exp.Case: _Planner.case,
-    exp.Anonymous: _Planner.function,
-    **dict.fromkeys(_COMPARISONS, _Planner.comparison),
-    **dict.fromkeys(_ARITHMETIC, _Planner.arithmetic),
+_RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
+    syntax.Reference: _Planner.reference,
+    syntax.Member: _Planner.member,
+    syntax.Index: _Planner.index,
+    syntax.Number: _Planner.number,
+    syntax.Text: _Planner.text,
+    syntax.Bytes: _Planner.bytes,
+    syntax.Boolean: _Planner.boolean,
+    syntax.Null: _Planner.null,
+    syntax.ListLiteral: _Planner.list,
+    syntax.Logic: _Planner.logic,
+    syntax.Not: _Planner.negation,
+    syntax.Comparison: _Planner.comparison,
+    syntax.In: _Planner.is_in,
+    syntax.Between: _Planner.between,
+    syntax.Is: _Planner.is_,
+    syntax.Distinct: _Planner.distinct,
+    syntax.Like: _Planner.like,
+    syntax.Arithmetic: _Planner.arithmetic,
+    syntax.Negative: _Planner.negative,
+    syntax.Cast: _Planner.cast,
+    syntax.Case: _Planner.case,
+    syntax.Function: _Planner.function,
 }

@@ -22,6 +22,7 @@ from lance_core.dataset.sql.node import (
     with_condition,
     with_nullable,
 )
+from lance_core.dataset.sql.size_limit import check_added, text_bytes
 from lance_core.dataset.sql.text import literal_argument, searched, text_argument
 from lance_core.errors import UnsupportedFeatureError
 
@@ -113,9 +114,20 @@ def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = 
         raise UnsupportedFeatureError(f"regexp_replace with the flags {written!r}")
     expression = literal_argument("regexp_replace", pattern, str)
     kernel = functools.partial(
-        pc.replace_substring_regex,
+        _replaced,
         pattern=f"(?{inline}){expression}" if inline else expression,
         replacement=literal_argument("regexp_replace", other, str),
         max_replacements=None if "g" in written else 1,
     )
     return call("regexp_replace", kernel, text_argument("regexp_replace", node))
+
+
+def _replaced(value: Datum, pattern: str, replacement: str, max_replacements: int | None) -> Datum:
+    """References to groups repeat parts of the text, at most all of it each."""
+    counts = pc.count_substring_regex(value, pattern=pattern)
+    matches = pc.sum(pc.cast(counts, pa.int64())).as_py() or 0
+    repeated = len(re.findall(r"\\\d", replacement)) * text_bytes(value)
+    check_added("regexp_replace", matches * len(replacement.encode()) + repeated)
+    return pc.replace_substring_regex(
+        value, pattern=pattern, replacement=replacement, max_replacements=max_replacements
+    )

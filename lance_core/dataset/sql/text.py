@@ -19,6 +19,7 @@ from lance_core.dataset.sql.node import (
     call,
     null,
 )
+from lance_core.dataset.sql.size_limit import check_added, scalar_bytes, text_bytes
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -72,7 +73,7 @@ def position(node: Node, part: Node) -> Node:
 def replace(node: Node, part: Node, other: Node) -> Node:
     """Every ``part`` by ``other``."""
     kernel = functools.partial(
-        pc.replace_substring,
+        _replaced,
         pattern=literal_argument("replace", part, str),
         replacement=literal_argument("replace", other, str),
     )
@@ -148,16 +149,39 @@ def repeat(node: Node, count: Node) -> Node:
     return call("repeat", functools.partial(_repeated, times=times), text_argument("repeat", node))
 
 
+def _replaced(value: Datum, pattern: str, replacement: str) -> Datum:
+    longer = len(replacement.encode()) - len(pattern.encode())
+    if longer > 0:
+        counts = pc.count_substring(value, pattern=pattern)
+        check_added("replace", (pc.sum(pc.cast(counts, pa.int64())).as_py() or 0) * longer)
+    if not pattern:
+        # Between all characters; Arrow's own way never ends.
+        escaped = replacement.replace("\\", r"\\")
+        return pc.replace_substring_regex(value, pattern="", replacement=escaped)
+    return pc.replace_substring(value, pattern=pattern, replacement=replacement)
+
+
 def _led(*values: Datum, separator: str) -> Datum:
     parts = [_joined(pa.scalar(separator, value.type), value) for value in values]
     return _joined_present(*parts)
 
 
 def _repeated(value: Datum, times: int) -> Datum:
-    return pc.binary_repeat(value, times)
+    if not times:
+        return pc.utf8_slice_codeunits(value, 0, 0)
+    length = text_bytes(value)
+    check_added("repeat", length * (times - 1))
+    # Arrow copies empty texts as often as others.
+    return pc.binary_repeat(value, times if length else 1)
 
 
 def _joined(*values: Datum) -> Datum:
+    rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
+    sizes = [
+        scalar_bytes(value) * rows if isinstance(value, pa.Scalar) else value.nbytes
+        for value in values
+    ]
+    check_added("||", sum(sizes) - max(sizes))
     return pc.binary_join_element_wise(*values, pa.scalar("", values[0].type))
 
 

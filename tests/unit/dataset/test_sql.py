@@ -366,7 +366,7 @@ def test_bytes_are_compared_with_hexadecimal_literals() -> None:
     assert rows("f >= X'7a'", data) == [1, 2]
     assert rows("f IN (X'0001', X'00', X'7a7a', X'01', X'02')", data) == [0, 1]
     assert rows("a = f", data) == [0]
-    with pytest.raises(InvalidInputError, match="is not closed, or"):
+    with pytest.raises(InvalidInputError, match="is not hexadecimal"):
         rows("a = X'0g'", data)
 
 
@@ -752,18 +752,18 @@ def test_a_syntax_error_says_where() -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("a = (SELECT 1)", "Subquery"),
-        ("EXISTS (SELECT 1)", "Exists"),
-        ("a IN (SELECT 1)", r"In \(a IN"),
-        ("a = ?", "Placeholder"),
-        ("a & 1 = 1", "BitwiseAnd"),
-        ("a << 1 = 1", "BitwiseLeftShift"),
-        ("(a, a) = (1, 1)", "Tuple"),
-        ("a > INTERVAL '1 day'", "Interval"),
+        ("a = (SELECT 1)", "a subquery"),
+        ("EXISTS (SELECT 1)", "EXISTS"),
+        ("a IN (SELECT 1)", "IN needs a list"),
+        ("a = ?", r"\?"),
+        ("a & 1 = 1", "&"),
+        ("a << 1 = 1", "<<"),
+        ("(a, a) = (1, 1)", "a tuple"),
+        ("a > INTERVAL '1 day'", "INTERVAL"),
         ("frobnicate(a) = 1", "function frobnicate"),
-        ("sum(a) = 1", "Sum"),
-        ("row_number() OVER () = 1", "Window"),
-        ("TRY_CAST(a AS int) = 1", "TryCast"),
+        ("sum(a) = 1", "function sum"),
+        ("row_number() OVER () = 1", "OVER"),
+        ("TRY_CAST(a AS int) = 1", "TRY_CAST"),
         ("CAST(a AS geometry) = 1", "GEOMETRY"),
         ("s LIKE s", "pattern that is not a literal"),
         ("l[a] = 1", "index that is not a literal"),
@@ -846,8 +846,7 @@ def test_conditions_may_be_long_but_not_deep() -> None:
     for deep in ("(" * 5000 + "a = 1" + ")" * 5000, "NOT " * 5000 + "a = 1", "- " * 5000 + "a = 1"):
         with pytest.raises(InvalidInputError, match=f"more than {MAX_DEPTH} levels"):
             rows(deep, data)
-    with pytest.raises(InvalidInputError, match="deep"):
-        rows("a" + " + a" * 3000 + " = 1", data)
+    assert rows("a" + " + a" * 3000 + " = 3001", data) == [1]
 
 
 def test_a_condition_without_columns_answers_for_every_row() -> None:

@@ -1,0 +1,152 @@
+"""SQL text to words: names, numbers, text and signs, each with its place.
+
+Names are quoted with backticks, text with ' or " (a doubled quote stands for itself, a backslash
+for itself), bytes are ``X'00ff'`` or ``0x00ff``. The literals of a long ``IN (…)`` are one word.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from lance_core.errors import InvalidInputError
+
+MAX_CHARACTERS = 1 << 19
+"""Most characters of an expression besides the literals in its IN lists: a second's work."""
+
+MIN_LITERALS = 20
+"""So many literals of an IN are one word; fewer are words of their own."""
+
+
+class Kind(Enum):
+    """What a word is."""
+
+    WORD = "a word"
+    NAME = "a name in backticks"
+    TEXT = "text"
+    NUMBER = "a number"
+    BYTES = "bytes"
+    LITERALS = "literals"
+    SIGN = "a sign"
+    END = "the end"
+
+
+class Word(NamedTuple):
+    """``text``: as written, but without quotes. ``start``: of its first character.
+
+    ``upper``: the keyword or sign that the word may be.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    upper: str = ""
+
+
+_TEXT = r"'[^']*(?:''[^']*)*'"
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_WORDS = re.compile(
+    rf"""(?>\s+|--[^\n]*)*+(?:
+    [xX]'(?P<bytes>[^']*)' | 0[xX](?P<digits>[0-9a-fA-F]+)(?!\w)
+    | (?P<word>(?:[^\W\d]|[^\x00-\x7f])(?:\w|[^\x00-\x7f\s])*)
+    | (?P<number>(?>\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?+)(?!\w)
+    | (?P<text>{_TEXT}|"[^"]*(?:""[^"]*)*")
+    | `(?P<name>[^`]*(?:``[^`]*)*)`
+    | (?P<comment>/\*)
+    | (?P<sign><=>|<>|!=|==|<=|>=|\|\||::|<<|>>|[-+*/%=<>().,\[\]?&|^~])
+    | (?P<end>\Z))""",
+    re.VERBOSE,
+)
+_LITERAL = rf"\s*(?:{_TEXT}|{_NUMBER}|NULL)\s*"
+_LITERALS = re.compile(
+    rf"\s*\((?P<literals>{_LITERAL}(?:,{_LITERAL}){{{MIN_LITERALS - 1},}})\)", re.IGNORECASE
+)
+_ONE_LITERAL = re.compile(rf"{_TEXT}|{_NUMBER}|NULL", re.IGNORECASE)
+_COMMENT_ENDS = re.compile(r"/\*|\*/")
+
+
+def words(text: str) -> list[Word]:
+    """All words, and the end. Raises `InvalidInputError` with the place of what is none."""
+    found: list[Word] = []
+    position, in_literals, last = 0, 0, ""
+    while True:
+        if last == "IN":
+            match = _LITERALS.match(text, position)
+            if match is not None:
+                found.append(Word(Kind.LITERALS, match["literals"], position))
+                position, last = match.end(), ""
+                in_literals += match.end() - match.start()
+        match = _WORDS.match(text, position)
+        group = None if match is None else match.lastgroup
+        if match is None or group is None:
+            raise _unknown(text, position)
+        start, position = match.start(group), match.end()
+        if position - in_literals > MAX_CHARACTERS:
+            raise InvalidInputError(
+                f"an expression of more than {MAX_CHARACTERS} characters, not counting the"
+                " literals in lists of IN, is too long"
+            )
+        if group == "comment":
+            position = _after_comment(text, start)
+            continue
+        value = match[group]
+        last = value.upper() if group in _KEYWORDS else ""
+        if group in _QUOTED:
+            value = _unquoted(group, value)
+        found.append(Word(_KINDS[group], value, start, last))
+        if group == "end":
+            return found
+
+
+_KINDS = {
+    "word": Kind.WORD,
+    "name": Kind.NAME,
+    "text": Kind.TEXT,
+    "number": Kind.NUMBER,
+    "bytes": Kind.BYTES,
+    "digits": Kind.BYTES,
+    "sign": Kind.SIGN,
+    "end": Kind.END,
+}
+_KEYWORDS, _QUOTED = frozenset({"word", "sign"}), frozenset({"text", "name"})
+
+
+def _unquoted(group: str, value: str) -> str:
+    if group == "name":
+        return value.replace("``", "`")
+    return value[1:-1].replace(value[0] * 2, value[0])
+
+
+def _after_comment(text: str, start: int) -> int:
+    """Where the comment that begins at ``start`` ends; comments may hold comments."""
+    depth = 0
+    for match in _COMMENT_ENDS.finditer(text, start):
+        depth += 1 if match[0] == "/*" else -1
+        if depth == 0:
+            return match.end()
+    raise InvalidInputError(f"cannot parse {shown(text)}: a comment is not closed")
+
+
+def split_literals(body: str) -> list[str]:
+    """The literals of a word of kind `Kind.LITERALS`, as written."""
+    return _ONE_LITERAL.findall(body)
+
+
+def place(text: str, start: int) -> str:
+    """Line and column of a character, for errors."""
+    line = text.count("\n", 0, start) + 1
+    column = start - (text.rfind("\n", 0, start) + 1) + 1
+    return f"at line {line}, column {column}"
+
+
+def shown(text: str) -> str:
+    """The text for errors, the beginning if it is long."""
+    return repr(text if len(text) <= 200 else text[:200] + "…")
+
+
+def _unknown(text: str, position: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"cannot parse {shown(text)}: a quote is not closed, or a character or number is unknown"
+        f" {place(text, position)}"
+    )
