@@ -9,6 +9,8 @@ from random import Random
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from lance_core.schema.rebuild import visible_children, with_children
+
 _EPOCH = dt.datetime(1970, 1, 1)
 
 VALUES: dict[pa.DataType, st.SearchStrategy[object]] = {
@@ -70,7 +72,35 @@ def arrays(type_: pa.DataType, max_size: int = 40) -> st.SearchStrategy[pa.Array
         values = few.flatmap(
             lambda items: st.lists(st.sampled_from([*items, None]), max_size=max_size)
         )
-    return values.map(lambda rows: pa.array(rows, type_))
+    return values.map(lambda rows: _array(rows, type_))
+
+
+def _array(rows: list[object], type_: pa.DataType) -> pa.Array:
+    """The rows as an array; before version 25 Arrow does not make all dictionaries itself."""
+    return _encoded(pa.array(rows, _decoded(type_)), type_)
+
+
+def _decoded(type_: pa.DataType) -> pa.DataType:
+    """The type with plain values in place of dictionaries."""
+    if pa.types.is_dictionary(type_):
+        return type_.value_type
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_decoded(field.type)) for field in type_])
+    if pa.types.is_large_list(type_):
+        return pa.large_list(_decoded(type_.value_type))
+    return pa.list_(_decoded(type_.value_type)) if pa.types.is_list(type_) else type_
+
+
+def _encoded(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    if array.type == type_:
+        return array
+    if pa.types.is_dictionary(type_):
+        found = array.dictionary_encode()
+        indices = found.indices.cast(type_.index_type)
+        return pa.DictionaryArray.from_arrays(indices, found.dictionary)
+    inner = [type_.field(number).type for number in range(type_.num_fields)]
+    children = map(_encoded, visible_children(array), inner)
+    return with_children(array, type_, list(children))
 
 
 def _values(type_: pa.DataType) -> st.SearchStrategy[object]:
