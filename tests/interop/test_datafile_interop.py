@@ -13,6 +13,7 @@ import pytest
 from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
+from lance_core.dataset.one_array import one_array
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
 from tests.each_case import each_case
@@ -195,7 +196,7 @@ def plain(table: pa.Table) -> pa.Array:
     """The only column as one array; dictionaries, whose order is free, as values."""
     column = table.column(0)
     column.validate(full=True)
-    return without_dictionaries(column.combine_chunks())
+    return without_dictionaries(one_array(column))
 
 
 def without_dictionaries(array: pa.Array) -> pa.Array:

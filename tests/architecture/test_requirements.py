@@ -1,0 +1,66 @@
+"""The lowest versions that the project requires are those that `tox -e lowest` installs."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+
+
+def project(path: Path) -> dict[str, list[str]]:
+    return dict(tomllib.loads(path.read_text("utf-8"))["project"])
+
+
+def bounds(path: Path, operator: str) -> dict[str, Version]:
+    """The version after ``operator`` of each dependency that has one."""
+    return {
+        requirement.name: Version(one.version)
+        for requirement in map(Requirement, project(path)["dependencies"])
+        for one in requirement.specifier
+        if one.operator == operator
+    }
+
+
+def pins() -> dict[str, Version]:
+    """Exact versions in `requirements/lowest.txt`, for the oldest Python that is supported."""
+    lines = (ROOT / "requirements/lowest.txt").read_text("utf-8").splitlines()
+    oldest = str(project(ROOT / "pyproject.toml")["requires-python"]).removeprefix(">=")
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {
+        requirement.name: Version(one.version)
+        for requirement in found
+        if requirement.marker is None or requirement.marker.evaluate({"python_version": oldest})
+        for one in requirement.specifier
+        if one.operator == "=="
+    }
+
+
+def test_the_lowest_versions_are_those_that_are_tested() -> None:
+    required = bounds(ROOT / "pyproject.toml", ">=")
+    assert {"numpy", "pyarrow", "protobuf"} <= set(required)
+    tested = pins()
+    assert {name: tested.get(name) for name in required} == required
+
+
+def test_plugins_require_no_older_versions_than_the_core() -> None:
+    required = bounds(ROOT / "pyproject.toml", ">=")
+    for path in ROOT.glob("plugins/*/pyproject.toml"):
+        for name, version in bounds(path, ">=").items():
+            assert version >= required.get(name, version), path.parent.name
+
+
+def test_the_test_command_runs_at_the_lowest_and_at_the_newest_versions() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    environments = [name.strip() for name in tox["tox"]["env_list"].split(",")]
+    assert {"lowest", "checks"} <= set(environments)
+    assert "-r requirements/lowest.txt" in tox["testenv:lowest"]["deps"]
+    named = [word for word in tox["testenv:lowest"]["commands"].split() if word.startswith("tests")]
+    assert named
+    for name in named:
+        assert (ROOT / name.rstrip("}")).exists(), name
