@@ -196,7 +196,7 @@ def plain(table: pa.Table) -> pa.Array:
     """The only column as one array; dictionaries, whose order is free, as values."""
     column = table.column(0)
     column.validate(full=True)
-    return without_dictionaries(one_array(column))
+    return without_dictionaries(column.combine_chunks() if len(column) else one_array(column))
 
 
 def without_dictionaries(array: pa.Array) -> pa.Array:

@@ -48,7 +48,6 @@ def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
     Kept, as planning one takes as long as reading a few rows: no function gives another value at
     another time, and schemas that differ only in their metadata mean the same.
     """
-    schema = schema.remove_metadata()  # Arrow 21 has no hash of schemas with metadata
     try:
         return _kept_filter(text, schema)
     except TypeError:  # an extension type of a user may have no hash

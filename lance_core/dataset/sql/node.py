@@ -29,7 +29,7 @@ from lance_core.schema.empty_arrays import empty_array, null_scalar
 Datum = Any
 """An Arrow array or scalar.
 
-No kernel is given a chunked array: in Arrow 21 and 22 ``and_kleene``, ``or_kleene``, ``coalesce``
+No kernel is given a chunked array: in Arrow 22 ``and_kleene``, ``or_kleene``, ``coalesce``
 and ``if_else`` of arguments whose chunks differ are wrong.
 """
 

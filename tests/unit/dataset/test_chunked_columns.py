@@ -1,6 +1,6 @@
 """Conditions and values over columns of several chunks, which differ from column to column.
 
-Arrow 21 and 22 find wrong values of some kernels where the chunks of their arguments differ.
+Arrow 22 finds wrong values of some kernels where the chunks of their arguments differ.
 """
 
 from __future__ import annotations
