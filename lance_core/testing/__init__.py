@@ -1,5 +1,6 @@
 """What this project promises, as tests for those who extend it. Needs pytest and hypothesis."""
 
+from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler import CommitHandlerTests
 from lance_core.testing.encoding import EncodingTests
 from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
@@ -18,4 +19,6 @@ __all__ = [
     "MemoryManifestStore",
     "ObjectStoreTests",
     "ValueEncodingTests",
+    "check_bytes",
+    "must_raise",
 ]

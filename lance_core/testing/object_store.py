@@ -4,86 +4,123 @@
 
     class TestVaultStore(ObjectStoreTests):
         @pytest.fixture
-        def store(self, vault_url):
-            return VaultStore(vault_url)
+        def open_store(self, tmp_path):
+            return functools.partial(VaultStore, tmp_path / "table.vault")
 
-What the store declares decides how it is tested: what is YES is raced by threads, what is NO must
-be refused.
+What the store declares decides how it is tested: what is YES is raced by threads and by processes,
+what is NO must be refused.
 """
 
 from __future__ import annotations
 
 from multiprocessing.reduction import ForkingPickler
+from typing import ClassVar
 
 import pytest
 
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.probe import probe
+from lance_core.testing.assertions import must_raise
 from lance_core.testing.object_store_exclusive import ExclusiveWriteTests
+from lance_core.testing.object_store_instances import InstanceTests, OpenStore
 from lance_core.testing.object_store_listing import ListingTests
 from lance_core.testing.object_store_paths import PathTests
 from lance_core.testing.object_store_reads import ReadTests
 from lance_core.testing.object_store_writes import WriteTests
+from lance_core.testing.processes import portable
 
 TRIED = ("put_if_absent", "rename_if_absent", "copy_if_absent")
 
 
-class ObjectStoreTests(ReadTests, WriteTests, ExclusiveWriteTests, ListingTests, PathTests):
-    """Everything that a store must hold. Subclass it and provide the fixture ``store``.
+class ObjectStoreTests(
+    ReadTests, WriteTests, ExclusiveWriteTests, ListingTests, PathTests, InstanceTests
+):
+    """Everything that a store must hold. Subclass it and provide the fixture ``open_store``.
 
-    ``store``: a store without objects, new for each test.
-    ``reopened``: the same objects through another instance, by default through ``store`` itself.
+    ``open_store``: makes another instance of a store each time it is called within a test, all of
+    the same place, which is empty when the test starts. Other processes call it, too, so it must be
+    possible to pickle it: a function of a module, a class or a `functools.partial` of one.
+    ``store``: the instance that most tests use, by default what ``open_store`` makes. Provide it
+    where an instance must be closed at the end.
+    ``reopened``: the same objects through another instance, by default what ``open_store`` makes.
     ``secrets``: texts that the store was opened with and must never show.
+
+    A store whose objects live in one process cannot be opened by another: provide ``store`` in
+    place of ``open_store``, and set ``in_process_only``.
     """
 
-    @pytest.fixture
-    def store(self) -> ObjectStore:
-        raise NotImplementedError("provide the fixture `store`")
+    in_process_only: ClassVar[str] = ""
+    """Why no other process can open the store. What needs other processes is not tested then."""
 
     @pytest.fixture
-    def reopened(self, store: ObjectStore) -> ObjectStore:
-        return store
+    def open_store(self) -> OpenStore:
+        raise NotImplementedError(
+            "provide the fixture `open_store`: a function that makes an instance of the store and "
+            "that can be pickled, since other processes call it; or say in `in_process_only` why "
+            "no other process can open the store, and provide `store`"
+        )
+
+    @pytest.fixture
+    def store(self, request: pytest.FixtureRequest) -> ObjectStore:
+        opened: ObjectStore = request.getfixturevalue("open_store")()
+        return opened
+
+    @pytest.fixture
+    def reopened(self, request: pytest.FixtureRequest, store: ObjectStore) -> ObjectStore:
+        if self.in_process_only:
+            return store
+        opened: ObjectStore = request.getfixturevalue("open_store")()
+        return opened
+
+    @pytest.fixture
+    def shared(self, request: pytest.FixtureRequest) -> OpenStore:
+        """``open_store``, for other processes."""
+        if self.in_process_only:
+            pytest.skip(f"other processes cannot open the store: {self.in_process_only}")
+        opener: OpenStore = request.getfixturevalue("open_store")
+        return portable(opener, "open_store")
 
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
         return ()
 
-    def test_another_instance_sees_the_same_objects(
-        self, store: ObjectStore, reopened: ObjectStore
-    ) -> None:
-        store.put("a/b", b"content")
-        assert bytes(reopened.get("a/b")) == b"content"
-        reopened.delete("a/b")
-        with pytest.raises(ObjectNotFoundError):
-            store.get("a/b")
-
     def test_what_is_declared_stands_up_to_the_probe(self, store: ObjectStore) -> None:
         declared = store.capabilities
-        assert isinstance(declared, StoreCapabilities)
+        assert isinstance(declared, StoreCapabilities), (
+            f"`capabilities` is {declared!r}; it must be a StoreCapabilities"
+        )
         seen = probe(store)
         for name in TRIED:
-            if getattr(declared, name) is not Guarantee.UNKNOWN:
-                assert getattr(seen, name) is getattr(declared, name), name
+            wanted, found = getattr(declared, name), getattr(seen, name)
+            assert wanted in (Guarantee.UNKNOWN, found), (
+                f"the store declares {name}={wanted.name}, but trying it showed {found.name}"
+            )
 
     def test_the_probe_leaves_nothing(self, store: ObjectStore) -> None:
         probe(store)
-        assert list(store.list("")) == []
+        left = [found.path for found in store.list("")]
+        assert left == [], "objects that were deleted are listed; a deleted object must be gone"
 
     def test_no_secret_is_shown_or_pickled(
         self, store: ObjectStore, secrets: tuple[str, ...]
     ) -> None:
-        with pytest.raises(ObjectNotFoundError) as missing:
+        with must_raise(ObjectNotFoundError, "get of a missing object") as missing:
             store.get("missing")
         try:
             pickled = bytes(ForkingPickler.dumps(store))
         except Exception:
             pickled = b""  # a store need not travel
-        shown = repr(store) + str(store) + str(missing.value) + repr(missing.value)
-        for secret in secrets:
-            assert secret not in shown
-            assert secret.encode() not in pickled
+        shown = repr(store) + str(store) + str(missing.error) + repr(missing.error)
+        for number, secret in enumerate(secrets):
+            assert secret not in shown, (
+                f"repr, str or an error shows secret {number}; nothing that is printed may"
+            )
+            assert secret.encode() not in pickled, (
+                f"the pickled store holds secret {number}; it must travel without secrets"
+            )
 
     def test_the_coalescing_gap_is_a_number_of_bytes(self, store: ObjectStore) -> None:
-        assert isinstance(store.coalesce_gap, int)
-        assert store.coalesce_gap >= 0
+        gap = store.coalesce_gap
+        assert isinstance(gap, int), f"`coalesce_gap` is {gap!r}; it must be a number of bytes"
+        assert gap >= 0, f"`coalesce_gap` is {gap}; it must not be negative"

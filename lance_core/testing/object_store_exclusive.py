@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
-import pytest
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.store.shortcuts import exists, list_paths
+from lance_core.testing.assertions import check_bytes, must_raise
+from lance_core.testing.threads import race_threads
 
 THREADS = 8
 KEYS = 20
@@ -25,7 +23,7 @@ class ExclusiveWriteTests:
         def create(path: str, content: bytes) -> None:
             store.put(path, content, PutMode.create)
 
-        _check_never_replaces(store, guarantee, create)
+        _check_never_replaces(store, guarantee, create, "put_if_absent")
 
     def test_rename_if_absent_never_replaces(self, store: ObjectStore) -> None:
         guarantee = store.capabilities.rename_if_absent
@@ -35,12 +33,12 @@ class ExclusiveWriteTests:
             try:
                 store.rename_if_absent("source", path)
             except ObjectExistsError:
-                assert bytes(store.get("source")) == content
+                check_bytes(store.get("source"), content, "the source of a refused rename")
                 raise
             finally:
                 store.delete("source")
 
-        _check_never_replaces(store, guarantee, create)
+        _check_never_replaces(store, guarantee, create, "rename_if_absent")
 
     def test_copy_if_absent_never_replaces(self, store: ObjectStore) -> None:
         guarantee = store.capabilities.copy_if_absent
@@ -52,7 +50,7 @@ class ExclusiveWriteTests:
             finally:
                 store.delete("source")
 
-        _check_never_replaces(store, guarantee, create)
+        _check_never_replaces(store, guarantee, create, "copy_if_absent")
 
     def test_of_racing_puts_exactly_one_wins(
         self, store: ObjectStore, reopened: ObjectStore
@@ -61,75 +59,82 @@ class ExclusiveWriteTests:
             chosen = reopened if writer % 2 else store
             chosen.put(path, b"%d" % writer, PutMode.create)
 
-        _check_race(store, store.capabilities.put_if_absent, create)
+        _check_race(store, "put_if_absent", create)
 
     def test_of_racing_renames_exactly_one_wins(self, store: ObjectStore) -> None:
         def create(path: str, writer: int) -> None:
             store.put(f"sources/{path}-{writer}", b"%d" % writer)
             store.rename_if_absent(f"sources/{path}-{writer}", path)
 
-        _check_race(store, store.capabilities.rename_if_absent, create)
+        _check_race(store, "rename_if_absent", create)
 
     def test_of_racing_copies_exactly_one_wins(self, store: ObjectStore) -> None:
         def create(path: str, writer: int) -> None:
             store.put(f"sources/{path}-{writer}", b"%d" % writer)
             store.copy(f"sources/{path}-{writer}", path, PutMode.create)
 
-        _check_race(store, store.capabilities.copy_if_absent, create)
+        _check_race(store, "copy_if_absent", create)
 
     def test_a_rename_moves(self, store: ObjectStore) -> None:
         store.put("a/source", b"content")
-        if store.capabilities.rename_if_absent is Guarantee.YES:
+        guarantee = store.capabilities.rename_if_absent
+        if guarantee is Guarantee.YES:
             store.rename_if_absent("a/source", "new/folder/target")
-            assert list_paths(store) == ["new/folder/target"]
-            assert bytes(store.get("new/folder/target")) == b"content"
-            with pytest.raises(ObjectNotFoundError) as caught:
+            paths = list_paths(store)
+            assert paths == ["new/folder/target"], "a rename must leave the target and no source"
+            check_bytes(store.get("new/folder/target"), b"content", "get of a renamed object")
+            with must_raise(ObjectNotFoundError, "a rename of what is missing") as caught:
                 store.rename_if_absent("a/source", "b")
-            assert caught.value.path == "a/source"
-        elif store.capabilities.rename_if_absent is Guarantee.NO:
-            with pytest.raises(UnsupportedFeatureError):
+            told = caught.error.path
+            assert told == "a/source", f"the error names {told!r}; it must name the source"
+        elif guarantee is Guarantee.NO:
+            with must_raise(UnsupportedFeatureError, "a rename where rename_if_absent is NO"):
                 store.rename_if_absent("a/source", "new/folder/target")
-            assert list_paths(store) == ["a/source"]
-        assert not exists(store, "b")
+            paths = list_paths(store)
+            assert paths == ["a/source"], "a rename that is refused must change nothing"
+        assert not exists(store, "b"), "a rename that failed created its target"
 
 
 def _check_never_replaces(
-    store: ObjectStore, guarantee: Guarantee, create: Callable[[str, bytes], None]
+    store: ObjectStore, guarantee: Guarantee, create: Callable[[str, bytes], None], what: str
 ) -> None:
     """Both attempts end as ``guarantee`` says, and no object is replaced in any case."""
     store.put("folder/old", b"old")
     refusal = UnsupportedFeatureError if guarantee is Guarantee.NO else ObjectExistsError
-    with pytest.raises((refusal, UnsupportedFeatureError)) as caught:
+    doing = f"{what} ({guarantee.name}) where an object is"
+    with must_raise((refusal, UnsupportedFeatureError), doing) as caught:
         create("folder/old", b"new")
     if guarantee is Guarantee.YES:
-        assert isinstance(caught.value, ObjectExistsError)
-        assert caught.value.path == "folder/old"
+        error = caught.error
+        assert isinstance(error, ObjectExistsError), (
+            f"{what} is declared YES and raised {error!r}; it must raise ObjectExistsError"
+        )
+        assert error.path == "folder/old", (
+            f"the error of {what} names {error.path!r}; it must name the target, 'folder/old'"
+        )
         create("folder/new", b"new")
-        assert bytes(store.get("folder/new")) == b"new"
+        check_bytes(store.get("folder/new"), b"new", f"get after {what}")
         store.delete("folder/new")
         create("folder/new", b"anew")
-        assert bytes(store.get("folder/new")) == b"anew"
+        check_bytes(store.get("folder/new"), b"anew", f"get after {what} of a deleted object")
     elif guarantee is Guarantee.NO:
-        with pytest.raises(UnsupportedFeatureError):
+        with must_raise(UnsupportedFeatureError, f"{what}, which is declared NO,"):
             create("folder/new", b"new")
-        assert not exists(store, "folder/new")
-    assert bytes(store.get("folder/old")) == b"old"
+        assert not exists(store, "folder/new"), f"{what} was refused and created the object"
+    check_bytes(store.get("folder/old"), b"old", f"get of what {what} must not replace")
 
 
-def _check_race(
-    store: ObjectStore, guarantee: Guarantee, create: Callable[[str, int], None]
-) -> None:
+def _check_race(store: ObjectStore, what: str, create: Callable[[str, int], None]) -> None:
     """Of `THREADS` that create each of `KEYS` paths at once, one wins, and its bytes are there."""
-    if guarantee is not Guarantee.YES:
+    if getattr(store.capabilities, what) is not Guarantee.YES:
         refused = (UnsupportedFeatureError, ObjectExistsError)
-        assert _raised(create, 1) in (None, *refused)
-        assert _raised(create, 2) in refused
+        ends = [_raised(create, 1), _raised(create, 2)]
+        assert ends[0] in (None, *refused), f"{what} ended with {ends[0]}; it must be refused"
+        assert ends[1] in refused, f"{what} where an object is ended with {ends[1]}"
         return
-    start = Barrier(THREADS)
 
     def race(writer: int) -> list[str]:
         won = []
-        start.wait()
         for key in range(KEYS):
             try:
                 create(f"folder/{key}", writer)
@@ -138,13 +143,17 @@ def _check_race(
             won.append(f"folder/{key}")
         return won
 
-    with ThreadPoolExecutor(THREADS) as threads:
-        won = list(threads.map(race, range(THREADS)))
-    winners = {path: writer for writer, paths in enumerate(won) for path in paths}
-    assert sum(len(paths) for paths in won) == KEYS
-    assert {path: b"%d" % writer for path, writer in winners.items()} == {
-        path: bytes(store.get(path)) for path in list_paths(store, "folder")
-    }
+    won = race_threads(race, THREADS)
+    for key in range(KEYS):
+        path = f"folder/{key}"
+        winners = [writer for writer, paths in enumerate(won) if path in paths]
+        assert len(winners) == 1, (
+            f"the store declares {what}=YES, but the threads {winners} of {THREADS} were told that "
+            f"they created {path!r}; exactly one must be"
+        )
+        check_bytes(store.get(path), b"%d" % winners[0], f"{what}: get of what the winner created")
+    paths = sorted(list_paths(store, "folder"))
+    assert paths == sorted(f"folder/{key}" for key in range(KEYS)), f"objects after {what}"
 
 
 def _raised(create: Callable[[str, int], None], writer: int) -> type[Exception] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.shortcuts import list_paths
+from lance_core.testing.assertions import check_bytes, must_raise
 
 TREE = [
     "_versions/18446744073709551613.manifest",
@@ -50,6 +53,12 @@ NAMES = [
     "e\u0301",
     "n" * 200,
 ]
+ALIKE = [
+    *("Case/Object", "case/object", "case/Object", "CASE/OBJECT"),
+    *("stra\u00dfe", "strasse", "\u00e9", "e\u0301", "\u212b", "\u00c5"),
+    *("a", "a ", "a.", "1", "01"),
+]
+"""Paths that a careless comparison takes for the same."""
 
 
 def fill(store: ObjectStore, paths: list[str]) -> None:
@@ -68,21 +77,23 @@ class ListingTests:
 
     def test_an_empty_store_lists_nothing(self, store: ObjectStore) -> None:
         for folder in ("", "folder", "folder/below"):
-            assert list(store.list(folder)) == []
-            assert list(store.list_names(folder)) == []
+            found = [*store.list(folder), *store.list_names(folder)]
+            assert found == [], f"a listing of {folder!r} in an empty store must be empty"
 
     def test_a_listing_holds_every_object_at_any_depth(self, store: ObjectStore) -> None:
         fill(store, TREE)
         found = list(store.list(""))
-        assert in_order([meta.path for meta in found]) == in_order(TREE)
-        assert all(meta.size == len(meta.path.encode()) for meta in found)
-        assert all(meta.last_modified.tzinfo is not None for meta in found)
+        _check_same([meta.path for meta in found], TREE, "list")
+        for meta in found:
+            size = len(meta.path.encode())
+            assert meta.size == size, f"list gave {meta} for an object of {size} bytes"
+            assert meta.last_modified.tzinfo is not None, f"list gave {meta}: no time zone"
 
     def test_a_folder_holds_what_is_below_it_only(self, store: ObjectStore) -> None:
         fill(store, TREE)
         for folder in ("data", "data/deep", "_versions", "a", "dat", "missing"):
             below = [path for path in TREE if path.startswith(f"{folder}/")]
-            assert in_order(list_paths(store, folder)) == in_order(below)
+            _check_same(list_paths(store, folder), below, f"list of {folder!r}")
 
     def test_names_are_those_directly_in_a_folder(self, store: ObjectStore) -> None:
         fill(store, TREE)
@@ -90,15 +101,16 @@ class ListingTests:
             prefix = f"{folder}/" if folder else ""
             below = [path[len(prefix) :] for path in TREE if path.startswith(prefix)]
             direct = [name for name in below if "/" not in name]
-            assert in_order(list(store.list_names(folder))) == in_order(direct)
+            _check_same(list(store.list_names(folder)), direct, f"list_names of {folder!r}")
 
     def test_an_ordered_store_lists_by_the_bytes_of_paths(self, store: ObjectStore) -> None:
         fill(store, TREE)
         paths, names = list_paths(store), list(store.list_names(""))
         if store.capabilities.ordered_list is Guarantee.YES:
-            assert paths == in_order(paths)
-            assert names == in_order(names)
-        assert len(paths) == len(TREE)
+            sentence = "ordered_list is YES: a listing must ascend by the UTF-8 bytes of paths"
+            assert paths == in_order(paths), sentence
+            assert names == in_order(names), sentence
+        _check_same(paths, TREE, "list")
 
     @pytest.mark.parametrize(
         "start",
@@ -126,33 +138,58 @@ class ListingTests:
             later = [path for path in TREE if path.encode() > start.encode()]
             below = [path for path in later if path.startswith(prefix)]
             direct = [path[len(prefix) :] for path in below if "/" not in path[len(prefix) :]]
-            assert in_order(list_paths(store, folder, start)) == in_order(below)
-            assert in_order(list(store.list_names(folder, start))) == in_order(direct)
+            doing = f"of {folder!r} after {start!r}"
+            _check_same(list_paths(store, folder, start), below, f"list {doing}")
+            _check_same(list(store.list_names(folder, start)), direct, f"list_names {doing}")
 
     def test_a_listing_of_many_objects_is_complete(self, store: ObjectStore) -> None:
         paths = [f"many/{number:05}" for number in range(1100)]
         fill(store, paths)
-        assert in_order(list_paths(store, "many")) == paths
-        assert in_order(list_paths(store, "", "many/01049")) == paths[1050:]
-        assert in_order(list(store.list_names("many"))) == [f"{n:05}" for n in range(1100)]
+        _check_same(list_paths(store, "many"), paths, "list of 1100 objects")
+        _check_same(list_paths(store, "", "many/01049"), paths[1050:], "list after 1050 objects")
+        names = [f"{number:05}" for number in range(1100)]
+        _check_same(list(store.list_names("many")), names, "list_names of 1100 objects")
 
     @pytest.mark.parametrize("name", NAMES, ids=ascii)
     def test_unusual_names_are_kept_as_they_are(self, store: ObjectStore, name: str) -> None:
         path = f"folder {name}/{name}"
         store.put(path, b"content")
-        assert list_paths(store) == [path]
-        assert list(store.list_names(f"folder {name}")) == [name]
-        assert bytes(store.get(path)) == b"content"
-        assert store.head(path).path == path
+        _check_same(list_paths(store), [path], f"list after put of {path!r}")
+        _check_same(list(store.list_names(f"folder {name}")), [name], "list_names")
+        check_bytes(store.get(path), b"content", f"get of {path!r}")
+        told = store.head(path).path
+        assert told == path, f"head of {path!r} names {told!r}; it must name what was asked for"
         store.copy(path, f"copy {name}")
         store.delete(path)
-        assert list_paths(store) == [f"copy {name}"]
+        _check_same(list_paths(store), [f"copy {name}"], "list after copy and delete")
+
+    def test_paths_that_look_alike_are_told_apart(self, store: ObjectStore) -> None:
+        for number, path in enumerate(ALIKE):
+            with must_raise(ObjectNotFoundError, f"get of {path!r}, where others are,"):
+                store.get(path)
+            store.put(path, b"%d" % number)
+        for number, path in enumerate(ALIKE):
+            check_bytes(store.get(path), b"%d" % number, f"get of {path!r} beside others like it")
+        store.delete(ALIKE[0])
+        _check_same(list_paths(store), ALIKE[1:], f"list after delete of {ALIKE[0]!r}")
 
     def test_a_strong_store_lists_what_was_written(self, store: ObjectStore) -> None:
-        seen = []
+        is_strong = store.capabilities.strong_reads is Guarantee.YES
         for number in range(20):
-            store.put(f"folder/{number}", b"1")
-            seen.append(f"folder/{number}" in list_paths(store, "folder"))
-            store.delete(f"folder/{number}")
-            seen.append(f"folder/{number}" not in list_paths(store, "folder"))
-        assert all(seen) or store.capabilities.strong_reads is not Guarantee.YES
+            path = f"folder/{number}"
+            store.put(path, b"1")
+            there = path in list_paths(store, "folder")
+            store.delete(path)
+            gone = path not in list_paths(store, "folder")
+            if is_strong:
+                sentence = "strong_reads is YES: a listing must show every write before it"
+                assert there, f"{path!r} was put and is not listed; {sentence}"
+                assert gone, f"{path!r} was deleted and is listed; {sentence}"
+
+
+def _check_same(found: Sequence[str], wanted: Sequence[str], doing: str) -> None:
+    """Raise `AssertionError` unless both hold the same, in any order, each once."""
+    missing, extra = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
+    assert not missing, f"{doing} does not give {missing}, which must be there"
+    assert not extra, f"{doing} gives {extra}, which must not be there"
+    assert len(found) == len(wanted), f"{doing} gives something twice: {sorted(found)}"

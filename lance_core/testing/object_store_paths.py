@@ -56,14 +56,14 @@ class PathTests:
     def test_hostile_paths_are_refused(self, store: ObjectStore, use: str) -> None:
         store.put("object", b"content")
         accepted = [path for path in HOSTILE if not _is_refused(store, USES[use], path)]
-        assert accepted == []
-        assert list_paths(store) == ["object"]
+        assert accepted == [], f"{use} must refuse these paths with InvalidPathError"
+        _check_unchanged(store)
 
     @pytest.mark.parametrize("use", [use for use in USES if not use.startswith("list")])
     def test_an_object_needs_a_path(self, store: ObjectStore, use: str) -> None:
         store.put("object", b"content")
-        assert _is_refused(store, USES[use], "")
-        assert list_paths(store) == ["object"]
+        assert _is_refused(store, USES[use], ""), f"{use} must refuse an empty path"
+        _check_unchanged(store)
 
     @pytest.mark.parametrize("is_source", [True, False])
     def test_renames_refuse_hostile_paths(self, store: ObjectStore, is_source: bool) -> None:
@@ -72,8 +72,9 @@ class PathTests:
         def rename(store: ObjectStore, path: str) -> None:
             store.rename_if_absent(*((path, "target") if is_source else ("object", path)))
 
-        assert [path for path in (*HOSTILE, "") if not _is_refused(store, rename, path)] == []
-        assert list_paths(store) == ["object"]
+        accepted = [path for path in (*HOSTILE, "") if not _is_refused(store, rename, path)]
+        assert accepted == [], "rename_if_absent must refuse these paths with InvalidPathError"
+        _check_unchanged(store)
 
 
 def _is_refused(store: ObjectStore, use: Use, path: str) -> bool:
@@ -83,3 +84,8 @@ def _is_refused(store: ObjectStore, use: Use, path: str) -> bool:
     except (InvalidPathError, UnsupportedFeatureError):
         return True
     return False
+
+
+def _check_unchanged(store: ObjectStore) -> None:
+    paths = list_paths(store)
+    assert paths == ["object"], "a path that is refused must change nothing"

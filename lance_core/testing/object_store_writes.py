@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import array
+import contextlib
+import gc
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from lance_core.errors import InvalidInputError, LanceError, ObjectNotFoundError
-from lance_core.store.base import Buffers, ObjectStore
+from lance_core.store.base import Buffers, ByteRange, ObjectStore
 from lance_core.store.shortcuts import list_paths
+from lance_core.testing.assertions import check_bytes, must_raise
+from lance_core.testing.threads import meanwhile
 
 PARTS = [
     pa.py_buffer(b"first"),
@@ -39,6 +44,10 @@ REFUSED: dict[str, object] = {
 }
 
 
+ROUNDS = 30
+"""How often everything is done that must not use up descriptors and threads."""
+
+
 class WriteTests:
     """Whole objects, streaming writers, deletion and copies."""
 
@@ -46,13 +55,21 @@ class WriteTests:
     def test_all_kinds_of_bytes_are_written(self, store: ObjectStore, kind: str) -> None:
         data, content = ACCEPTED[kind]
         store.put("folder/object", data)
-        assert bytes(store.get("folder/object")) == content
+        check_bytes(store.get("folder/object"), content, f"get after put of {kind}")
 
     @pytest.mark.parametrize("kind", REFUSED)
     def test_what_has_no_bytes_is_refused(self, store: ObjectStore, kind: str) -> None:
-        with pytest.raises(InvalidInputError):
+        with must_raise(InvalidInputError, f"put of {kind} ({REFUSED[kind]!r})"):
             store.put("object", REFUSED[kind])
-        assert list_paths(store) == []
+        paths = list_paths(store)
+        assert paths == [], "a put that is refused must create nothing"
+
+    def test_a_refused_write_keeps_what_was_there(self, store: ObjectStore) -> None:
+        store.put("object", b"old")
+        for kind, data in REFUSED.items():
+            with must_raise(InvalidInputError, f"put of {kind} where an object is"):
+                store.put("object", data)
+            check_bytes(store.get("object"), b"old", "get after an overwrite that was refused")
 
     def test_buffers_may_change_once_a_write_returned(self, store: ObjectStore) -> None:
         data = bytearray(b"before")
@@ -60,46 +77,55 @@ class WriteTests:
         with store.open_writer("written") as writer:
             writer.write(memoryview(data))
         data[:] = b"behind"
-        assert bytes(store.get("put")) == b"before"
-        assert bytes(store.get("written")) == b"before"
+        for path in ("put", "written"):
+            doing = "get of what was written from a buffer that changed after the write"
+            check_bytes(store.get(path), b"before", doing)
 
     def test_a_write_replaces_what_was_there(self, store: ObjectStore) -> None:
         store.put("object", b"a longer first content")
         store.put("object", b"second")
-        assert bytes(store.get("object")) == b"second"
-        assert store.head("object").size == 6
+        check_bytes(store.get("object"), b"second", "get after an overwrite")
+        size = store.head("object").size
+        assert size == 6, f"head gave {size} bytes after an overwrite by 6; it must give 6"
 
     def test_readers_see_the_old_or_the_new_object(self, store: ObjectStore) -> None:
         contents = [bytes([n]) * (70_000 + n) for n in range(10)]
         store.put("object", contents[0])
-        done = threading.Event()
-        torn: list[int] = []
+        for number, content in enumerate(contents):
+            store.put(f"sources/{number}", content)
 
         def look() -> None:
-            while not done.is_set():
+            try:
                 seen = bytes(store.get("object"))
-                if seen not in contents:
-                    torn.append(len(seen))
+            except ObjectNotFoundError as error:
+                raise AssertionError(
+                    "an object was missing while it was overwritten; readers must see the old or "
+                    "the new one, so it must not be deleted first"
+                ) from error
+            assert seen in contents, (
+                f"get gave {len(seen)} bytes that nobody wrote while an object was overwritten; "
+                "readers must see the old or the new one as a whole"
+            )
 
-        readers = [threading.Thread(target=look) for _ in range(2)]
-        for reader in readers:
-            reader.start()
-        try:
-            for content in contents * 3:
+        with meanwhile(look):
+            for number, content in enumerate(contents):
                 store.put("object", content)
-        finally:
-            done.set()
-            for reader in readers:
-                reader.join()
-        assert torn == []
+                store.copy(f"sources/{9 - number}", "object")
+                with store.open_writer("object") as writer:
+                    writer.write(content[:50_000])
+                    writer.write(content[50_000:])
 
     def test_a_writer_appends(self, store: ObjectStore) -> None:
         pieces = [bytes([n % 251]) * (n % 97) for n in range(2000)]
+        position = 0
         with store.open_writer("folder/object") as writer:
             for number, piece in enumerate(pieces):
                 writer.write(piece if number % 2 else pa.py_buffer(piece))
-                assert writer.tell() == sum(len(p) for p in pieces[: number + 1])
-        assert bytes(store.get("folder/object")) == b"".join(pieces)
+                position += len(piece)
+                told = writer.tell()
+                assert told == position, f"tell gave {told} after {position} bytes were written"
+        content = store.get("folder/object")
+        check_bytes(content, b"".join(pieces), "get of what a writer wrote in many pieces")
 
     def test_a_writer_takes_large_buffers(self, store: ObjectStore) -> None:
         pieces = [bytes([n]) * (3_000_000 + n) for n in range(5)]
@@ -107,24 +133,27 @@ class WriteTests:
             writer.write(b"start")
             for piece in pieces:
                 writer.write(piece)
-        assert bytes(store.get("object")) == b"start" + b"".join(pieces)
+        wanted = b"start" + b"".join(pieces)
+        check_bytes(store.get("object"), wanted, "get of what a writer wrote in large pieces")
 
     def test_a_writer_without_bytes_makes_an_empty_object(self, store: ObjectStore) -> None:
         with store.open_writer("object"):
             pass
-        assert store.head("object").size == 0
+        size = store.head("object").size
+        assert size == 0, f"a writer that wrote nothing made an object of {size} bytes"
 
     def test_nothing_is_visible_before_a_writer_is_closed(self, store: ObjectStore) -> None:
         store.put("old", b"old")
         new, old = store.open_writer("new"), store.open_writer("old")
         for writer in (new, old):
             writer.write(b"x" * 2_000_000)
-        with pytest.raises(ObjectNotFoundError):
+        with must_raise(ObjectNotFoundError, "get of what an open writer has written"):
             store.get("new")
-        assert bytes(store.get("old")) == b"old"
+        check_bytes(store.get("old"), b"old", "get of an object that an open writer will replace")
         for writer in (new, old):
             writer.close()
-        assert store.head("new").size == store.head("old").size == 2_000_000
+        sizes = [store.head(path).size for path in ("new", "old")]
+        assert sizes == [2_000_000] * 2, f"closed writers of 2000000 bytes made {sizes} bytes"
 
     def test_an_aborted_writer_leaves_nothing(self, store: ObjectStore) -> None:
         store.put("old", b"old")
@@ -133,8 +162,9 @@ class WriteTests:
             writer.write(b"x" * 2_000_000)
             writer.abort()
             writer.abort()
-        assert list_paths(store) == ["old"]
-        assert bytes(store.get("old")) == b"old"
+        paths = list_paths(store)
+        assert paths == ["old"], "an aborted writer must leave no object"
+        check_bytes(store.get("old"), b"old", "get of what an aborted writer would have replaced")
 
     def test_an_error_inside_the_block_aborts_the_writer(self, store: ObjectStore) -> None:
         def fail_while_writing() -> None:
@@ -142,9 +172,10 @@ class WriteTests:
                 writer.write(b"x")
                 raise KeyError("broken")
 
-        with pytest.raises(KeyError, match="broken"):
+        with must_raise(KeyError, "a block of a writer that raises KeyError"):
             fail_while_writing()
-        assert list_paths(store) == []
+        paths = list_paths(store)
+        assert paths == [], "a writer whose block raises must leave no object"
 
     def test_a_writer_ends_once(self, store: ObjectStore) -> None:
         closed = store.open_writer("closed")
@@ -152,23 +183,34 @@ class WriteTests:
         closed.close()
         closed.close()
         closed.abort()
-        with pytest.raises(LanceError):
+        with must_raise(LanceError, "write after close"):
             closed.write(b"2")
         aborted = store.open_writer("aborted")
         aborted.abort()
-        with pytest.raises(LanceError):
+        with must_raise(LanceError, "write after abort"):
             aborted.write(b"2")
-        with pytest.raises(LanceError):
+        with must_raise(LanceError, "close after abort"):
             aborted.close()
-        assert bytes(store.get("closed")) == b"1"
-        assert list_paths(store) == ["closed"]
+        check_bytes(store.get("closed"), b"1", "get after a second close and an abort")
+        paths = list_paths(store)
+        assert paths == ["closed"], "the writer that was closed, and no other, makes an object"
+
+    def test_a_second_close_writes_nothing(self, store: ObjectStore) -> None:
+        writer = store.open_writer("object")
+        writer.write(b"first")
+        writer.close()
+        store.put("object", b"second")
+        writer.close()
+        doing = "get of what was overwritten after a writer was closed, and closed again,"
+        check_bytes(store.get("object"), b"second", doing)
 
     def test_deleting_removes_one_object(self, store: ObjectStore) -> None:
         for path in ("a/b", "a/bc", "a/b.d", "ab"):
             store.put(path, b"1")
         store.delete("a/b")
-        assert sorted(list_paths(store)) == ["a/b.d", "a/bc", "ab"]
-        with pytest.raises(ObjectNotFoundError):
+        paths = sorted(list_paths(store))
+        assert paths == ["a/b.d", "a/bc", "ab"], "delete must remove the one object of that path"
+        with must_raise(ObjectNotFoundError, "head of a deleted object"):
             store.head("a/b")
 
     def test_deleting_what_is_not_there_is_no_error(self, store: ObjectStore) -> None:
@@ -177,7 +219,18 @@ class WriteTests:
             store.delete(path)
         store.delete("object")
         store.delete("object")
-        assert list_paths(store) == []
+        paths = list_paths(store)
+        assert paths == [], "delete must remove the object, and nothing else create one"
+
+    def test_deleting_a_folder_removes_nothing(self, store: ObjectStore) -> None:
+        wanted = ["folder/below/object", "folder/object"]
+        for path in wanted:
+            store.put(path, b"1")
+        for folder in ("folder", "folder/below"):
+            with contextlib.suppress(LanceError):
+                store.delete(folder)
+            paths = sorted(list_paths(store))
+            assert paths == wanted, f"delete of the folder {folder!r} must not remove what is below"
 
     @pytest.mark.parametrize("size", [0, 10, 3_000_000])
     def test_a_copy_is_an_object_of_its_own(self, store: ObjectStore, size: int) -> None:
@@ -188,9 +241,54 @@ class WriteTests:
         store.put("source", b"changed")
         store.delete("source")
         for path in ("target", "new/folder/target"):
-            assert bytes(store.get(path)) == b"s" * size
+            doing = "get of a copy whose source was changed and deleted"
+            check_bytes(store.get(path), b"s" * size, doing)
 
     def test_a_copy_onto_itself_changes_nothing(self, store: ObjectStore) -> None:
         store.put("object", b"content")
         store.copy("object", "object")
-        assert bytes(store.get("object")) == b"content"
+        check_bytes(store.get("object"), b"content", "get of what was copied onto itself")
+
+    def test_calls_give_back_descriptors_and_threads(self, store: ObjectStore) -> None:
+        for _ in range(3):  # connections and pools are kept
+            _use_everything(store)
+        before = _descriptors(), threading.active_count()
+        for _ in range(ROUNDS):
+            _use_everything(store)
+        gc.collect()
+        after = _descriptors(), threading.active_count()
+        for what, first, last in zip(("descriptors", "threads"), before, after, strict=True):
+            assert last - first < ROUNDS // 2, (
+                f"{ROUNDS} rounds of calls left {last - first} {what} more than there were; each "
+                "call must give back what it opens"
+            )
+
+
+def _use_everything(store: ObjectStore) -> None:
+    """Each call, with its usual errors."""
+    store.put("folder/object", bytes(70_000))
+    store.get("folder/object")
+    store.get_ranges("folder/object", [ByteRange(0, 9), ByteRange(60_000, 60_009)])
+    store.head("folder/object")
+    next(iter(store.list("")))
+    next(iter(store.list_names("folder")))
+    for path in ("folder/written", "folder/aborted"):
+        writer = store.open_writer(path)
+        writer.write(bytes(70_000))
+        (writer.close if path == "folder/written" else writer.abort)()
+    store.copy("folder/written", "folder/copy")
+    for missing in (store.get, store.head):
+        with contextlib.suppress(ObjectNotFoundError):
+            missing("folder/missing")
+    with contextlib.suppress(LanceError):
+        store.get_ranges("folder/object", [ByteRange(0, 80_000)])
+    for path in ("folder/written", "folder/copy", "folder/object"):
+        store.delete(path)
+
+
+def _descriptors() -> int:
+    """How many descriptors this process has open; 0 where the system does not tell."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with contextlib.suppress(OSError):
+            return len(list(Path(folder).iterdir()))
+    return 0

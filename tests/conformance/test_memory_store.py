@@ -13,12 +13,16 @@ from lance_core.testing.object_store import ObjectStoreTests
 
 
 class TestMemoryStore(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return MemoryStore()
 
 
 class TestSharedMemoryStore(ObjectStoreTests):
+    in_process_only = "memory:// names places in the memory of one process"
+
     @pytest.fixture
     def uri(self) -> str:
         return f"memory://{uuid.uuid4()}/some/table"

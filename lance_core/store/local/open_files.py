@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -61,11 +62,17 @@ def open_for_reading(root: Root, full_path: str) -> int:
 
 
 def regular_file_size(descriptor: int, full_path: str) -> int:
-    """Size of an open file in bytes; `StoreError` if it is a folder, a pipe or a device."""
-    return _regular(os.fstat(descriptor), full_path).st_size
+    """Size of an open file in bytes; raises what `check_regular` does."""
+    return check_regular(os.fstat(descriptor), full_path).st_size
 
 
-def _regular(status: os.stat_result, full_path: str) -> os.stat_result:
+def check_regular(status: os.stat_result, full_path: str) -> os.stat_result:
+    """``status``; `FileNotFoundError` if it is that of a folder, `StoreError` of a pipe or device.
+
+    Folders come into being with the objects below them, and are no objects themselves.
+    """
+    if stat.S_ISDIR(status.st_mode):
+        raise FileNotFoundError(errno.ENOENT, "a folder, not an object", full_path)
     if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"{full_path!r} is not a regular file")
     return status
@@ -125,7 +132,7 @@ class OpenFiles:
         full_path = self._root.file(path)
         descriptor = open_for_reading(self._root, full_path)
         try:
-            status = _regular(os.fstat(descriptor), full_path)
+            status = check_regular(os.fstat(descriptor), full_path)
             size = status.st_size
             is_small = size < MAP_FROM
             buffer = _read(descriptor, 0, size) if is_small else map_file(descriptor, size)

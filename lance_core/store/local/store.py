@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, InvalidPathError, LanceError, StoreError
+from lance_core.errors import InvalidInputError, InvalidPathError, LanceError
 from lance_core.store.base import (
     Buffers,
     ByteRange,
@@ -23,7 +23,12 @@ from lance_core.store.buffers import byte_views
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import REAL_DISK, Disk, chosen_durability
 from lance_core.store.local.failures import read_error, reading
-from lance_core.store.local.open_files import OpenFiles, open_for_reading, regular_file_size
+from lance_core.store.local.open_files import (
+    OpenFiles,
+    check_regular,
+    open_for_reading,
+    regular_file_size,
+)
 from lance_core.store.local.publish import Draft, Publisher
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
@@ -110,9 +115,7 @@ class LocalStore(ObjectStore):
                 if target is None:
                     raise InvalidPathError(f"{path!r} is a link that leads out of its root")
                 status = os.stat(target)
-            if not stat.S_ISREG(status.st_mode):
-                raise StoreError(f"{path!r} in {self._root.path} is not a regular file")
-            return meta_of(path, status)
+            return meta_of(path, check_regular(status, full_path))
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)

@@ -1,0 +1,82 @@
+"""Assertions of the conformance kit: each says what was done, what came of it and what must.
+
+Importing this module makes pytest rewrite the assertions of the whole kit, so that a failure shows
+the values that were compared. `lance_core.testing` therefore imports it first.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+import pyarrow as pa
+import pytest
+
+E = TypeVar("E", bound=BaseException)
+
+Kinds: TypeAlias = type[E] | tuple[type[E], ...]
+
+_SHOWN = 40
+"""Bytes of a wrong content that are shown."""
+
+
+def _rewrite_assertions() -> None:
+    """Have pytest rewrite the modules of the kit that are not imported yet.
+
+    The explorer has no assertions for users, and runs them a million times.
+    """
+    package, _, _ = __name__.rpartition(".")
+    folder = str(Path(__file__).parent)
+    names = [f"{package}.{found.name}" for found in pkgutil.iter_modules([folder])]
+    later = [name for name in names if name not in sys.modules and not name.endswith("explorer")]
+    pytest.register_assert_rewrite(*later)
+
+
+_rewrite_assertions()
+
+
+def check_bytes(got: pa.Buffer | bytes, wanted: bytes, doing: str) -> None:
+    """Raise `AssertionError` unless ``got`` is ``wanted``; ``doing`` says what gave it."""
+    __tracebackhide__ = True
+    if pa.py_buffer(got).equals(pa.py_buffer(wanted)):
+        return
+    found = bytes(got)
+    shorter = min(len(found), len(wanted))
+    first = next((n for n in range(shorter) if found[n] != wanted[n]), shorter)
+    raise AssertionError(
+        f"{doing} gave {len(found)} bytes, must give {len(wanted)}; they differ from byte {first} "
+        f"on: {found[first : first + _SHOWN]!r}, must be {wanted[first : first + _SHOWN]!r}"
+    )
+
+
+class Caught(Generic[E]):
+    """What `must_raise` caught, from the end of its block on."""
+
+    error: E
+
+
+@contextmanager
+def must_raise(kinds: Kinds[E], doing: str) -> Iterator[Caught[E]]:
+    """Raise `AssertionError` unless the block ends with one of ``kinds``.
+
+    ``doing`` says what the block does.
+    """
+    __tracebackhide__ = True
+    caught: Caught[E] = Caught()
+    try:
+        yield caught
+    except kinds as error:
+        caught.error = error
+    except Exception as error:
+        raise AssertionError(f"{doing} raised {error!r}; it must raise {_names(kinds)}") from error
+    else:
+        raise AssertionError(f"{doing} raised nothing; it must raise {_names(kinds)}")
+
+
+def _names(kinds: Kinds[E]) -> str:
+    several = kinds if isinstance(kinds, tuple) else (kinds,)
+    return " or ".join(kind.__name__ for kind in several)

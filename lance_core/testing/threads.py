@@ -1,0 +1,57 @@
+"""Threads of the conformance kit. What goes wrong in one of them fails the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def race_threads(run: Callable[[int], T], count: int) -> list[T]:
+    """What ``run`` returns for each of ``count`` threads, all started at the same time.
+
+    An exception of a thread is raised, once all have ended.
+    """
+    start = threading.Barrier(count)
+
+    def racer(number: int) -> T:
+        start.wait()
+        return run(number)
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(racer, range(count)))
+
+
+@contextmanager
+def meanwhile(run: Callable[[], None], count: int = 2) -> Iterator[None]:
+    """Run ``run`` in ``count`` threads, again and again until the block ends.
+
+    Each thread has run it once before the block starts, and runs it once more after the block. An
+    exception of a thread ends that thread and is raised at the end of the block.
+    """
+    done = threading.Event()
+    started = [threading.Event() for _ in range(count)]
+
+    def repeat(started: threading.Event) -> None:
+        try:
+            run()
+        finally:
+            started.set()
+        while not done.is_set():
+            run()
+        run()
+
+    with ThreadPoolExecutor(count) as threads:
+        running = [threads.submit(repeat, event) for event in started]
+        try:
+            for event in started:
+                event.wait()
+            yield
+        finally:
+            done.set()
+        for one in running:
+            one.result()
