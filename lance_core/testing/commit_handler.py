@@ -4,40 +4,66 @@
 
     class TestLedger(CommitHandlerTests):
         @pytest.fixture
-        def store(self, tmp_path):
-            return LocalStore(tmp_path / "table")
+        def open_store(self, tmp_path):
+            return functools.partial(LocalStore, tmp_path / "table")
 
         @pytest.fixture
         def make_handler(self, tmp_path):
-            return lambda store: LedgerCommitHandler(store, tmp_path / "ledger")
+            return functools.partial(LedgerCommitHandler, ledger=tmp_path / "ledger")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
 from lance_core.commits.base import CommitHandler
 from lance_core.store.base import ObjectStore
 from lance_core.testing.commit_handler_faults import FaultTests
-from lance_core.testing.commit_handler_races import RaceTests
-from lance_core.testing.commit_handler_versions import VersionTests
+from lance_core.testing.commit_handler_outages import OutageTests
+from lance_core.testing.commit_handler_races import MakeHandler, OpenTable, RaceTests
+from lance_core.testing.commit_handler_versions import MakeOther, VersionTests
+from lance_core.testing.object_store_instances import OpenStore
+from lance_core.testing.processes import portable
+from lance_core.testing.service import FaultyService
 
-MakeHandler = Callable[[ObjectStore], CommitHandler]
-"""Makes a handler of the table that the store is rooted at."""
+__all__ = ["CommitHandlerTests", "MakeHandler", "MakeOther"]
 
 
-class CommitHandlerTests(VersionTests, RaceTests, FaultTests):
+class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
     """Everything that a commit handler must hold. Subclass it and provide two fixtures.
 
-    ``store``: a store without objects, new for each test, rooted at the table.
+    ``open_store``: makes another instance of a store each time it is called within a test, all
+    rooted at the same table, which has no objects when the test starts.
     ``make_handler``: makes a handler of the table, given the store or a wrapper around it.
+
+    Other processes call both, too, so it must be possible to pickle them: functions of modules,
+    classes, or `functools.partial` of one. Where the store or the handler keeps something in one
+    process, provide ``store`` in place of ``open_store``, and set ``in_process_only``.
+
+    ``store``: the instance that most tests use, by default what ``open_store`` makes.
+    ``service``: the `FaultyService` that the handler talks to, None (the default) if it talks to
+    nothing but the store.
+    ``make_other``: makes the store and the handler of another table, which share with the others
+    whatever tables share, such as a service; None (the default) if tables share nothing.
     """
 
+    in_process_only: ClassVar[str] = ""
+    """Why no other process can commit. What needs other processes is not tested then."""
+
     @pytest.fixture
-    def store(self) -> ObjectStore:
-        raise NotImplementedError("provide the fixture `store`")
+    def open_store(self) -> OpenStore:
+        raise NotImplementedError(
+            "provide the fixture `open_store`: a function that makes an instance of the store and "
+            "that can be pickled, since other processes call it; or say in `in_process_only` why "
+            "no other process can commit, and provide `store`"
+        )
+
+    @pytest.fixture
+    def store(self, request: pytest.FixtureRequest) -> ObjectStore:
+        opened: ObjectStore = request.getfixturevalue("open_store")()
+        return opened
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
@@ -46,3 +72,26 @@ class CommitHandlerTests(VersionTests, RaceTests, FaultTests):
     @pytest.fixture
     def handler(self, store: ObjectStore, make_handler: MakeHandler) -> CommitHandler:
         return make_handler(store)
+
+    @pytest.fixture
+    def shared_table(self, request: pytest.FixtureRequest, make_handler: MakeHandler) -> OpenTable:
+        """``open_store`` and ``make_handler``, for other processes."""
+        if self.in_process_only:
+            pytest.skip(f"other processes cannot commit: {self.in_process_only}")
+        opener: OpenStore = request.getfixturevalue("open_store")
+        return OpenTable(portable(opener, "open_store"), portable(make_handler, "make_handler"))
+
+    @pytest.fixture
+    def service(self) -> FaultyService | None:
+        return None
+
+    @pytest.fixture
+    def failing(self, service: FaultyService | None) -> FaultyService:
+        """``service``, where there is one."""
+        if service is None:
+            pytest.skip("the fixture `service` is None: the handler talks to the store alone")
+        return service
+
+    @pytest.fixture
+    def make_other(self) -> MakeOther | None:
+        return None

@@ -12,9 +12,15 @@ from dataclasses import replace
 import pytest
 
 from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.base import CommitHandler
+from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.history import Version
-from lance_core.errors import CommitUnknownError, LanceError
+from lance_core.errors import (
+    CommitUnknownError,
+    DatasetNotFoundError,
+    LanceError,
+    ObjectExistsError,
+    OutcomeUnknownError,
+)
 from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.faulty import (
     Fault,
@@ -27,9 +33,15 @@ from lance_core.store.faulty import (
     SentTwice,
 )
 from lance_core.table.transaction import Transaction
-from lance_core.testing.sample_transactions import IMPATIENT, append, creation, history
-
-MakeHandler = Callable[[ObjectStore], CommitHandler]
+from lance_core.testing.assertions import check_bytes, must_raise
+from lance_core.testing.commit_handler_races import MakeHandler
+from lance_core.testing.sample_transactions import (
+    IMPATIENT,
+    append,
+    creation,
+    first_candidate,
+    history,
+)
 
 FAULTS = (Refused(), RequestLost(), ResponseLost(), SentTwice(), LandsLate())
 """What can become of a write."""
@@ -82,9 +94,8 @@ class FaultTests:
         made = commit_transaction(
             make_handler(faulty), faulty, transaction, base, surroundings=IMPATIENT
         )
-        assert faulty.injected
-        assert made.location.version == 2
-        assert history(make_handler(store), store)[1:] == [transaction.uuid]
+        assert faulty.injected, "the handler wrote no manifest to the store"
+        _check_made(made, make_handler(store), store, transaction)
 
     @pytest.mark.parametrize("fault", [RequestLost(), ResponseLost()])
     def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(
@@ -95,18 +106,17 @@ class FaultTests:
         rules += [FaultRule(Refused(), method, FINAL) for method in ("get", "get_ranges")]
         faulty = _GoesBlind(store, rules)
         handler = make_handler(faulty)
-        assert handler.latest() is not None
+        assert handler.latest() is not None, "latest gave None after version 1 was committed"
         transaction = append(1)
-        with pytest.raises(CommitUnknownError) as unknown:
+        with must_raise(CommitUnknownError, "a commit of which every answer is lost") as unknown:
             commit_transaction(handler, faulty, transaction, base, surroundings=IMPATIENT)
-        assert unknown.value.transaction_uuid == transaction.uuid
-        assert unknown.value.version == 2
+        told = (unknown.error.transaction_uuid, unknown.error.version)
+        assert told == (transaction.uuid, 2), "the error must name the transaction and the version"
         faulty.later.clear()
         faulty.set_rules([])
         # Committing the same transaction again settles it, whatever had become of it.
         made = commit_transaction(handler, faulty, transaction, surroundings=IMPATIENT)
-        assert made.location.version == 2
-        assert history(handler, store)[1:] == [transaction.uuid]
+        _check_made(made, handler, store, transaction)
 
     @each_fault
     def test_a_writer_that_comes_in_between_loses_nothing(
@@ -126,7 +136,27 @@ class FaultTests:
         commit_transaction(make_handler(faulty), faulty, ours, base, surroundings=world)
         let_the_other_commit(0)
         faulty.land()
-        assert sorted(history(make_handler(store), store)[1:]) == sorted([ours.uuid, theirs.uuid])
+        found = history(make_handler(store), store)[1:]
+        assert sorted(found) == sorted([ours.uuid, theirs.uuid]), (
+            f"two commits were acknowledged; the history has {len(found)} of them"
+        )
+
+    @pytest.mark.parametrize(
+        "fault",
+        [Refused(), RequestLost(), ResponseLost(), LandsLate()],
+        ids=lambda f: type(f).__name__,
+    )
+    def test_a_candidate_that_is_said_not_to_be_applied_is_not(
+        self, store: ObjectStore, make_handler: MakeHandler, fault: Fault
+    ) -> None:
+        for nth in range(1, 6):
+            candidate = first_candidate(version=nth)
+            rules = [FaultRule(fault, method, nth=nth) for method in WRITES]
+            faulty = FaultyStore(store, rules)
+            ending = ending_of(make_handler(faulty), candidate)
+            faulty.land()
+            what = f"{type(fault).__name__} of write {nth} of each kind"
+            check_ending(ending, make_handler(store), store, candidate, what)
 
 
 class _GoesBlind(FaultyStore):
@@ -142,27 +172,102 @@ class _GoesBlind(FaultyStore):
             self.set_rules(self.later)
 
 
+def ending_of(handler: CommitHandler, candidate: Candidate) -> Exception | None:
+    """How the handler says that ``candidate`` ended; None: applied."""
+    try:
+        handler.commit(candidate)
+    except Exception as error:
+        return error
+    return None
+
+
+def check_ending(
+    ending: Exception | None,
+    reader: CommitHandler,
+    store: ObjectStore,
+    candidate: Candidate,
+    what: str,
+) -> None:
+    """Raise `AssertionError` if ``ending`` is untrue; make the version if there is none.
+
+    ``reader`` and ``store`` have no faults, ``what`` says which ones there were.
+    """
+    version = candidate.version
+    try:
+        found: bytes | None = bytes(store.get(reader.locate(version).path))
+    except DatasetNotFoundError:
+        found = None
+    if ending is None:
+        assert found == candidate.data, (
+            f"{what}: commit returned, but version {version} is not what was committed"
+        )
+    elif isinstance(ending, ObjectExistsError):
+        assert found is not None, f"{what}: commit raised {ending!r}, but there is no such version"
+    elif isinstance(ending, LanceError) and not isinstance(ending, OutcomeUnknownError):
+        assert found is None, (
+            f"{what}: commit raised {ending!r}, which says that nothing was applied, but version "
+            f"{version} exists; after a lost answer it must raise OutcomeUnknownError"
+        )
+    if found is None:
+        reader.commit(candidate)
+        doing = f"{what}: the manifest of version {version}, committed again without faults,"
+        check_bytes(store.get(reader.locate(version).path), candidate.data, doing)
+
+
 def _check_outcome(
     faulty: FaultyStore,
     make_handler: MakeHandler,
     transaction: Transaction,
     base: Version | None,
 ) -> None:
-    store = faulty.inner
     handler = make_handler(faulty)
-    try:
+
+    def commit() -> None:
         commit_transaction(handler, faulty, transaction, base, surroundings=IMPATIENT)
-        allowed = {1}
-    except CommitUnknownError:
-        allowed = {0, 1}
-    except LanceError:
-        allowed = {0}
-    faulty.land()
-    reader = make_handler(store)
-    assert history(reader, store).count(transaction.uuid) in allowed
+
+    check_outcome(commit, faulty.land, make_handler(faulty.inner), faulty.inner, transaction)
+
+
+def check_outcome(
+    commit: Callable[[], object],
+    heal: Callable[[], object],
+    reader: CommitHandler,
+    store: ObjectStore,
+    transaction: Transaction,
+) -> None:
+    """Raise `AssertionError` if ``commit`` says something untrue of ``transaction``.
+
+    After ``heal``, ``reader`` and ``store`` have no faults.
+    """
+    try:
+        commit()
+        told, allowed = "returned", {1}
+    except CommitUnknownError as error:
+        told, allowed = repr(error), {0, 1}
+    except LanceError as error:
+        told, allowed = repr(error), {0}
+    heal()
+    times = history(reader, store).count(transaction.uuid)
+    assert times in allowed, (
+        f"a commit ended so: {told}. Its transaction is in the history {times} times, must be "
+        f"{' or '.join(map(str, sorted(allowed)))}: only CommitUnknownError leaves it open"
+    )
     # Nothing stands in the way of whoever comes next, least of all of the same transaction.
     commit_transaction(reader, store, transaction, surroundings=IMPATIENT)
     newest = commit_transaction(reader, store, append(1), surroundings=IMPATIENT)
     found = history(reader, store)
-    assert found.count(transaction.uuid) == 1
-    assert newest.location.version == len(found)
+    assert found.count(transaction.uuid) == 1, (
+        "a transaction that was committed again must be in the history once"
+    )
+    assert newest.location.version == len(found), (
+        f"the newest of {len(found)} versions has number {newest.location.version}"
+    )
+
+
+def _check_made(
+    made: Version, handler: CommitHandler, store: ObjectStore, transaction: Transaction
+) -> None:
+    version = made.location.version
+    assert version == 2, f"the commit after version 1 made version {version}; it must make 2"
+    found = history(handler, store)[1:]
+    assert found == [transaction.uuid], "the history must have the transaction once"

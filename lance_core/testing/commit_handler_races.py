@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import partial
-from threading import Barrier
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.errors import DatasetExistsError, ObjectExistsError
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.testing.assertions import check_bytes
+from lance_core.testing.object_store_instances import OpenStore
+from lance_core.testing.processes import PROCESSES, Wait, race_processes
 from lance_core.testing.sample_transactions import (
     PATIENT,
     append,
@@ -20,6 +23,7 @@ from lance_core.testing.sample_transactions import (
     first_candidate,
     history,
 )
+from lance_core.testing.threads import race_threads
 
 WRITERS = 6
 ROUNDS = 10
@@ -29,12 +33,27 @@ HEAD_START = 0.2
 
 T = TypeVar("T")
 
+MakeHandler: TypeAlias = Callable[[ObjectStore], CommitHandler]
+"""Makes a handler of the table that the store is rooted at."""
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """Makes a store and a handler of one table; can be pickled."""
+
+    open_store: OpenStore
+    make_handler: MakeHandler
+
+    def __call__(self) -> tuple[ObjectStore, CommitHandler]:
+        store = self.open_store()
+        return store, self.make_handler(store)
+
 
 class RaceTests:
-    """Threads with a handler each."""
+    """Threads with a handler each, and processes."""
 
     def test_of_two_writers_one_wins_whenever_one_overtakes_the_other(
-        self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
+        self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
         # Of version n, the other one is committed right before the nth call of ours.
         version, was_overtaken = 0, True
@@ -48,12 +67,17 @@ class RaceTests:
                 rival = overtaken.rival
                 lost = rival is not None and rival.result()
             was_overtaken = rival is not None
-            assert won != lost
+            assert won != lost, (
+                f"a rival committed version {version} right before call {version} to the store: "
+                f"{'both writers were' if won else 'no writer was'} told that it won; exactly one "
+                "must be"
+            )
             path = make_handler(store).locate(version).path
-            assert bytes(store.get(path)) == (ours if won else theirs).data
+            doing = f"the manifest of version {version}, which one writer was told it made,"
+            check_bytes(store.get(path), (ours if won else theirs).data, doing)
 
     def test_of_racing_candidates_exactly_one_becomes_the_version(
-        self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
+        self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
         for version in range(1, ROUNDS + 1):
             candidates = [first_candidate(version=version) for _ in range(WRITERS)]
@@ -61,13 +85,15 @@ class RaceTests:
             def send(writer: int, candidates: list[Candidate] = candidates) -> bool:
                 return _sent(make_handler(store), candidates[writer])
 
-            won = race(send)
-            assert won.count(True) == 1
+            won = race_threads(send, WRITERS)
+            winners = [writer for writer, has_won in enumerate(won) if has_won]
+            _check_one(winners, f"version {version}", f"{WRITERS} threads")
             path = make_handler(store).locate(version).path
-            assert bytes(store.get(path)) == candidates[won.index(True)].data
+            doing = f"the manifest of version {version}, which one thread was told it made,"
+            check_bytes(store.get(path), candidates[winners[0]].data, doing)
 
     def test_of_racing_creators_exactly_one_makes_the_table(
-        self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
+        self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
         transactions = [creation() for _ in range(WRITERS)]
 
@@ -78,12 +104,16 @@ class RaceTests:
                 return False
             return True
 
-        won = race(create)
-        assert won.count(True) == 1
-        assert history(make_handler(store), store) == [transactions[won.index(True)].uuid]
+        won = race_threads(create, WRITERS)
+        winners = [writer for writer, has_won in enumerate(won) if has_won]
+        _check_one(winners, "the table", f"{WRITERS} threads")
+        found = history(make_handler(store), store)
+        assert found == [transactions[winners[0]].uuid], (
+            "the table must have one version, made by the writer that was told so"
+        )
 
     def test_racing_appends_all_succeed_and_none_is_lost_or_doubled(
-        self, store: ObjectStore, make_handler: Callable[[ObjectStore], CommitHandler]
+        self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
         first = creation()
         base = commit_transaction(make_handler(store), store, first)
@@ -96,23 +126,62 @@ class RaceTests:
                 made.append(transaction.uuid)
             return made
 
-        made = [uuid for uuids in race(write) for uuid in uuids]
-        found = history(make_handler(store), store)
-        assert found[0] == first.uuid
-        assert sorted(found[1:]) == sorted(made)
-        assert len(set(found)) == len(found)
+        made = race_threads(write, WRITERS)
+        _check_history(history(make_handler(store), store), first.uuid, made)
+
+    def test_of_candidates_of_racing_processes_exactly_one_becomes_the_version(
+        self, store: ObjectStore, make_handler: MakeHandler, shared_table: OpenTable
+    ) -> None:
+        won = race_processes(_Sending(shared_table))
+        for version in range(1, ROUNDS + 1):
+            contents = [sent[version] for sent in won if version in sent]
+            winners = [writer for writer, sent in enumerate(won) if version in sent]
+            _check_one(winners, f"version {version}", f"{PROCESSES} processes")
+            path = make_handler(store).locate(version).path
+            doing = f"the manifest of version {version}, which one process was told it made,"
+            check_bytes(store.get(path), contents[0], doing)
+
+    def test_appends_of_racing_processes_all_succeed_and_none_is_lost_or_doubled(
+        self, store: ObjectStore, make_handler: MakeHandler, shared_table: OpenTable
+    ) -> None:
+        first = creation()
+        commit_transaction(make_handler(store), store, first)
+        made = race_processes(_Appending(shared_table))
+        _check_history(history(make_handler(store), store), first.uuid, made)
 
 
-def race(run: Callable[[int], T]) -> list[T]:
-    """What ``run`` returns for each writer, all started at the same time."""
-    barrier = Barrier(WRITERS)
+@dataclass(frozen=True)
+class _Sending:
+    """Sends a candidate for each version; returns the manifests that it was told became one."""
 
-    def start(writer: int) -> T:
-        barrier.wait()
-        return run(writer)
+    open_table: OpenTable
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        return list(pool.map(start, range(WRITERS)))
+    def __call__(self, writer: int, wait: Wait) -> dict[int, bytes]:
+        _, handler = self.open_table()
+        won = {}
+        for version in range(1, ROUNDS + 1):
+            candidate = first_candidate(version=version)
+            wait()
+            if _sent(handler, candidate):
+                won[version] = candidate.data
+        return won
+
+
+@dataclass(frozen=True)
+class _Appending:
+    """Appends several times; returns the uuids that it was told are committed."""
+
+    open_table: OpenTable
+
+    def __call__(self, writer: int, wait: Wait) -> list[str]:
+        store, handler = self.open_table()
+        version, made = None, []
+        wait()
+        for _ in range(ROUNDS // 2):
+            transaction = append(1 if version is None else version.location.version)
+            version = commit_transaction(handler, store, transaction, version, PATIENT)
+            made.append(transaction.uuid)
+        return made
 
 
 class _Overtaken(StoreWrapper):
@@ -141,3 +210,25 @@ def _sent(handler: CommitHandler, candidate: Candidate) -> bool:
     except ObjectExistsError:
         return False
     return True
+
+
+def _check_one(winners: list[int], what: str, of: str) -> None:
+    assert len(winners) == 1, (
+        f"writers {winners} of {of} were told that they made {what}; exactly one must be"
+    )
+
+
+def _check_history(found: Sequence[str], first: str, made: Sequence[Sequence[str]]) -> None:
+    """The history is the creation, then every acknowledged append once."""
+    wanted = [uuid for uuids in made for uuid in uuids]
+    lost = [uuid for uuid in wanted if uuid not in found]
+    assert not lost, (
+        f"{len(wanted)} appends were acknowledged, and {len(lost)} of them are in no version; "
+        "every acknowledged commit must be in the history"
+    )
+    assert len(set(found)) == len(found), f"a transaction is in the history twice: {found}"
+    assert sorted(found) == sorted([first, *wanted]), (
+        f"the history has {len(found)} versions; it must have those of {len(wanted) + 1} "
+        "acknowledged commits, and no others"
+    )
+    assert found[0] == first, "the oldest version must be the one that made the table"

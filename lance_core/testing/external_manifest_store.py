@@ -5,23 +5,27 @@
     class TestLedger(ExternalManifestStoreTests):
         @pytest.fixture
         def make_rows(self, tmp_path):
-            return lambda: LedgerManifestStore(tmp_path / "ledger")
+            return functools.partial(LedgerManifestStore, tmp_path / "ledger")
 """
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
-from lance_core.errors import ObjectExistsError, ObjectNotFoundError
+from lance_core.errors import LanceError, ObjectExistsError, ObjectNotFoundError
 from lance_core.table.paths import DETACHED, manifest_path
-from lance_core.testing.external_manifest_store_races import RowRaceTests
+from lance_core.testing.assertions import must_raise
+from lance_core.testing.external_manifest_store_faults import RowFaultTests
+from lance_core.testing.external_manifest_store_races import MakeRows, RowRaceTests
+from lance_core.testing.processes import portable
+from lance_core.testing.service import FaultyService
 
-MakeRows = Callable[[], ExternalManifestStore]
-"""Makes an object for the same rows each time it is called within a test."""
+__all__ = ["ExternalManifestStoreTests", "MakeRows"]
 
 BASES = (
     "data/table.lance",
@@ -43,11 +47,19 @@ def row(version: int, base_uri: str, suffix: str = "") -> ManifestEntry:
     return ManifestEntry(version, f"{full}{suffix}", 100 + version)
 
 
-class ExternalManifestStoreTests(RowRaceTests):
+class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
     """Everything that an external manifest store must hold. Subclass it and provide a fixture.
 
-    ``make_rows``: makes a `MakeRows`, for rows that no other test sees.
+    ``make_rows``: makes an `ExternalManifestStore` of the same rows each time it is called within a
+    test, rows that no other test sees. Other processes call it, too, so it must be possible to
+    pickle it: a function of a module, a class or a `functools.partial` of one. For rows that one
+    process alone can use, set ``in_process_only``.
+    ``service``: the `FaultyService` that keeps the rows, None (the default) if there is none that
+    can be made to fail.
     """
+
+    in_process_only: ClassVar[str] = ""
+    """Why no other process sees the rows. What needs other processes is not tested then."""
 
     @pytest.fixture
     def make_rows(self) -> MakeRows:
@@ -58,6 +70,24 @@ class ExternalManifestStoreTests(RowRaceTests):
         return make_rows()
 
     @pytest.fixture
+    def shared_rows(self, make_rows: MakeRows) -> MakeRows:
+        """``make_rows``, for other processes."""
+        if self.in_process_only:
+            pytest.skip(f"other processes do not see the rows: {self.in_process_only}")
+        return portable(make_rows, "make_rows")
+
+    @pytest.fixture
+    def service(self) -> FaultyService | None:
+        return None
+
+    @pytest.fixture
+    def failing(self, service: FaultyService | None) -> FaultyService:
+        """``service``, where there is one."""
+        if service is None:
+            pytest.skip("the fixture `service` is None: nothing can be made to fail")
+        return service
+
+    @pytest.fixture
     def base_uri(self) -> str:
         """The name of a table."""
         return f"tests/{uuid.uuid4()}.lance"
@@ -65,8 +95,8 @@ class ExternalManifestStoreTests(RowRaceTests):
     def test_a_table_without_rows_has_none(
         self, rows: ExternalManifestStore, base_uri: str
     ) -> None:
-        assert rows.get(base_uri, 1) is None
-        assert rows.get_latest(base_uri) is None
+        found = (rows.get(base_uri, 1), rows.get_latest(base_uri))
+        assert found == (None, None), "get and get_latest of a table without rows must give None"
         rows.delete(base_uri)
 
     def test_a_row_is_found_as_it_was_added(
@@ -76,35 +106,40 @@ class ExternalManifestStoreTests(RowRaceTests):
             ManifestEntry(1, f"{base_uri}/_versions/1.manifest"),
             ManifestEntry(2, f"{base_uri}/_versions/2.manifest-{uuid.uuid4()}", 0),
             ManifestEntry(3, f"{base_uri}/_versions/3.manifest", (1 << 40) + 1),
+            ManifestEntry(4, f"{base_uri}/_versions/4.manifest", 7, '"etag-ä/4"'),
+            ManifestEntry(5, f"{base_uri}/_versions/5.manifest", None, "0x8DD"),
         ]
         for entry in added:
             rows.put_if_absent(base_uri, entry)
         for reader in (rows, make_rows()):
-            assert [reader.get(base_uri, number) for number in (1, 2, 3)] == added
-            assert reader.get_latest(base_uri) == added[-1]
-            assert reader.get(base_uri, 4) is None
+            for entry in added:
+                _check_row(reader, base_uri, entry.version, entry)
+            _check_latest(reader, base_uri, added[-1])
+            _check_row(reader, base_uri, 6, None)
 
     def test_the_latest_row_is_that_of_the_highest_number(
         self, rows: ExternalManifestStore, base_uri: str
     ) -> None:
         for version in (2, 100, 9, (1 << 40), 10):
             rows.put_if_absent(base_uri, row(version, base_uri))
-        assert rows.get_latest(base_uri) == row(1 << 40, base_uri)
+        _check_latest(rows, base_uri, row(1 << 40, base_uri))
 
     def test_a_detached_version_is_never_the_latest(
         self, rows: ExternalManifestStore, base_uri: str
     ) -> None:
         rows.put_if_absent(base_uri, row(7, base_uri))
-        assert rows.get(base_uri, DETACHED + 5) is None
-        assert rows.get_latest(base_uri) == row(7, base_uri)
+        _check_row(rows, base_uri, DETACHED + 5, None)
+        with contextlib.suppress(LanceError):  # a store may refuse rows of detached versions
+            rows.put_if_absent(base_uri, row(DETACHED + 5, base_uri))
+        _check_latest(rows, base_uri, row(7, base_uri))
 
     def test_a_row_is_not_added_twice(self, rows: ExternalManifestStore, base_uri: str) -> None:
         first = row(1, base_uri, f"-{uuid.uuid4()}")
         rows.put_if_absent(base_uri, first)
         for entry in (first, row(1, base_uri, f"-{uuid.uuid4()}")):
-            with pytest.raises(ObjectExistsError):
+            with must_raise(ObjectExistsError, "put_if_absent where a row is"):
                 rows.put_if_absent(base_uri, entry)
-        assert rows.get(base_uri, 1) == first
+        _check_row(rows, base_uri, 1, first)
 
     def test_a_row_is_replaced_as_a_whole(
         self, rows: ExternalManifestStore, make_rows: MakeRows, base_uri: str
@@ -112,29 +147,31 @@ class ExternalManifestStoreTests(RowRaceTests):
         rows.put_if_absent(base_uri, row(1, base_uri, f"-{uuid.uuid4()}"))
         rows.put_if_absent(base_uri, row(2, base_uri))
         without_size = ManifestEntry(1, f"{base_uri}/_versions/1.manifest")
-        for entry in (row(1, base_uri), without_size, without_size):
+        with_etag = ManifestEntry(1, f"{base_uri}/_versions/1.manifest", 9, "tag")
+        for entry in (row(1, base_uri), without_size, with_etag, without_size, without_size):
             make_rows().put_if_present(base_uri, entry)
-            assert rows.get(base_uri, 1) == entry
-        assert rows.get_latest(base_uri) == row(2, base_uri)
+            _check_row(rows, base_uri, 1, entry)
+        _check_latest(rows, base_uri, row(2, base_uri))
 
     def test_only_a_row_that_is_there_is_replaced(
         self, rows: ExternalManifestStore, base_uri: str
     ) -> None:
         rows.put_if_absent(base_uri, row(1, base_uri))
-        with pytest.raises(ObjectNotFoundError):
+        with must_raise(ObjectNotFoundError, "put_if_present where no row is"):
             rows.put_if_present(base_uri, row(2, base_uri))
-        assert rows.get(base_uri, 2) is None
-        assert rows.get_latest(base_uri) == row(1, base_uri)
+        _check_row(rows, base_uri, 2, None)
+        _check_latest(rows, base_uri, row(1, base_uri))
 
     def test_tables_do_not_see_each_others_rows(self, rows: ExternalManifestStore) -> None:
         for number, base_uri in enumerate(BASES, start=1):
-            assert rows.get_latest(base_uri) is None
+            _check_latest(rows, base_uri, None)
             rows.put_if_absent(base_uri, row(number, base_uri))
         for number, base_uri in enumerate(BASES, start=1):
-            assert rows.get_latest(base_uri) == row(number, base_uri)
+            _check_latest(rows, base_uri, row(number, base_uri))
         rows.delete(BASES[0])
-        assert rows.get_latest(BASES[0]) is None
-        assert all(rows.get_latest(base_uri) is not None for base_uri in BASES[1:])
+        _check_latest(rows, BASES[0], None)
+        for number, base_uri in list(enumerate(BASES, start=1))[1:]:
+            _check_latest(rows, base_uri, row(number, base_uri))
         for base_uri in BASES:
             rows.delete(base_uri)
 
@@ -144,7 +181,19 @@ class ExternalManifestStoreTests(RowRaceTests):
         for version in range(1, 131):
             rows.put_if_absent(base_uri, row(version, base_uri))
         make_rows().delete(base_uri)
-        assert rows.get_latest(base_uri) is None
-        assert rows.get(base_uri, 1) is None
+        _check_latest(rows, base_uri, None)
+        _check_row(rows, base_uri, 1, None)
         rows.put_if_absent(base_uri, row(1, base_uri))
-        assert rows.get_latest(base_uri) == row(1, base_uri)
+        _check_latest(rows, base_uri, row(1, base_uri))
+
+
+def _check_row(
+    rows: ExternalManifestStore, base_uri: str, version: int, wanted: ManifestEntry | None
+) -> None:
+    found = rows.get(base_uri, version)
+    assert found == wanted, f"get of version {version} gave {found}; it must give {wanted}"
+
+
+def _check_latest(rows: ExternalManifestStore, base_uri: str, wanted: ManifestEntry | None) -> None:
+    found = rows.get_latest(base_uri)
+    assert found == wanted, f"get_latest of {base_uri!r} gave {found}; it must give {wanted}"

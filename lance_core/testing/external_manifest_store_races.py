@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import ObjectExistsError
-from lance_core.testing.commit_handler_races import WRITERS, race
+from lance_core.testing.processes import PROCESSES, Wait, in_another_process, race_processes
+from lance_core.testing.threads import race_threads
 
+WRITERS = 6
 ROUNDS = 12
+
+MakeRows: TypeAlias = Callable[[], ExternalManifestStore]
+"""Makes an object for the same rows each time it is called within a test."""
 
 
 class RowRaceTests:
-    """Threads that share an object, and threads with an object each."""
+    """Threads that share an object, threads with an object each, and processes."""
 
     def test_of_racing_writers_exactly_one_adds_the_row(
-        self, make_rows: Callable[[], ExternalManifestStore], base_uri: str
+        self, make_rows: MakeRows, base_uri: str
     ) -> None:
         shared = make_rows()
         for version in range(1, ROUNDS + 1):
@@ -24,19 +31,14 @@ class RowRaceTests:
 
             def add(writer: int, entries: list[ManifestEntry] = entries) -> bool:
                 rows = shared if entries[0].version % 2 else make_rows()
-                try:
-                    rows.put_if_absent(base_uri, entries[writer])
-                except ObjectExistsError:
-                    return False
-                return True
+                return _added(rows, base_uri, entries[writer])
 
-            won = race(add)
-            assert won.count(True) == 1
-            assert shared.get(base_uri, version) == entries[won.index(True)]
-            assert shared.get_latest(base_uri) == entries[won.index(True)]
+            won = race_threads(add, WRITERS)
+            winners = [entries[writer] for writer, has_won in enumerate(won) if has_won]
+            _check_one(shared, base_uri, winners, f"{WRITERS} threads")
 
     def test_racing_replacements_leave_one_of_them_whole(
-        self, make_rows: Callable[[], ExternalManifestStore], base_uri: str
+        self, make_rows: MakeRows, base_uri: str
     ) -> None:
         rows = make_rows()
         rows.put_if_absent(base_uri, _staged(base_uri, 1)[0])
@@ -46,8 +48,88 @@ class RowRaceTests:
             def replace(writer: int, entries: list[ManifestEntry] = entries) -> None:
                 rows.put_if_present(base_uri, entries[writer])
 
-            race(replace)
-            assert rows.get(base_uri, 1) in entries
+            race_threads(replace, WRITERS)
+            found = rows.get(base_uri, 1)
+            assert found in entries, f"after racing replacements the row is {found}, nobody's"
+
+    def test_of_racing_processes_exactly_one_adds_the_row(
+        self, shared_rows: MakeRows, base_uri: str
+    ) -> None:
+        won = race_processes(_Adding(shared_rows, base_uri))
+        rows = shared_rows()
+        for version in range(1, ROUNDS + 1):
+            winners = [entry for added in won for entry in added if entry.version == version]
+            assert len(winners) == 1, (
+                f"{len(winners)} of {PROCESSES} processes were told that they added the row of "
+                f"version {version}; exactly one must be"
+            )
+            found = rows.get(base_uri, version)
+            assert found == winners[0], f"the row is {found}; it must be the winner's, {winners[0]}"
+
+    def test_another_process_sees_the_same_rows(self, shared_rows: MakeRows, base_uri: str) -> None:
+        rows = shared_rows()
+        (entry, more, *_) = (_staged(base_uri, version)[0] for version in (1, 2))
+        rows.put_if_absent(base_uri, entry)
+        found = rows.get_latest(base_uri)
+        assert found == entry, f"get_latest gave {found}; it must give the row just added"
+        seen = in_another_process(_Following(shared_rows, base_uri, more))
+        assert seen == entry, f"another process was given {seen}; it must be given {entry}"
+        latest = rows.get_latest(base_uri)
+        assert latest == more, (
+            f"get_latest gave {latest} after another process added {more}; nothing old may be kept"
+        )
+
+
+@dataclass(frozen=True)
+class _Adding:
+    """Adds a row for each version; returns those that this process was told it added."""
+
+    make_rows: MakeRows
+    base_uri: str
+
+    def __call__(self, writer: int, wait: Wait) -> list[ManifestEntry]:
+        rows = self.make_rows()
+        rows.get_latest(self.base_uri)  # connects
+        added = []
+        for version in range(1, ROUNDS + 1):
+            entry = _staged(self.base_uri, version)[writer]
+            wait()
+            if _added(rows, self.base_uri, entry):
+                added.append(entry)
+        return added
+
+
+@dataclass(frozen=True)
+class _Following:
+    """Looks for the newest row, then adds ``entry``; returns what was found."""
+
+    make_rows: MakeRows
+    base_uri: str
+    entry: ManifestEntry
+
+    def __call__(self) -> ManifestEntry | None:
+        rows = self.make_rows()
+        found = rows.get_latest(self.base_uri)
+        rows.put_if_absent(self.base_uri, self.entry)
+        return found
+
+
+def _added(rows: ExternalManifestStore, base_uri: str, entry: ManifestEntry) -> bool:
+    try:
+        rows.put_if_absent(base_uri, entry)
+    except ObjectExistsError:
+        return False
+    return True
+
+
+def _check_one(
+    rows: ExternalManifestStore, base_uri: str, winners: list[ManifestEntry], of: str
+) -> None:
+    assert len(winners) == 1, (
+        f"{len(winners)} of {of} were told that they added a row; exactly one must be"
+    )
+    for found in (rows.get(base_uri, winners[0].version), rows.get_latest(base_uri)):
+        assert found == winners[0], f"the row is {found}; it must be the winner's, {winners[0]}"
 
 
 def _staged(base_uri: str, version: int) -> list[ManifestEntry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,14 @@ from lance_core.store.declared import DeclaredStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.sample_transactions import IMPATIENT
 
 
 class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return LocalStore(tmp_path / "table", Durability.fast)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(LocalStore, tmp_path / "table", Durability.fast)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
@@ -31,6 +33,8 @@ class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):
 
 
 class TestPutIfAbsentInMemory(CommitHandlerTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return MemoryStore()
@@ -42,8 +46,8 @@ class TestPutIfAbsentInMemory(CommitHandlerTests):
 
 class TestRenameOnLocalFiles(CommitHandlerTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return LocalStore(tmp_path / "table", Durability.fast)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(LocalStore, tmp_path / "table", Durability.fast)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
@@ -51,6 +55,8 @@ class TestRenameOnLocalFiles(CommitHandlerTests):
 
 
 class TestRenameInMemory(CommitHandlerTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return MemoryStore()
@@ -66,6 +72,8 @@ NO_CONDITIONS = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guar
 class TestLockInMemory(CommitHandlerTests):
     """With conditional writes, whatever the lock does."""
 
+    in_process_only = "the lock is one between threads"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return MemoryStore()
@@ -78,6 +86,8 @@ class TestLockInMemory(CommitHandlerTests):
 
 class TestLockWithoutConditions(CommitHandlerTests):
     """Where nothing but the lock keeps writers apart."""
+
+    in_process_only = "the lock is one between threads"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -93,21 +103,26 @@ class TestLockWithoutConditions(CommitHandlerTests):
         return make
 
 
+def leased(leases: ObjectStore, store: ObjectStore) -> LeaseCommitHandler:
+    return LeaseCommitHandler(store, StoreLeases(leases))
+
+
 class TestLeaseInTheTable(CommitHandlerTests):
     """Leases beside the data, which is on a store that could do without."""
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return LocalStore(tmp_path / "table", Durability.fast)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(LocalStore, tmp_path / "table", Durability.fast)
 
     @pytest.fixture
     def make_handler(self, tmp_path: Path) -> MakeHandler:
-        leases = LocalStore(tmp_path / "leases", Durability.fast)
-        return lambda store: LeaseCommitHandler(store, StoreLeases(leases))
+        return partial(leased, LocalStore(tmp_path / "leases", Durability.fast))
 
 
 class TestLeaseWithoutConditions(CommitHandlerTests):
     """Where nothing but the lease keeps writers apart."""
+
+    in_process_only = "objects and leases live in the memory of one process"
 
     @pytest.fixture
     def store(self) -> ObjectStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,22 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.shortcuts import exists, list_paths
-from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.sample_transactions import first_candidate
 
 
 class TestVaultStore(ObjectStoreTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return VaultStore(tmp_path / "table.vault", timeout=30)
-
-    @pytest.fixture
-    def reopened(self, tmp_path: Path) -> ObjectStore:
-        return VaultStore(tmp_path / "table.vault", timeout=30)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(VaultStore, tmp_path / "table.vault", timeout=30)
 
 
 class TestPutIfAbsentInAVault(CommitHandlerTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return VaultStore(tmp_path / "table.vault", timeout=30)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(VaultStore, tmp_path / "table.vault", timeout=30)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:
@@ -41,12 +39,17 @@ class TestPutIfAbsentInAVault(CommitHandlerTests):
 
 class TestLedger(CommitHandlerTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return LocalStore(tmp_path / "table", Durability.fast)
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(LocalStore, tmp_path / "table", Durability.fast)
 
     @pytest.fixture
     def make_handler(self, tmp_path: Path) -> MakeHandler:
-        return lambda store: LedgerCommitHandler(store, tmp_path / "table.ledger")
+        return partial(LedgerCommitHandler, ledger=tmp_path / "table.ledger")
+
+    @pytest.fixture
+    def make_other(self, tmp_path: Path) -> MakeOther:
+        store = LocalStore(tmp_path / "other", Durability.fast)
+        return lambda: (store, LedgerCommitHandler(store, tmp_path / "other.ledger"))
 
     def test_whoever_comes_next_finishes_what_a_writer_left(
         self, store: ObjectStore, make_handler: MakeHandler

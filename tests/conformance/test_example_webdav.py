@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -17,16 +18,19 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from lance_core.plugins.manager import get_manager
 from lance_core.plugins.stores import open_store
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore
 from lance_core.store.probe import probe
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
+from lance_core.store.uri import parse_uri
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Reset, Rule
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.object_store_instances import OpenStore
 from tests.servers.webdav import running_webdav
 
 TABLE = pa.table({"id": [1, 2, 3]})
@@ -41,15 +45,15 @@ def server() -> Iterator[str]:
         yield host
 
 
-@pytest.fixture
-def store(server: str) -> ObjectStore:
-    return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+def opened(uri: str) -> ObjectStore:
+    """Another instance, which shares nothing with those that tables have open."""
+    return get_manager().object_store("webdav").open(parse_uri(uri), HTTP | LOGIN)
 
 
 class TestWebdav(ObjectStoreTests):
     @pytest.fixture
-    def store(self, server: str) -> ObjectStore:
-        return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+    def open_store(self, server: str) -> OpenStore:
+        return partial(opened, f"webdav://{server}/{uuid.uuid4()}/table")
 
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
@@ -62,8 +66,8 @@ class TestWebdav(ObjectStoreTests):
 
 class TestCommitsOnWebdav(CommitHandlerTests):
     @pytest.fixture
-    def store(self, server: str) -> ObjectStore:
-        return open_store(f"webdav://{server}/{uuid.uuid4()}/table", HTTP | LOGIN)
+    def open_store(self, server: str) -> OpenStore:
+        return partial(opened, f"webdav://{server}/{uuid.uuid4()}/table")
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:

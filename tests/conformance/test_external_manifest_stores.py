@@ -6,10 +6,17 @@ import pytest
 
 from lance_core.testing import ExternalManifestStoreTests, MemoryManifestStore
 from lance_core.testing.external_manifest_store import MakeRows
+from lance_core.testing.service import InProcessService
 
 
 class TestInMemory(ExternalManifestStoreTests):
+    in_process_only = "rows live in the memory of one process"
+
     @pytest.fixture
-    def make_rows(self) -> MakeRows:
-        rows = MemoryManifestStore()
+    def service(self) -> InProcessService:
+        return InProcessService()
+
+    @pytest.fixture
+    def make_rows(self, service: InProcessService) -> MakeRows:
+        rows = MemoryManifestStore(service)
         return lambda: rows

@@ -21,6 +21,8 @@ class _SmallParts(MemoryClient):
 
 
 class TestRemoteStore(ObjectStoreTests):
+    in_process_only = "the service is in the memory of one process"
+
     @pytest.fixture
     def client(self) -> MemoryClient:
         return MemoryClient()
@@ -37,6 +39,8 @@ class TestRemoteStore(ObjectStoreTests):
 class TestRemoteStoreOfManySmallRequests(ObjectStoreTests):
     """Everything is split: reads, uploads, copies, listings."""
 
+    in_process_only = "the service is in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         settings = RemoteSettings(
@@ -47,6 +51,8 @@ class TestRemoteStoreOfManySmallRequests(ObjectStoreTests):
 
 class TestRemoteStoreWithoutConditions(ObjectStoreTests):
     """The service has no conditional writes."""
+
+    in_process_only = "the service is in the memory of one process"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -61,6 +67,8 @@ class TestRemoteStoreWithoutConditions(ObjectStoreTests):
 
 
 class TestCommitsToARemoteStore(CommitHandlerTests):
+    in_process_only = "the service is in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return RemoteStore(MemoryClient(), "table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,22 @@ from lance_core.store.prefix import PrefixStore
 from lance_core.store.throttled import ThrottledStore
 from lance_core.store.tracing import TracingStore
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.object_store_instances import OpenStore
+
+
+def prefixed(root: Path, prefix: str) -> ObjectStore:
+    return PrefixStore(LocalStore(root, Durability.fast), prefix)
 
 
 class TestPrefixOfLocalStore(ObjectStoreTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return PrefixStore(LocalStore(tmp_path, Durability.fast), "a folder/table")
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(prefixed, tmp_path, "a folder/table")
 
 
 class TestPrefixOfMemoryStore(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         inner = MemoryStore()
@@ -34,21 +42,29 @@ class TestPrefixOfMemoryStore(ObjectStoreTests):
 
 
 class TestTracingStore(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return TracingStore(MemoryStore())
 
 
 class TestThrottledStore(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return ThrottledStore(MemoryStore(), 0.001, 1e12, sleep=lambda seconds: None)
 
 
+def faulty(root: Path) -> ObjectStore:
+    return FaultyStore(LocalStore(root, Durability.fast))
+
+
 class TestFaultyStoreWithoutFaults(ObjectStoreTests):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> ObjectStore:
-        return FaultyStore(LocalStore(tmp_path, Durability.fast))
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(faulty, tmp_path)
 
 
 class PlainStore(FaultyStore):
@@ -73,6 +89,8 @@ class PlainStore(FaultyStore):
 
 
 class TestStoreThatGuaranteesNothing(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return PlainStore(MemoryStore())

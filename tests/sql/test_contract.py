@@ -3,85 +3,104 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from lance_core.commits.base import CommitHandler
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
+from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests
-from lance_core.testing.commit_handler import MakeHandler
+from lance_core.testing.commit_handler import MakeHandler, MakeOther
 from lance_core.testing.external_manifest_store import MakeRows
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core_sql.settings import SqlSettings
 from lance_core_sql.store import SqlManifestStore
 from tests.sql.conftest import Server
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> SqlSettings:
-    return SqlSettings(f"sqlite:///{tmp_path}/rows.sqlite", durable=False)
-
-
-@pytest.fixture
-def postgres(postgresql: Server) -> SqlSettings:
-    return on(postgresql)
-
-
-@pytest.fixture
-def maria(mysql: Server) -> SqlSettings:
-    return on(mysql)
-
-
-def on(server: Server) -> SqlSettings:
+def settings_of(url: str, password: str | None = None, bucket: str = "") -> SqlSettings:
     """Rows of one test: each has a bucket of its own."""
-    return SqlSettings(server.url, password=Secret(server.password), bucket=str(uuid.uuid4()))
+    if password is None:
+        return SqlSettings(url, durable=False)
+    return SqlSettings(url, password=Secret(password), bucket=bucket)
+
+
+def rows_of(url: str, password: str | None = None, bucket: str = "") -> SqlManifestStore:
+    return SqlManifestStore(settings_of(url, password, bucket))
+
+
+def handler_of(place: tuple[str, ...], base_uri: str, store: ObjectStore) -> CommitHandler:
+    return ExternalManifestCommitHandler(store, rows_of(*place), base_uri)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> tuple[str, ...]:
+    return (f"sqlite:///{tmp_path}/rows.sqlite",)
+
+
+@pytest.fixture
+def postgres(postgresql: Server) -> tuple[str, ...]:
+    return (postgresql.url, postgresql.password, str(uuid.uuid4()))
+
+
+@pytest.fixture
+def maria(mysql: Server) -> tuple[str, ...]:
+    return (mysql.url, mysql.password, str(uuid.uuid4()))
+
+
+class HandlerTests(CommitHandlerTests):
+    """``place``: the arguments of `rows_of`."""
+
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(LocalStore, tmp_path / "table", Durability.fast)
+
+    @pytest.fixture
+    def make_handler(self, place: tuple[str, ...]) -> MakeHandler:
+        return partial(handler_of, place, "a/b")
+
+    @pytest.fixture
+    def make_other(self, place: tuple[str, ...]) -> MakeOther:
+        store = MemoryStore()
+        return lambda: (store, handler_of(place, "a/B", store))
 
 
 class TestSqlite(ExternalManifestStoreTests):
     @pytest.fixture
-    def make_rows(self, sqlite: SqlSettings) -> MakeRows:
-        return lambda: SqlManifestStore(sqlite)
+    def make_rows(self, sqlite: tuple[str, ...]) -> MakeRows:
+        return partial(rows_of, *sqlite)
 
 
-class TestCommitsThroughSqlite(CommitHandlerTests):
+class TestCommitsThroughSqlite(HandlerTests):
     @pytest.fixture
-    def store(self) -> ObjectStore:
-        return MemoryStore()
-
-    @pytest.fixture
-    def make_handler(self, sqlite: SqlSettings) -> MakeHandler:
-        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(sqlite), "a/b")
+    def place(self, sqlite: tuple[str, ...]) -> tuple[str, ...]:
+        return sqlite
 
 
 class TestPostgresql(ExternalManifestStoreTests):
     @pytest.fixture
-    def make_rows(self, postgres: SqlSettings) -> MakeRows:
-        return lambda: SqlManifestStore(postgres)
+    def make_rows(self, postgres: tuple[str, ...]) -> MakeRows:
+        return partial(rows_of, *postgres)
 
 
-class TestCommitsThroughPostgresql(CommitHandlerTests):
+class TestCommitsThroughPostgresql(HandlerTests):
     @pytest.fixture
-    def store(self) -> ObjectStore:
-        return MemoryStore()
-
-    @pytest.fixture
-    def make_handler(self, postgres: SqlSettings) -> MakeHandler:
-        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(postgres), "a/b")
+    def place(self, postgres: tuple[str, ...]) -> tuple[str, ...]:
+        return postgres
 
 
 class TestMysql(ExternalManifestStoreTests):
     @pytest.fixture
-    def make_rows(self, maria: SqlSettings) -> MakeRows:
-        return lambda: SqlManifestStore(maria)
+    def make_rows(self, maria: tuple[str, ...]) -> MakeRows:
+        return partial(rows_of, *maria)
 
 
-class TestCommitsThroughMysql(CommitHandlerTests):
+class TestCommitsThroughMysql(HandlerTests):
     @pytest.fixture
-    def store(self) -> ObjectStore:
-        return MemoryStore()
-
-    @pytest.fixture
-    def make_handler(self, maria: SqlSettings) -> MakeHandler:
-        return lambda store: ExternalManifestCommitHandler(store, SqlManifestStore(maria), "a/b")
+    def place(self, maria: tuple[str, ...]) -> tuple[str, ...]:
+        return maria

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,7 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core_azure.capabilities import OF_AZURE
 from lance_core_azure.store import open_store
 from tests.servers.azurite import KEY, Azurite
@@ -37,9 +39,8 @@ class TestAzureStore(ObjectStoreTests):
         return RemoteStore(client, root)
 
     @pytest.fixture
-    def reopened(self, client: RemoteClient, root: str, azurite: Azurite) -> ObjectStore:
-        url = parse_uri(f"{client.name}/{root}")
-        return open_store(url, azurite.options)
+    def open_store(self, client: RemoteClient, root: str, azurite: Azurite) -> OpenStore:
+        return partial(open_store, parse_uri(f"{client.name}/{root}"), azurite.options)
 
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
@@ -48,8 +49,16 @@ class TestAzureStore(ObjectStoreTests):
 
 class TestCommits(CommitHandlerTests):
     @pytest.fixture
-    def store(self, client: RemoteClient) -> ObjectStore:
-        return RemoteStore(client, f"table {uuid.uuid4()}")
+    def root(self) -> str:
+        return f"table {uuid.uuid4()}"
+
+    @pytest.fixture
+    def store(self, client: RemoteClient, root: str) -> ObjectStore:
+        return RemoteStore(client, root)
+
+    @pytest.fixture
+    def open_store(self, client: RemoteClient, root: str, azurite: Azurite) -> OpenStore:
+        return partial(open_store, parse_uri(f"{client.name}/{root}"), azurite.options)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:

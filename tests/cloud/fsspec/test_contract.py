@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import fsspec
@@ -12,12 +14,14 @@ from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.errors import InvalidInputError
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.probe import probe
 from lance_core.store.uri import parse_uri
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core_fsspec import register_file_system, unregister_file_system
 from lance_core_fsspec.store import open_fsspec
 from tests.cloud.fsspec.s3 import s3_file_system
@@ -28,6 +32,26 @@ def store_of(url: str) -> ObjectStore:
     return open_fsspec(parse_uri(url), {})
 
 
+def open_files(called: str, root: str) -> ObjectStore:
+    files = LocalFileSystem(skip_instance_cache=True)
+    with contextlib.suppress(InvalidInputError):  # it is registered already
+        register_file_system(called, files, root)
+    return store_of(f"fsspec://{called}/table.lance")
+
+
+def open_folder(called: str, root: str) -> ObjectStore:
+    files = DirFileSystem(root, LocalFileSystem(), skip_instance_cache=True)
+    with contextlib.suppress(InvalidInputError):
+        register_file_system(called, files)
+    return store_of(f"fsspec://{called}/table.lance")
+
+
+def open_s3(moto: Moto, bucket: str, folder: str) -> ObjectStore:
+    with contextlib.suppress(InvalidInputError):
+        register_file_system(bucket, s3_file_system(moto), bucket)
+    return store_of(f"fsspec://{bucket}/{folder}/table.lance")
+
+
 @pytest.fixture
 def called() -> Iterator[str]:
     called = f"t{uuid.uuid4().hex}"
@@ -36,6 +60,8 @@ def called() -> Iterator[str]:
 
 
 class TestMemory(ObjectStoreTests):
+    in_process_only = "objects live in the memory of one process"
+
     @pytest.fixture
     def store(self, called: str) -> ObjectStore:
         files = fsspec.filesystem("memory", skip_instance_cache=True)
@@ -46,25 +72,23 @@ class TestLocal(ObjectStoreTests):
     """Writes are renamed into place; a listing comes from the operating system."""
 
     @pytest.fixture
-    def store(self, called: str, tmp_path: Path) -> ObjectStore:
-        files = LocalFileSystem(skip_instance_cache=True)
-        return store_of(f"{register_file_system(called, files, f'{tmp_path}/root')}/table.lance")
+    def open_store(self, called: str, tmp_path: Path) -> OpenStore:
+        return partial(open_files, called, f"{tmp_path}/root")
 
 
 class TestFolder(ObjectStoreTests):
     """A view of a folder is what it is a view of."""
 
     @pytest.fixture
-    def store(self, called: str, tmp_path: Path) -> ObjectStore:
-        files = DirFileSystem(str(tmp_path), LocalFileSystem(), skip_instance_cache=True)
-        return store_of(f"{register_file_system(called, files)}/table.lance")
+    def open_store(self, called: str, tmp_path: Path) -> OpenStore:
+        return partial(open_folder, called, str(tmp_path))
 
 
 @pytest.fixture(scope="module")
 def s3(moto: Moto) -> Iterator[str]:
-    """A URL on moto's server; each test takes a place of its own below it."""
+    """A bucket on moto's server; each test takes a place of its own in it."""
     bucket = moto.new_bucket()
-    yield register_file_system(bucket, s3_file_system(moto), bucket)
+    yield bucket
     unregister_file_system(bucket)
 
 
@@ -72,8 +96,8 @@ class TestS3(ObjectStoreTests):
     """An asynchronous file system, on moto's server."""
 
     @pytest.fixture
-    def store(self, s3: str) -> ObjectStore:
-        return store_of(f"{s3}/{uuid.uuid4()}/table.lance")
+    def open_store(self, moto: Moto, s3: str) -> OpenStore:
+        return partial(open_s3, moto, s3, str(uuid.uuid4()))
 
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
@@ -86,6 +110,8 @@ class TestS3(ObjectStoreTests):
 
 class TestCommitsThroughRows(CommitHandlerTests):
     """On files that cannot decide who commits."""
+
+    in_process_only = "rows live in the memory of one process"
 
     @pytest.fixture
     def store(self, called: str, tmp_path: Path) -> ObjectStore:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -13,17 +15,27 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
+from lance_core.testing.object_store_instances import OpenStore
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.servers.gcs import GcsServer
 
 
+def client_of(bucket: str, options: Mapping[str, str]) -> GcsClient:
+    """With what the service guarantees: the server keeps it as well."""
+    return GcsClient(read_options(parse_uri(f"gs://{bucket}"), options, {}), OF_THE_SERVICE)
+
+
+def open_bucket(
+    bucket: str, options: Mapping[str, str], root: str = "", settings: RemoteSettings | None = None
+) -> ObjectStore:
+    return RemoteStore(client_of(bucket, options), root, settings or RemoteSettings())
+
+
 @pytest.fixture
 def client(gcs: GcsServer, bucket: str) -> GcsClient:
-    """With what the service guarantees: the server keeps it as well."""
-    options = read_options(parse_uri(f"gs://{bucket}"), gcs.options, {})
-    return GcsClient(options, OF_THE_SERVICE)
+    return client_of(bucket, gcs.options)
 
 
 class TestGcsStore(ObjectStoreTests):
@@ -32,25 +44,26 @@ class TestGcsStore(ObjectStoreTests):
         return RemoteStore(client, "some/table")
 
     @pytest.fixture
-    def reopened(self, client: GcsClient) -> ObjectStore:
-        return RemoteStore(client, "some/table")
+    def open_store(self, gcs: GcsServer, bucket: str) -> OpenStore:
+        return partial(open_bucket, bucket, gcs.options, "some/table")
 
 
 class TestGcsStoreOfManySmallRequests(ObjectStoreTests):
     """Uploads take parts, reads several requests."""
 
     @pytest.fixture
-    def store(self, client: GcsClient) -> ObjectStore:
+    def open_store(self, gcs: GcsServer, bucket: str) -> OpenStore:
         settings = RemoteSettings(
             read_size=80_001, part_size=1, max_single_put=2, coalesce_gap=10, parallel=3
         )
-        return RemoteStore(client, settings=settings)
+        return partial(open_bucket, bucket, gcs.options, settings=settings)
 
 
 class TestCommitsToGcs(CommitHandlerTests):
     @pytest.fixture
-    def store(self, client: GcsClient) -> ObjectStore:
-        return RemoteStore(client, "table", replace(RemoteSettings(), retry_timeout=20))
+    def open_store(self, gcs: GcsServer, bucket: str) -> OpenStore:
+        settings = replace(RemoteSettings(), retry_timeout=20)
+        return partial(open_bucket, bucket, gcs.options, "table", settings)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:

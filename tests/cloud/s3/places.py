@@ -9,6 +9,7 @@ from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
+from lance_core.store.base import ObjectStore
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
@@ -17,6 +18,11 @@ from lance_core_s3.plugin import lance_object_stores
 from tests.servers.moto import Moto
 
 (SPEC,) = lance_object_stores()
+
+
+def open_bucket(uri: str, options: Mapping[str, str | Secret]) -> ObjectStore:
+    """The store at a URI."""
+    return SPEC.open(parse_uri(uri), options)
 
 
 @contextmanager

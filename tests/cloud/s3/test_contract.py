@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,8 @@ from lance_core.store.remote.client import RemoteClient
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
-from tests.cloud.s3.places import store_of
+from lance_core.testing.object_store_instances import OpenStore
+from tests.cloud.s3.places import open_bucket, store_of
 from tests.servers.moto import SECRET_KEY, Moto
 
 
@@ -38,14 +40,26 @@ class TestS3Store(ObjectStoreTests):
             yield opened
 
     @pytest.fixture
+    def open_store(self, moto: Moto, client: RemoteClient, root: str) -> OpenStore:
+        return partial(open_bucket, f"{client.name}/{root}", moto.options)
+
+    @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
         return (SECRET_KEY,)
 
 
 class TestCommits(CommitHandlerTests):
     @pytest.fixture
-    def store(self, client: RemoteClient) -> ObjectStore:
-        return RemoteStore(client, f"table {uuid.uuid4()}")
+    def root(self) -> str:
+        return f"table {uuid.uuid4()}"
+
+    @pytest.fixture
+    def store(self, client: RemoteClient, root: str) -> ObjectStore:
+        return RemoteStore(client, root)
+
+    @pytest.fixture
+    def open_store(self, moto: Moto, client: RemoteClient, root: str) -> OpenStore:
+        return partial(open_bucket, f"{client.name}/{root}", moto.options)
 
     @pytest.fixture
     def make_handler(self) -> MakeHandler:

@@ -32,6 +32,8 @@ from lance_core.hookspecs import (
 from lance_core.store.config import Secret
 from lance_core.store.shortcuts import exists
 
+DETACHED = 1 << 63
+"""Numbers from here on are those of detached versions, and more than SQLite's integers hold."""
 CREATE = """create table if not exists versions (
     version integer primary key, path text, staging text, is_in_place integer default 0)"""
 
@@ -68,6 +70,9 @@ class LedgerCommitHandler(DirectoryCommitHandler):
         return super().list_versions()
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
+        if candidate.version >= DETACHED:  # nobody competes for the number of a detached version
+            self.store.put(candidate.path, candidate.data)
+            return candidate.location
         entry = (candidate.version, candidate.path, _staging_path(candidate))
         if exists(self.store, candidate.path):  # a table may be older than its ledger
             raise ObjectExistsError(candidate.path)

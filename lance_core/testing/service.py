@@ -1,0 +1,113 @@
+"""Services that fail as a test asks: what a commit handler or a store of rows talks to.
+
+The tests of handlers and of rows make the service fail through a `FaultyService`, which the fixture
+``service`` provides. `ProxiedService` is one for services that speak HTTP, `InProcessService` for
+clients that send their requests by a function.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
+
+from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.testing.network import FaultProxy, Reset, Rule
+
+T = TypeVar("T")
+
+
+class ServiceFault(enum.Enum):
+    """What becomes of a request."""
+
+    REFUSED = "refused"
+    """The connection is refused: the request is not applied, and the client can tell."""
+    REQUEST_LOST = "request lost"
+    """The request is not applied, and the client gets no answer."""
+    ANSWER_LOST = "answer lost"
+    """The request is applied, and the client gets no answer."""
+
+
+class FaultyService(ABC):
+    """A service that fails when it is told to."""
+
+    @abstractmethod
+    def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
+        """Let the ``nth`` request from now on, counted from 1, meet ``fault``.
+
+        ``is_lasting``: that is the beginning of an outage, and every later request is refused,
+        until `heal`.
+        """
+
+    @abstractmethod
+    def heal(self) -> None:
+        """Let every request pass from now on."""
+
+
+class InProcessService(FaultyService):
+    """Passes on requests that are functions.
+
+    ``struck``: how many requests met a fault.
+    """
+
+    def __init__(self) -> None:
+        self._lock = ForkSafeLock()
+        self.struck = 0
+        self.heal()
+
+    def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
+        with self._lock:
+            self._fault: ServiceFault | None = fault
+            self._left = nth
+            self._is_lasting = is_lasting
+
+    def heal(self) -> None:
+        with self._lock:
+            self._fault = None
+
+    def send(self, request: Callable[[], T]) -> T:
+        """What ``request`` returns.
+
+        Raises `ConnectionRefusedError` for a request that is refused, `TimeoutError` for one that
+        gets no answer.
+        """
+        match self._met():
+            case None:
+                return request()
+            case ServiceFault.REFUSED:
+                raise ConnectionRefusedError("injected fault: the connection was refused")
+            case ServiceFault.ANSWER_LOST:
+                request()
+        raise TimeoutError("injected fault: there was no answer")
+
+    def _met(self) -> ServiceFault | None:
+        with self._lock:
+            if self._fault is None:
+                return None
+            self._left -= 1
+            if self._left > 0:
+                return None
+            met, self._fault = self._fault, ServiceFault.REFUSED if self._is_lasting else None
+            self.struck += 1
+            return met
+
+
+class ProxiedService(FaultyService):
+    """The service behind a `FaultProxy`, which the client has to send its requests to.
+
+    Requests whose connection is refused and those that are lost look alike: the connection is
+    reset.
+    """
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self.proxy = proxy
+
+    def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
+        rules = [Rule(Reset(after=fault is ServiceFault.ANSWER_LOST), nth=nth)]
+        if is_lasting:
+            rules.append(Rule(Reset(), since=nth))
+        self.proxy.set_rules(rules)
+
+    def heal(self) -> None:
+        self.proxy.set_rules(())
