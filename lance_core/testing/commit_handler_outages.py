@@ -28,8 +28,11 @@ from lance_core.testing.service import FaultyService, ServiceFault
 
 T = TypeVar("T")
 
-REQUESTS_OF_A_COMMIT = range(1, 7)
-"""Which of its requests meets a fault: more than handlers send."""
+WRITES_OF_A_COMMIT = range(1, 7)
+"""Which of its writes to the store begins an outage: more than handlers send."""
+
+REQUESTS_OF_A_COMMIT = range(1, 5)
+"""Which of its requests to a service meets a fault."""
 
 
 class OutageTests:
@@ -39,7 +42,7 @@ class OutageTests:
         self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
         commit_transaction(make_handler(store), store, creation())
-        for nth, is_applied in itertools.product(REQUESTS_OF_A_COMMIT, (True, False)):
+        for nth, is_applied in itertools.product(WRITES_OF_A_COMMIT, (True, False)):
             outage = _Outage(store, nth, is_applied)
             handler, transaction = make_handler(outage), append(1)
 

@@ -19,18 +19,23 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from lance_core.encodings import v2_0
 from lance_core.encodings.array import ArrayEncoding
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
 from lance_core.errors import LanceError
+from lance_core.testing.assertions import must_raise
+from lance_core.testing.memory_bound import bounded_memory
 from lance_core.testing.mutants import mutants, mutate_message
 from lance_core.testing.stored_array import StoredArray
+from lance_core.testing.threads import race_threads
 
 MUTANTS = 300
 """Damaged copies of each sample, half of the buffers, half of the description."""
+
+MEASURED = 30
+"""For how many of the buffers the memory is measured, which takes several times as long."""
 
 _NEVER, _ALWAYS = 0, 1 << 40
 
@@ -58,9 +63,11 @@ class EncodingTests:
         return EncodingRegistry([*others, ("tested", self.spec)])
 
     def test_the_descriptor_is_complete(self) -> None:
-        assert self.spec.key
-        assert self.spec.family is EncodingFamily.ARRAY
-        assert self.registry().find(self.spec.key) is self.spec
+        spec = self.spec
+        assert spec.key, "`key` is empty; it must name the field of the message ArrayEncoding"
+        assert spec.family is EncodingFamily.ARRAY, f"`family` is {spec.family}, must be ARRAY"
+        found = self.registry().find(spec.key)
+        assert found is spec, f"the key {spec.key!r} finds {found}; it must find the encoding"
 
     def test_an_array_comes_back_as_it_was(self) -> None:
         for name, array in self.samples().items():
@@ -68,8 +75,9 @@ class EncodingTests:
                 self._check(name, array, self.stored(array), RowRange(0, len(array)))
 
     def test_an_array_without_rows_can_be_stored(self) -> None:
-        for array in self.samples().values():
-            assert self.stored(array.slice(0, 0)).num_values == 0
+        for name, array in self.samples().items():
+            count = self.stored(array.slice(0, 0)).num_values
+            assert count == 0, f"{name}: no rows are stored as {count} values"
 
     def test_ranges_of_rows_come_back(self) -> None:
         for name, array in self.samples().items():
@@ -97,6 +105,26 @@ class EncodingTests:
                 got = self.stored(array).decode(rows, self.registry(), again=True)
                 _assert_same(name, got, _picked(array, rows))
 
+    def test_a_decoded_array_stays_as_it_is(self) -> None:
+        kept = [
+            (name, array, self.stored(array).decode(RowRange(0, len(array)), self.registry()))
+            for name, array in self.samples().items()
+            if len(array)
+        ]
+        for name, array, decoded in kept:
+            _assert_same(f"{name}, held while others were decoded", decoded, array)
+
+    def test_threads_decode_at_the_same_time(self) -> None:
+        stored = [(name, a, self.stored(a)) for name, a in self.samples().items() if len(a)]
+
+        def decode(thread: int) -> None:
+            for name, array, one in stored[thread:] + stored[:thread]:
+                self._check(
+                    f"{name}, in one of several threads", array, one, RowRange(0, len(array))
+                )
+
+        race_threads(decode, 4)
+
     def test_buffers_may_lie_anywhere_in_a_file(self) -> None:
         for name, array in self.samples().items():
             if not len(array):
@@ -117,7 +145,11 @@ class EncodingTests:
             stored = self.stored(array)
             if not stored.data or not len(array):
                 continue
-            for mutant in mutants(stored.data, MUTANTS // 2, seed=len(array)):
+            damaged = list(mutants(stored.data, MUTANTS // 2, seed=len(array)))
+            with bounded_memory(name, len(stored.data) + array.nbytes):
+                for mutant in damaged[:MEASURED]:
+                    self._read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data))
+            for mutant in damaged[MEASURED:]:
                 self._read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data))
 
     def test_a_damaged_description_does_no_worse_than_an_error(self) -> None:
@@ -126,13 +158,14 @@ class EncodingTests:
             stored = self.stored(array)
             if not len(array):
                 continue
-            for _ in range(MUTANTS // 2):
-                encoding = ArrayEncoding.FromString(stored.encoding.SerializeToString())
-                kind = mutate_message(encoding, chance)
-                self._read_damaged(f"{name}, {kind}", stored.with_encoding(encoding))
+            with bounded_memory(name, len(stored.data) + array.nbytes):
+                for _ in range(MUTANTS // 2):
+                    encoding = ArrayEncoding.FromString(stored.encoding.SerializeToString())
+                    kind = mutate_message(encoding, chance)
+                    self._read_damaged(f"{name}, {kind}", stored.with_encoding(encoding))
 
     def test_fewer_bytes_than_values_need_are_an_error(self) -> None:
-        for array in self.samples().values():
+        for name, array in self.samples().items():
             stored = self.stored(array)
             for number, place in enumerate(stored.buffers):
                 if place.length == 0 or not len(array):
@@ -142,7 +175,9 @@ class EncodingTests:
                 short = StoredArray(
                     stored.data, tuple(cut), stored.encoding, stored.type, stored.num_values
                 )
-                with pytest.raises(LanceError):
+                with must_raise(
+                    LanceError, f"{name}: decoding half of the bytes of buffer {number}"
+                ):
                     short.decode(RowRange(0, len(array)), self.registry())
 
     def _check(self, name: str, array: pa.Array, stored: StoredArray, rows: Rows) -> None:
@@ -158,11 +193,14 @@ class EncodingTests:
                 array = stored.decode(rows, self.registry())
                 # Whether a decimal has as many digits as its type allows is not looked at.
                 array.validate(full=not pa.types.is_decimal(array.type))
-                assert len(array) == len(rows), what
+                assert len(array) == len(rows), f"{len(array)} rows instead of {len(rows)}"
             except LanceError:
                 pass
             except Exception as error:
-                raise AssertionError(f"{what}: {error!r}") from error
+                raise AssertionError(
+                    f"{what}: decoding damaged data raised {error!r}; it must raise a LanceError "
+                    "or give an array that is sound"
+                ) from error
 
 
 def _ranges(count: int) -> list[RowRange]:
@@ -185,7 +223,7 @@ def _picked(array: pa.Array, rows: Rows) -> pa.Array:
 
 def _assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
     got.validate(full=True)
-    assert got.type == wanted.type, f"{name}: {got.type} instead of {wanted.type}"
+    assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
     if pa.types.is_dictionary(got.type):  # which items there are does not matter
         got, wanted = (array.cast(array.type.value_type) for array in (got, wanted))
-    assert got.equals(wanted), f"{name}: {got} instead of {wanted}"
+    assert got.equals(wanted), f"{name}: {got}, must be {wanted}"

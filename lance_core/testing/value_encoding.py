@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -38,9 +37,11 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
+from lance_core.testing.memory_bound import bounded_memory
 from lance_core.testing.mutants import mutants
 from lance_core.testing.stored_field import StoredField
 from lance_core.testing.strategies import VALUES, arrays
+from lance_core.testing.threads import race_threads
 from lance_core.testing.value_samples import TYPES, hard_arrays
 
 MUTANTS = 30
@@ -48,7 +49,6 @@ MUTANTS = 30
 
 VERSIONS = (FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2)
 
-_MOST_MEMORY = 64 << 20
 _SMALL_BLOCKS = 64
 
 
@@ -71,7 +71,8 @@ class ValueEncodingTests:
     def test_the_descriptor_is_found_by_name_and_by_type_url(self) -> None:
         registry = self._registry()
         for wanted in (self.spec.key, self.spec.name):
-            assert find_value_encoding(wanted, registry, "a test") is self.spec
+            found = find_value_encoding(wanted, registry, "a test")
+            assert found is self.spec, f"{wanted!r} finds {found}; it must find the encoding"
         assert self.types() or self.samples(), "nothing to try it with: provide `samples`"
 
     def test_blocks_come_back_bit_for_bit(self) -> None:
@@ -80,6 +81,28 @@ class ValueEncodingTests:
                 if len(part):
                     block = self._block(part)
                     assert_same(name, self.spec.decoder(block, part.type, len(part)), part)
+
+    def test_a_decoded_array_stays_as_it_is(self) -> None:
+        kept = [(name, array, self._decoded(array)) for name, array in self._arrays()]
+        for name, array, decoded in kept:
+            assert_same(f"{name}, held while others were decoded", decoded, array)
+
+    def test_encoding_changes_nothing_and_gives_the_same_bytes_again(self) -> None:
+        for name, array in self._arrays():
+            before = pa.concat_arrays([array, array.slice(0, 0)])
+            blocks = [self._block(array) for _ in range(2)]
+            assert_same(f"{name}, after it was encoded", array, before)
+            assert blocks[0].equals(blocks[1]), f"{name}: encoding twice gave different bytes"
+
+    def test_threads_decode_at_the_same_time(self) -> None:
+        arrays_ = [(name, array, self._block(array)) for name, array in self._arrays()]
+
+        def decode(thread: int) -> None:
+            for name, array, block in arrays_[thread:] + arrays_[:thread]:
+                got = self.spec.decoder(block, array.type, len(array))
+                assert_same(f"{name}, decoded in one of several threads", got, array)
+
+        race_threads(decode, 4)
 
     @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
@@ -127,7 +150,7 @@ class ValueEncodingTests:
         for name, array in self._arrays():
             block = self._block(array)
             damaged = list(mutants(block.to_pybytes(), MUTANTS, seed=len(array)))
-            with _bounded_memory(name, block.size + array.nbytes):
+            with bounded_memory(name, block.size + array.nbytes):
                 for mutant in damaged:
                     self._decode_damaged(array, mutant.data, len(array))
 
@@ -142,8 +165,19 @@ class ValueEncodingTests:
         for name, array in self._arrays():
             data = self._block(array).to_pybytes()
             for count in (len(array) + 5000, MAX_BLOCK_VALUES):
-                with _bounded_memory(name, len(data)):
+                with bounded_memory(name, len(data)):
                     self._decode_damaged(array, data, count)
+
+    def test_a_block_of_few_values_takes_little_memory_however_many_it_claims_inside(self) -> None:
+        fixed = [type_ for type_ in self.types() if _width_of(type_) >= 32]
+        for type_ in sorted(fixed, key=_width_of)[-1:]:
+            size = MAX_BLOCK_VALUES * _width_of(type_) // 8
+            array = pa.Array.from_buffers(
+                type_, MAX_BLOCK_VALUES, [None, pa.py_buffer(bytes(size))]
+            )
+            data = self._block(array).to_pybytes()
+            with bounded_memory(f"{type_}, a bomb", len(data), most=size // 2):
+                self._decode_damaged(array, data, 10)
 
     def test_neither_way_does_input_or_output(self) -> None:
         for name, array in self._arrays():
@@ -166,6 +200,9 @@ class ValueEncodingTests:
     def _block(self, array: pa.Array) -> pa.Buffer:
         encoded = self.spec.encoder(array)
         return encoded if isinstance(encoded, pa.Buffer) else pa.py_buffer(encoded)
+
+    def _decoded(self, array: pa.Array) -> pa.Array:
+        return self.spec.decoder(self._block(array), array.type, len(array))
 
     def _decode_damaged(self, array: pa.Array, data: bytes, count: int) -> pa.Array | None:
         """What a reader makes of a block: an array that is sound, or None for a `LanceError`."""
@@ -203,9 +240,9 @@ class ValueEncodingTests:
 def assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
     """Raise `AssertionError` unless the arrays are the same, bit for bit where not null."""
     got.validate(full=not _has_decimals(got.type))
-    assert got.type == wanted.type, f"{name}: {got.type} instead of {wanted.type}"
+    assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
     pairs = zip(_in_bits(got), _in_bits(wanted), strict=True)
-    assert all(one.equals(other) for one, other in pairs), f"{name}: {got} instead of {wanted}"
+    assert all(one.equals(other) for one, other in pairs), f"{name}: {got}, must be {wanted}"
 
 
 def _in_bits(array: pa.Array) -> list[pa.Array]:
@@ -223,6 +260,14 @@ def _in_bits(array: pa.Array) -> list[pa.Array]:
     return [array]
 
 
+def _width_of(type_: pa.DataType) -> int:
+    """Bits of a value of a type without children, 0 where that is not fixed."""
+    try:
+        return 0 if pa.types.is_nested(type_) else int(type_.bit_width)
+    except ValueError:
+        return 0
+
+
 def _has_decimals(type_: pa.DataType) -> bool:
     return "decimal" in str(type_)
 
@@ -231,19 +276,6 @@ def _picked(array: pa.Array, rows: Rows) -> pa.Array:
     if isinstance(rows, RowRange):
         return array.slice(rows.start, len(rows))
     return array.take(pa.array(rows.values))
-
-
-@contextmanager
-def _bounded_memory(name: str, size: int) -> Iterator[None]:
-    """Fail if what happens inside uses much more than ``size`` bytes at a time."""
-    before = pa.total_allocated_bytes()
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
-    finally:
-        tracemalloc.stop()
-    assert peak < _MOST_MEMORY + 32 * size, f"{name}: {peak} bytes of memory"
 
 
 _watching: list[str] = []

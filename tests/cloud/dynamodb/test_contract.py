@@ -42,10 +42,12 @@ def proxy(moto: Moto) -> Iterator[FaultProxy]:
 @pytest.fixture
 def settings(options: dict[str, str], proxy: FaultProxy) -> dict[str, str]:
     """Options with which a client gives up soon."""
-    return {**options, "dynamodb_endpoint": proxy.url, "retry_timeout": "0.5"}
+    return {**options, "dynamodb_endpoint": proxy.url, "client_retry_timeout": "0.05"}
 
 
 class TestDynamoDB(ExternalManifestStoreTests):
+    keeps_etags = False
+
     @pytest.fixture
     def service(self, proxy: FaultProxy) -> FaultyService:
         return ProxiedService(proxy)

@@ -1,0 +1,39 @@
+"""How much memory a decoder may use for damaged data."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+MOST = 64 << 20
+"""Bytes that decoding a small piece of damaged data may take."""
+
+_pools: list[pa.MemoryPool] = []
+"""They live as long as the buffers that they gave."""
+
+
+@contextmanager
+def bounded_memory(name: str, size: int, most: int = MOST) -> Iterator[None]:
+    """Raise `AssertionError` if the block uses more than ``most`` and 32 times ``size`` bytes.
+
+    Counts what Python, numpy and Arrow's default memory pool hold at a time, beyond what they held
+    before.
+    """
+    pool, counting = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    _pools.append(counting)
+    pa.set_memory_pool(counting)
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1] + (counting.max_memory() or 0)
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(pool)
+    allowed = most + 32 * size
+    assert peak < allowed, (
+        f"{name}: decoding took {peak} bytes of memory, may take {allowed}; it must not use memory "
+        "for what damaged data claims"
+    )
