@@ -234,8 +234,8 @@ def check_outcome(
     reader: CommitHandler,
     store: ObjectStore,
     transaction: Transaction,
-) -> None:
-    """Raise `AssertionError` if ``commit`` says something untrue of ``transaction``.
+) -> Version:
+    """The newest version; `AssertionError` if ``commit`` says something untrue of ``transaction``.
 
     After ``heal``, ``reader`` and ``store`` have no faults.
     """
@@ -262,6 +262,7 @@ def check_outcome(
     assert newest.location.version == len(found), (
         f"the newest of {len(found)} versions has number {newest.location.version}"
     )
+    return newest
 
 
 def _check_made(

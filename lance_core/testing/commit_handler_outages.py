@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from lance_core.commits.attempt import commit_transaction
@@ -41,16 +42,17 @@ class OutageTests:
     def test_an_outage_that_begins_with_a_lost_answer_is_never_called_a_failure(
         self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
-        commit_transaction(make_handler(store), store, creation())
+        base = commit_transaction(make_handler(store), store, creation())
         for nth, is_applied in itertools.product(WRITES_OF_A_COMMIT, (True, False)):
             outage = _Outage(store, nth, is_applied)
-            handler, transaction = make_handler(outage), append(1)
-
-            def commit(handler=handler, outage=outage, transaction=transaction):  # type: ignore[no-untyped-def]  # binds the loop's values
-                commit_transaction(handler, outage, transaction, surroundings=IMPATIENT)
-
+            transaction = append(base.location.version)
+            commit = partial(
+                commit_transaction,
+                *(make_handler(outage), outage, transaction, base),
+                surroundings=IMPATIENT,
+            )
             reader = make_handler(store)
-            check_outcome(commit, lambda: None, reader, store, transaction)
+            base = check_outcome(commit, lambda: None, reader, store, transaction)
 
     def test_an_outage_of_the_store_is_an_error_and_no_answer(
         self, store: ObjectStore, make_handler: MakeHandler
@@ -76,16 +78,19 @@ class OutageTests:
     def test_a_fault_of_the_service_never_breaks_the_outcome(
         self, store: ObjectStore, make_handler: MakeHandler, failing: FaultyService
     ) -> None:
-        commit_transaction(make_handler(store), store, creation())
-        for fault in itertools.product(ServiceFault, REQUESTS_OF_A_COMMIT, (False, True)):
-            handler, transaction = make_handler(store), append(1)
-
-            def commit(fault=fault, handler=handler, transaction=transaction):  # type: ignore[no-untyped-def]  # binds the loop's values
-                failing.fail(*fault)
-                commit_transaction(handler, store, transaction, surroundings=IMPATIENT)
-
+        base = commit_transaction(make_handler(store), store, creation())
+        for fault, nth, is_lasting in itertools.product(
+            ServiceFault, REQUESTS_OF_A_COMMIT, (False, True)
+        ):
+            handler, transaction = make_handler(store), append(base.location.version)
+            commit = partial(
+                commit_transaction,
+                *(handler, store, transaction, base),
+                surroundings=IMPATIENT,
+            )
+            failing.fail(fault, nth, is_lasting)
             # The same handler must answer again once the service does.
-            check_outcome(commit, failing.heal, handler, store, transaction)
+            base = check_outcome(commit, failing.heal, handler, store, transaction)
 
     def test_an_outage_of_the_service_is_an_error_and_no_answer(
         self, store: ObjectStore, make_handler: MakeHandler, failing: FaultyService

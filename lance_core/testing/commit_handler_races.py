@@ -15,7 +15,13 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.wrapper import StoreCall, StoreWrapper
 from lance_core.testing.assertions import check_bytes
 from lance_core.testing.object_store_instances import OpenStore
-from lance_core.testing.processes import PROCESSES, Wait, race_processes
+from lance_core.testing.processes import (
+    PROCESSES,
+    Attempt,
+    Wait,
+    race_overtaken,
+    race_processes,
+)
 from lance_core.testing.sample_transactions import (
     PATIENT,
     append,
@@ -132,6 +138,12 @@ class RaceTests:
     def test_of_candidates_of_racing_processes_exactly_one_becomes_the_version(
         self, store: ObjectStore, make_handler: MakeHandler, shared_table: OpenTable
     ) -> None:
+        for winners in race_overtaken(_Attempts(shared_table)):
+            assert len(winners) == 1, (
+                "one process was stopped in the middle of a commit while another committed the "
+                f"same version, and {len(winners)} of them were told that they made it; exactly "
+                "one must be"
+            )
         won = race_processes(_Sending(shared_table))
         for version in range(1, ROUNDS + 1):
             contents = [sent[version] for sent in won if version in sent]
@@ -148,6 +160,17 @@ class RaceTests:
         commit_transaction(make_handler(store), store, first)
         made = race_processes(_Appending(shared_table))
         _check_history(history(make_handler(store), store), first.uuid, made)
+
+
+@dataclass(frozen=True)
+class _Attempts:
+    """Makes an attempt to commit versions beyond those that the race is about."""
+
+    open_table: OpenTable
+
+    def __call__(self) -> Attempt:
+        _, handler = self.open_table()
+        return lambda _, number: _sent(handler, first_candidate(version=number + ROUNDS + 1))
 
 
 @dataclass(frozen=True)

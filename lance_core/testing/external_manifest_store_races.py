@@ -9,7 +9,14 @@ from typing import TypeAlias
 
 from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import ObjectExistsError
-from lance_core.testing.processes import PROCESSES, Wait, in_another_process, race_processes
+from lance_core.testing.processes import (
+    PROCESSES,
+    Attempt,
+    Wait,
+    in_another_process,
+    race_overtaken,
+    race_processes,
+)
 from lance_core.testing.threads import race_threads
 
 WRITERS = 6
@@ -55,6 +62,11 @@ class RowRaceTests:
     def test_of_racing_processes_exactly_one_adds_the_row(
         self, shared_rows: MakeRows, base_uri: str
     ) -> None:
+        for numbers in race_overtaken(_Attempts(shared_rows, base_uri)):
+            assert len(numbers) == 1, (
+                "one process was stopped in the middle of put_if_absent while another added the "
+                f"same row, and {len(numbers)} of them were told that they did; exactly one must be"
+            )
         won = race_processes(_Adding(shared_rows, base_uri))
         rows = shared_rows()
         for version in range(1, ROUNDS + 1):
@@ -78,6 +90,23 @@ class RowRaceTests:
         assert latest == more, (
             f"get_latest gave {latest} after another process added {more}; nothing old may be kept"
         )
+
+
+@dataclass(frozen=True)
+class _Attempts:
+    """Makes an attempt to add rows beyond those that the race is about."""
+
+    make_rows: MakeRows
+    base_uri: str
+
+    def __call__(self) -> Attempt:
+        rows = self.make_rows()
+
+        def attempt(writer: int, number: int) -> bool:
+            entry = _staged(self.base_uri, number + ROUNDS + 1)[writer]
+            return _added(rows, self.base_uri, entry)
+
+        return attempt
 
 
 @dataclass(frozen=True)

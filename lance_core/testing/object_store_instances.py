@@ -10,7 +10,13 @@ from lance_core.errors import ObjectExistsError, ObjectNotFoundError
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore, PutMode
 from lance_core.store.shortcuts import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
-from lance_core.testing.processes import Wait, in_another_process, race_processes
+from lance_core.testing.processes import (
+    Attempt,
+    Wait,
+    in_another_process,
+    race_overtaken,
+    race_processes,
+)
 
 OpenStore: TypeAlias = Callable[[], ObjectStore]
 """Makes an instance of a store; can be pickled."""
@@ -60,6 +66,12 @@ class InstanceTests:
         for method in _CREATE:
             if getattr(capabilities, method) is not Guarantee.YES:
                 continue
+            for winners in race_overtaken(_Attempts(shared, method)):
+                assert len(winners) == 1, (
+                    f"the store declares {method}=YES; one process was stopped in the middle of "
+                    f"creating an object while another created it, and {len(winners)} of them were "
+                    "told that they did; exactly one must be"
+                )
             won = race_processes(_Creating(shared, method))
             for key in range(KEYS):
                 path = f"{method}/{key}"
@@ -98,6 +110,26 @@ _CREATE: dict[str, Callable[[ObjectStore, str, bytes], None]] = {
 
 def _content(writer: int) -> bytes:
     return bytes([writer]) + CONTENT
+
+
+@dataclass(frozen=True)
+class _Attempts:
+    """Makes an attempt to create objects."""
+
+    open_store: OpenStore
+    method: str
+
+    def __call__(self) -> Attempt:
+        store = self.open_store()
+
+        def attempt(writer: int, number: int) -> bool:
+            try:
+                _CREATE[self.method](store, f"overtaken/{self.method}/{number}", _content(writer))
+            except ObjectExistsError:
+                return False
+            return True
+
+        return attempt
 
 
 @dataclass(frozen=True)

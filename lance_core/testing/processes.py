@@ -8,12 +8,15 @@ of such classes.
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Barrier, Event
+from types import FrameType
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -23,8 +26,30 @@ PROCESSES = 4
 LONGEST = 300.0
 """Seconds after which a process counts as hanging."""
 
-Wait: TypeAlias = Callable[[], object]
-"""Waits until all processes of a race have come as far."""
+OVERTAKEN = 16
+"""At how many points of an attempt another process overtakes it."""
+
+HEAD_START = 0.2
+"""Seconds that the other process gets for that: the one that is overtaken may hold a lock."""
+
+
+class Wait:
+    """Waits, when it is called, until all processes of a race have come as far.
+
+    ``overtaken`` is set by one of two processes for the other.
+    """
+
+    def __init__(self, barrier: Barrier, overtaken: Event) -> None:
+        self._barrier = barrier
+        self.overtaken = overtaken
+
+    def __call__(self) -> None:
+        self._barrier.wait()
+
+    def abort(self) -> None:
+        """Let nobody wait any more."""
+        self._barrier.abort()
+
 
 _BROKEN = "another process failed"
 
@@ -53,6 +78,80 @@ def race_processes(run: Callable[[int, Wait], T]) -> list[T]:
     return _results([(run, (number,), True) for number in range(PROCESSES)])
 
 
+Attempt: TypeAlias = Callable[[int, int], bool]
+"""Tries to be the only one, given the number of a process and of a round; whether it succeeded."""
+
+
+def race_overtaken(start: Callable[[], Attempt]) -> list[list[int]]:
+    """The winners of each round in which one process overtakes another in the middle of an attempt.
+
+    The first process is stopped at a function call within its attempt, each time at a later one,
+    until the attempt of the second is over. So it does not depend on luck whether a store that
+    looks first and writes then is found out.
+    """
+    ours, theirs, *_ = race_processes(_Overtaking(start))
+    rounds = zip(ours, theirs, strict=True)
+    return [[number for number, has_won in enumerate(both) if has_won] for both in rounds]
+
+
+@dataclass(frozen=True)
+class _Overtaking:
+    start: Callable[[], Attempt]
+
+    def __call__(self, number: int, wait: Wait) -> list[bool]:
+        attempt, won = self.start(), []
+        calls = _Calls()
+        if number == 0:
+            calls.run(lambda: attempt(0, 0))
+        for n in range(1, OVERTAKEN + 1):
+            wait()
+            if number == 0:
+                nth = calls.seen * n // (OVERTAKEN + 1) + 1
+                won.append(_Calls(nth, wait).run(_bound(attempt, n)))
+            else:
+                wait()
+            if number == 1:
+                won.append(attempt(1, n))
+                wait.overtaken.set()
+            wait()
+            if number == 0:
+                wait.overtaken.clear()
+        return won
+
+
+def _bound(attempt: Attempt, n: int) -> Callable[[], bool]:
+    return lambda: attempt(0, n)
+
+
+class _Calls:
+    """Counts the function calls of this thread, and lets another process overtake at the nth."""
+
+    def __init__(self, nth: int = 0, wait: Wait | None = None) -> None:
+        self.seen = 0
+        self._nth = nth
+        self._wait = wait
+
+    def run(self, attempt: Callable[[], bool]) -> bool:
+        sys.setprofile(self._watch)
+        try:
+            return attempt()
+        finally:
+            sys.setprofile(None)
+            self._let_overtake()  # if there were fewer calls than the first time
+
+    def _watch(self, frame: FrameType, event: str, argument: object) -> None:
+        if event in {"call", "c_call"}:
+            self.seen += 1
+            if self.seen == self._nth:
+                self._let_overtake()
+
+    def _let_overtake(self) -> None:
+        wait, self._wait = self._wait, None
+        if wait is not None:
+            wait()
+            wait.overtaken.wait(HEAD_START)
+
+
 def in_another_process(run: Callable[[], T]) -> T:
     """What ``run`` returns in another process, which is the same one each time."""
     return _results([(run, (), False)])[0]
@@ -65,9 +164,9 @@ _Task: TypeAlias = tuple[Callable[..., T], tuple[int, ...], bool]
 class _Worker:
     """A process that runs one task after the other."""
 
-    def __init__(self, barrier: Barrier) -> None:
+    def __init__(self, wait: Wait) -> None:
         self.connection, theirs = _context.Pipe()
-        self.process = _context.Process(target=_work, args=(theirs, barrier), daemon=True)
+        self.process = _context.Process(target=_work, args=(theirs, wait), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -79,8 +178,8 @@ class _Worker:
 
 _context = multiprocessing.get_context("forkserver")
 _workers: list[_Worker] = []
-_barriers: list[Barrier] = []
-"""The one of the workers."""
+_waits: list[Wait] = []
+"""That of the workers."""
 
 
 def _results(tasks: Sequence[_Task[T]]) -> list[T]:
@@ -104,9 +203,9 @@ def _started(count: int) -> list[_Worker]:
     if not _workers:
         # Their parent is a process that has imported the kit and nothing else.
         _context.set_forkserver_preload(["lance_core.testing"])
-        _barriers[:] = [_context.Barrier(PROCESSES)]
+        _waits[:] = [Wait(_context.Barrier(PROCESSES), _context.Event())]
     while len(_workers) < count:
-        _workers.append(_Worker(_barriers[0]))
+        _workers.append(_Worker(_waits[0]))
     return _workers[:count]
 
 
@@ -128,19 +227,19 @@ def _end_workers() -> None:
     _workers.clear()
 
 
-def _work(connection: Connection, barrier: Barrier) -> None:
+def _work(connection: Connection, wait: Wait) -> None:
     """Run what comes until nobody can send anything more."""
     while True:
         answer: tuple[str | None, object]
         try:
             run, arguments, is_race = connection.recv()
-            result = run(*arguments, barrier.wait) if is_race else run(*arguments)
+            result = run(*arguments, wait) if is_race else run(*arguments)
             answer = (None, result)
         except EOFError:
             return
         except threading.BrokenBarrierError:
             answer = (_BROKEN, None)
         except BaseException:
-            barrier.abort()
+            wait.abort()
             answer = (traceback.format_exc(), None)
         connection.send(answer)

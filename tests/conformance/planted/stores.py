@@ -1,0 +1,850 @@
+"""Defects of object stores: each a good store with one thing wrong."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lance_core.errors import (
+    CorruptFileError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreError,
+)
+from lance_core.store.base import (
+    Buffers,
+    ByteRange,
+    Guarantee,
+    ObjectMeta,
+    ObjectStore,
+    ObjectWriter,
+    PutMode,
+    StoreCapabilities,
+)
+from lance_core.store.buffers import joined
+from lance_core.store.local import Durability, LocalStore
+from lance_core.store.memory import MemoryStore
+from lance_core.store.shortcuts import exists, list_paths
+from lance_core.store.wrapper import StoreCall, StoreWrapper
+from tests.conformance.planted.runner import Defect
+
+MIB = 1 << 20
+SECRET = "canary-4c1d"
+
+
+class Wrapped(StoreWrapper):
+    """A good store; subclasses break one method."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore())
+
+    def around(self, call: StoreCall, run: Callable[[], Any]) -> Any:
+        return run()
+
+
+class ChecksThenWrites(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create and exists(self, path):
+            raise ObjectExistsError(path)
+        time.sleep(0.002)
+        super().put(path, data)
+
+
+class ChecksThenRenames(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        if exists(self, target):
+            raise ObjectExistsError(target)
+        time.sleep(0.002)
+        self.copy(source, target)
+        self.delete(source)
+
+
+class ChecksThenCopies(MemoryStore):
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create and exists(self, target):
+            raise ObjectExistsError(target)
+        time.sleep(0.002)
+        super().copy(source, target)
+
+
+class Overwrites(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data)
+
+
+class RenamesOver(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        self.copy(source, target)
+        self.delete(source)
+
+
+class CopiesOver(MemoryStore):
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        super().copy(source, target)
+
+
+class RenameKeepsSource(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        super().copy(source, target, PutMode.create)
+
+
+class RefusedRenameLosesSource(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        try:
+            super().rename_if_absent(source, target)
+        except ObjectExistsError:
+            self.delete(source)
+            raise
+
+
+class NamesTheSource(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        try:
+            super().rename_if_absent(source, target)
+        except ObjectExistsError:
+            raise ObjectExistsError(source) from None
+
+
+class ClaimsNothingDoesIt(Overwrites):
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        return StoreCapabilities(put_if_absent=Guarantee.NO)
+
+
+class RemembersDeleted(MemoryStore):
+    """Nothing can be created where something was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.create and path in self.seen:
+            raise ObjectExistsError(path)
+        self.seen.add(path)
+        super().put(path, data, mode)
+
+
+class SortsRanges(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return super().get_ranges(path, sorted(ranges))
+
+
+class CutsRanges(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        whole = self.get(path)
+        size = whole.size
+        return [whole.slice(min(a, size), max(0, min(b, size) - min(a, size))) for a, b in ranges]
+
+
+class MergesRangesTwice(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return super().get_ranges(path, list(dict.fromkeys(ranges)))
+
+
+class DropsEmptyRanges(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return super().get_ranges(path, [one for one in ranges if one.length])
+
+
+class IncludesTheStop(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        size = self.head(path).size
+        wider = [ByteRange(a, b + 1) if a < b < size else ByteRange(a, b) for a, b in ranges]
+        return super().get_ranges(path, wider)
+
+
+class CountsNegativeFromTheEnd(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        if any(a < 0 for a, _ in ranges):
+            return [pa.py_buffer(bytes(self.get(path))[a:b]) for a, b in ranges]
+        return super().get_ranges(path, ranges)
+
+
+class WrongOffsetInErrors(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        try:
+            return super().get_ranges(path, ranges)
+        except CorruptFileError as error:
+            raise CorruptFileError("past the end", path=path, offset=0) from error
+
+
+class WrongByteAcrossAMebibyte(MemoryStore):
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        found = super().get_ranges(path, ranges)
+        return [
+            _broken(one, MIB - a) if a < MIB < b else one
+            for one, (a, b) in zip(found, ranges, strict=True)
+        ]
+
+
+class WrongByteOfAllAcrossAMebibyte(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        whole = super().get(path)
+        return _broken(whole, MIB) if whole.size > MIB else whole
+
+
+class TruncatesLargeReads(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        return super().get(path).slice(0, 20 * MIB)
+
+
+class TruncatesLargeWrites(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, joined(data).slice(0, 20 * MIB), mode)
+
+
+class ReusesItsBuffer(MemoryStore):
+    """Reads into one buffer, which the next read fills again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.space = bytearray(4 * MIB)
+
+    def get(self, path: str) -> pa.Buffer:
+        content = bytes(super().get(path))
+        if len(content) > len(self.space):
+            return pa.py_buffer(content)
+        self.space[: len(content)] = content
+        return pa.py_buffer(self.space).slice(0, len(content))
+
+
+class ReusesItsBufferForRanges(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.space = bytearray(MIB)
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        found = super().get_ranges(path, ranges)
+        if len(found) != 1 or found[0].size > MIB:
+            return found
+        self.space[: found[0].size] = bytes(found[0])
+        return [pa.py_buffer(self.space).slice(0, found[0].size)]
+
+
+class GivesBytes(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        return bytes(super().get(path))
+
+
+class MissingIsEmpty(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        return super().get(path) if exists(self, path) else pa.py_buffer(b"")
+
+
+class MissingIsAnyError(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        try:
+            return super().get(path)
+        except ObjectNotFoundError as error:
+            raise StoreError(str(error)) from error
+
+
+class MissingIsNotNamed(MemoryStore):
+    def get(self, path: str) -> pa.Buffer:
+        try:
+            return super().get(path)
+        except ObjectNotFoundError:
+            raise ObjectNotFoundError("an object", "memory") from None
+
+
+class HeadOfAFolder(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        try:
+            return super().head(path)
+        except ObjectNotFoundError:
+            for found in self.list(path):
+                return replace(found, path=path, size=0)
+            raise
+
+
+class WrongSize(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        found = super().head(path)
+        return replace(found, size=-(-found.size // 512) * 512)
+
+
+class ConstantEtag(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        return replace(super().head(path), etag="etag")
+
+
+class EtagOfTheSize(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        found = super().head(path)
+        return replace(found, etag=str(found.size))
+
+
+class OtherEtagInListings(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return (replace(one, etag=f'"{one.etag}"') for one in super().list(prefix, start_after))
+
+
+class HoursOff(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        found = super().head(path)
+        return replace(found, last_modified=found.last_modified + timedelta(hours=2))
+
+
+class HoursOffInListings(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        hours = timedelta(hours=5, minutes=30)
+        found = super().list(prefix, start_after)
+        return (replace(one, last_modified=one.last_modified - hours) for one in found)
+
+
+class WithoutTimeZone(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        found = super().head(path)
+        return replace(found, last_modified=found.last_modified.replace(tzinfo=None))
+
+
+class ListsAPage(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        for number, found in enumerate(super().list(prefix, start_after)):
+            if number < 1000:
+                yield found
+
+
+class ListsByPrefix(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return (found for found in super().list("", start_after) if found.path.startswith(prefix))
+
+
+class ListsBackwards(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return reversed(list(super().list(prefix, start_after)))
+
+
+class ListsFromAnywhere(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return super().list(prefix)
+
+
+class ListsFromTheStart(MemoryStore):
+    """``start_after`` itself is listed again."""
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        found = super().list(prefix)
+        return (one for one in found if start_after is None or one.path >= start_after)
+
+
+class ListsOneLevel(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        depth = prefix.count("/") + 1 if prefix else 0
+        found = super().list(prefix, start_after)
+        return (one for one in found if one.path.count("/") == depth)
+
+
+class ListsFolders(MemoryStore):
+    def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
+        start = len(folder) + 1 if folder else 0
+        below = [one.path[start:] for one in self.list(folder, start_after)]
+        return iter(dict.fromkeys(name.partition("/")[0] for name in below))
+
+
+class ListsLate(MemoryStore):
+    """A listing shows what was there at the last one but one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[ObjectMeta] = []
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        shown, self.seen = self.seen, list(super().list(""))
+        return (one for one in shown if one.path.startswith(f"{prefix}/" if prefix else ""))
+
+
+class ListsHiddenNot(MemoryStore):
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        found = super().list(prefix, start_after)
+        return (one for one in found if not one.path.rpartition("/")[2].startswith("."))
+
+
+class DecodesPaths(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path.replace("%", "~"), data, mode)
+
+
+class ChangesPaths(Wrapped):
+    """Maps every path before it is used."""
+
+    changed: Callable[[str], str]
+
+    def get(self, path: str) -> pa.Buffer:
+        return self.inner.get(type(self).changed(path))
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        self.inner.put(type(self).changed(path), data, mode)
+
+
+class IgnoresCase(ChangesPaths):
+    changed = str.casefold
+
+
+class StripsPaths(ChangesPaths):
+    changed = str.strip
+
+
+class AcceptsAnyPath(MemoryStore):
+    def head(self, path: str) -> ObjectMeta:
+        return ObjectMeta(path, 0, super().head("object").last_modified)
+
+
+class DeletesAnyPath(MemoryStore):
+    def delete(self, path: str) -> None:
+        super().delete(os.path.normpath(path) if path else path)
+
+
+class RenamesFromAnyPath(MemoryStore):
+    def rename_if_absent(self, source: str, target: str) -> None:
+        super().rename_if_absent(source.strip("./") or "object", target)
+
+
+class ShowsUnfinished(MemoryStore):
+    def open_writer(self, path: str) -> ObjectWriter:
+        self.put(path, b"")
+        return super().open_writer(path)
+
+
+class Writer(ObjectWriter):
+    """A good writer of a good store; subclasses break one method."""
+
+    def __init__(self, store: ObjectStore, path: str) -> None:
+        self.store, self.path = store, path
+        self.inner = MemoryStore.open_writer(store, path)  # type: ignore[arg-type]
+        self.content = b""
+
+    def write(self, data: Any) -> None:
+        self.inner.write(data)
+        self.content += bytes(joined(data))
+
+    def tell(self) -> int:
+        return self.inner.tell()
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def abort(self) -> None:
+        self.inner.abort()
+
+
+class PublishesHalf(Writer):
+    def close(self) -> None:
+        self.store.put(self.path, self.content[: len(self.content) // 2])
+        time.sleep(0.002)
+        super().close()
+
+
+class PublishesOnAbort(Writer):
+    def abort(self) -> None:
+        self.inner.close()
+
+
+class ClosesTwice(Writer):
+    def close(self) -> None:
+        self.store.put(self.path, self.content)
+
+
+class WritesAfterClose(Writer):
+    def close(self) -> None:
+        super().close()
+        self.write = lambda data: None  # type: ignore[method-assign]
+
+
+class ClosesAfterAbort(Writer):
+    def abort(self) -> None:
+        super().abort()
+        self.close = lambda: None  # type: ignore[method-assign]
+
+
+class CountsWrites(Writer):
+    def write(self, data: Any) -> None:
+        super().write(data)
+        self.count = getattr(self, "count", 0) + 1
+
+    def tell(self) -> int:
+        return getattr(self, "count", 0)
+
+
+class DropsTheLastPiece(Writer):
+    def close(self) -> None:
+        self.inner.abort()
+        whole = len(self.content) // (5 * MIB) * 5 * MIB
+        self.store.put(self.path, self.content[: whole or None])
+
+
+class KeepsTheBuffer(Writer):
+    """Looks at the buffers that it was given when it is asked for what it wrote."""
+
+    def write(self, data: Any) -> None:
+        super().write(data)
+        self.store.kept[self.path] = data  # type: ignore[attr-defined]
+
+
+class RaisesOnSecondAbort(Writer):
+    def abort(self) -> None:
+        super().abort()
+        self.abort = self._refuse  # type: ignore[method-assign]
+
+    def _refuse(self) -> None:
+        raise StoreError("aborted already")
+
+
+def writes_by(writer: type[Writer]) -> Callable[[], ObjectStore]:
+    """A store whose writers are of this class."""
+
+    class Store(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[str, Any] = {}
+
+        def open_writer(self, path: str) -> ObjectWriter:
+            return writer(self, path)
+
+        def get(self, path: str) -> pa.Buffer:
+            return pa.py_buffer(self.kept[path]) if path in self.kept else super().get(path)
+
+    return Store
+
+
+class KeepsBuffers(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, Buffers] = {}
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data, mode)
+        self.kept[path] = data
+
+    def get(self, path: str) -> pa.Buffer:
+        return pa.py_buffer(self.kept.get(path, b""))
+
+
+class DeletesFirst(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.overwrite:
+            self.delete(path)
+            time.sleep(0.002)
+        super().put(path, data, mode)
+
+
+class DeletesBeforeItLooks(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.overwrite:
+            self.delete(path)
+        super().put(path, data, mode)
+
+
+class CopyDeletesFirst(MemoryStore):
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        if mode is PutMode.overwrite and source != target:
+            self.delete(target)
+            time.sleep(0.002)
+        super().copy(source, target, mode)
+
+
+class WritesInPlace(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        content = joined(data)
+        if mode is PutMode.overwrite and content.size > 1000:
+            super().put(path, content.slice(0, 1000), mode)
+            time.sleep(0.002)
+        super().put(path, content, mode)
+
+
+class AcceptsText(MemoryStore):
+    def put(self, path: str, data: Any, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data.encode() if isinstance(data, str) else data, mode)
+
+
+class WritesTheFirstBuffer(MemoryStore):
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data[0] if isinstance(data, list) and data else data, mode)
+
+
+class DeletesBelow(MemoryStore):
+    def delete(self, path: str) -> None:
+        super().delete(path)
+        for found in list_paths(self, path):
+            super().delete(found)
+
+
+class DeletesByPrefix(MemoryStore):
+    def delete(self, path: str) -> None:
+        for found in list_paths(self):
+            if found.startswith(path):
+                super().delete(found)
+
+
+class DeletesOnlyWhatIsThere(MemoryStore):
+    def delete(self, path: str) -> None:
+        self.head(path)
+        super().delete(path)
+
+
+class CopiesByReference(MemoryStore):
+    """A copy shows what its source holds now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: dict[str, str] = {}
+
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        super().copy(source, target, mode)
+        self.links[target] = source
+
+    def get(self, path: str) -> pa.Buffer:
+        return super().get(self.links.get(path, path))
+
+
+class CopyOntoItselfEmpties(MemoryStore):
+    def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
+        if source == target:
+            self.put(target, b"")
+        super().copy(source, target, mode)
+
+
+class LeaksDescriptors(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[int] = []
+
+    def get(self, path: str) -> pa.Buffer:
+        self.held.append(os.open(os.devnull, os.O_RDONLY))
+        return super().get(path)
+
+    def __del__(self) -> None:
+        for descriptor in self.held:
+            os.close(descriptor)
+
+
+class LeaksThreads(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = threading.Event()
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        threading.Thread(target=self.done.wait, daemon=True).start()
+        return super().open_writer(path)
+
+    def __del__(self) -> None:
+        self.done.set()
+
+
+class ShowsSecrets(MemoryStore):
+    def __repr__(self) -> str:
+        return f"ShowsSecrets({SECRET!r})"
+
+
+class PicklesSecrets(MemoryStore):
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (SECRET,)
+
+
+class GapIsNegative(MemoryStore):
+    coalesce_gap = -1
+
+
+class IsNotThreadSafe(MemoryStore):
+    """Keeps the path of a call where all threads see it."""
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        self.path = path
+        time.sleep(0.0005)
+        return super().get_ranges(self.path, ranges)
+
+
+def _broken(buffer: pa.Buffer, position: int) -> pa.Buffer:
+    content = bytearray(buffer)
+    content[position] ^= 0xFF
+    return pa.py_buffer(bytes(content))
+
+
+class OnDisk(LocalStore):
+    """Files; instances and processes see the same."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, Durability.fast)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.root,)
+
+
+_LOCK = threading.Lock()
+
+
+class AtomicBetweenThreads(OnDisk):
+    """Looks, then writes, under a lock that other processes do not see."""
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        with _LOCK:
+            if mode is PutMode.create and exists(self, path):
+                raise ObjectExistsError(path)
+            super().put(path, data)
+
+
+_OBJECTS: dict[str, MemoryStore] = {}
+
+
+def in_one_process(root: str) -> ObjectStore:
+    """All instances of this process, and of no other, see the same objects."""
+    return _OBJECTS.setdefault(root, MemoryStore())
+
+
+class CachesContents(OnDisk):
+    """Never asks again for what it has read."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.cache: dict[str, pa.Buffer] = {}
+
+    def get(self, path: str) -> pa.Buffer:
+        if path not in self.cache:
+            self.cache[path] = super().get(path)
+        return self.cache[path]
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        super().put(path, data, mode)
+        self.cache.pop(path, None)
+
+    def delete(self, path: str) -> None:
+        super().delete(path)
+        self.cache.pop(path, None)
+
+
+class CachesSizes(OnDisk):
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.sizes: dict[str, ObjectMeta] = {}
+
+    def head(self, path: str) -> ObjectMeta:
+        if path not in self.sizes:
+            self.sizes[path] = super().head(path)
+        return self.sizes[path]
+
+
+class CachesWhatIsMissing(OnDisk):
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.missing: set[str] = set()
+
+    def head(self, path: str) -> ObjectMeta:
+        if path in self.missing:
+            raise ObjectNotFoundError(path)
+        try:
+            return super().head(path)
+        except ObjectNotFoundError:
+            self.missing.add(path)
+            raise
+
+
+class CachesListings(OnDisk):
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.listed: dict[str, list[ObjectMeta]] = {}
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        if prefix not in self.listed:
+            self.listed[prefix] = list(super().list(prefix))
+        return iter(self.listed[prefix])
+
+
+def fixtures(make: Callable[[], ObjectStore]) -> Mapping[str, object]:
+    """The fixtures of `ObjectStoreTests` for a store in memory."""
+    store = make()
+    return {"store": store, "reopened": store, "secrets": (SECRET,)}
+
+
+def fixtures_on_disk(make: Callable[[str], ObjectStore], folder: Path) -> Mapping[str, object]:
+    """The same for one that instances and processes share; ``make`` is given a folder."""
+    import functools
+
+    opener = functools.partial(make, str(folder / uuid.uuid4().hex))
+    return {"store": opener(), "reopened": opener(), "shared": opener, "secrets": ()}
+
+
+def _of(tests: str, *makes: Callable[[], object]) -> list[Defect]:
+    return [Defect(getattr(make, "__name__", str(make)), make, tests.split()) for make in makes]
+
+
+def _by_writers(tests: str, *writers: type[Writer]) -> list[Defect]:
+    return [Defect(one.__name__, writes_by(one), tests.split()) for one in writers]
+
+
+IN_MEMORY: Sequence[Defect] = [
+    *_of("test_of_racing_puts_exactly_one_wins", ChecksThenWrites),
+    *_of("test_of_racing_renames_exactly_one_wins", ChecksThenRenames),
+    *_of("test_of_racing_copies_exactly_one_wins", ChecksThenCopies),
+    *_of("test_put_if_absent_never_replaces", Overwrites, ClaimsNothingDoesIt, RemembersDeleted),
+    *_of("test_rename_if_absent_never_replaces", RenamesOver, RefusedRenameLosesSource),
+    *_of("test_rename_if_absent_never_replaces", NamesTheSource),
+    *_of("test_copy_if_absent_never_replaces", CopiesOver),
+    *_of("test_a_rename_moves", RenameKeepsSource),
+    *_of("test_ranges_come_in_the_order_asked_for", SortsRanges, MergesRangesTwice),
+    *_of("test_ranges_come_in_the_order_asked_for", IncludesTheStop),
+    *_of("test_a_range_past_the_end_is_a_typed_error", CutsRanges, WrongOffsetInErrors),
+    *_of("test_a_range_without_bytes_is_an_empty_buffer", DropsEmptyRanges),
+    *_of("test_what_is_no_range_is_refused", CountsNegativeFromTheEnd),
+    *_of("test_ranges_of_large_objects_come_as_they_were_written", WrongByteAcrossAMebibyte),
+    *_of("test_an_object_of_any_size_is_read_as_it_was_written", WrongByteOfAllAcrossAMebibyte),
+    *_of("test_a_large_object_is_read_as_it_was_written", TruncatesLargeReads),
+    *_of("test_a_large_object_is_read_as_it_was_written", TruncatesLargeWrites),
+    *_of("test_a_held_buffer_outlives_other_reads", ReusesItsBuffer, ReusesItsBufferForRanges),
+    *_of("test_an_object_of_any_size_is_read_as_it_was_written", GivesBytes, WrongSize),
+    *_of("test_what_is_not_there_is_not_found", MissingIsEmpty, MissingIsAnyError),
+    *_of("test_what_is_not_there_is_not_found", MissingIsNotNamed),
+    *_of("test_a_folder_is_no_object", HeadOfAFolder),
+    *_of("test_an_etag_tells_contents_apart", ConstantEtag, EtagOfTheSize, OtherEtagInListings),
+    *_of("test_size_and_date_are_known", HoursOff, HoursOffInListings, WithoutTimeZone),
+    *_of("test_a_listing_of_many_objects_is_complete", ListsAPage),
+    *_of("test_a_folder_holds_what_is_below_it_only", ListsByPrefix),
+    *_of("test_an_ordered_store_lists_by_the_bytes_of_paths", ListsBackwards),
+    *_of("test_a_listing_starts_after_any_text", ListsFromAnywhere, ListsFromTheStart),
+    *_of("test_a_listing_holds_every_object_at_any_depth", ListsOneLevel),
+    *_of("test_names_are_those_directly_in_a_folder", ListsFolders),
+    *_of("test_a_strong_store_lists_what_was_written", ListsLate),
+    *_of("test_unusual_names_are_kept_as_they_are", ListsHiddenNot, DecodesPaths),
+    *_of("test_paths_that_look_alike_are_told_apart", IgnoresCase, StripsPaths),
+    *_of("test_hostile_paths_are_refused", AcceptsAnyPath, DeletesAnyPath),
+    *_of("test_renames_refuse_hostile_paths", RenamesFromAnyPath),
+    *_of("test_nothing_is_visible_before_a_writer_is_closed", ShowsUnfinished),
+    *_by_writers("test_readers_see_the_old_or_the_new_object", PublishesHalf),
+    *_by_writers("test_an_aborted_writer_leaves_nothing", PublishesOnAbort, RaisesOnSecondAbort),
+    *_by_writers("test_a_second_close_writes_nothing", ClosesTwice),
+    *_by_writers("test_a_writer_ends_once", WritesAfterClose, ClosesAfterAbort),
+    *_by_writers("test_a_writer_appends", CountsWrites),
+    *_by_writers("test_a_writer_takes_large_buffers", DropsTheLastPiece),
+    *_by_writers("test_buffers_may_change_once_a_write_returned", KeepsTheBuffer),
+    *_of("test_buffers_may_change_once_a_write_returned", KeepsBuffers),
+    *_of("test_readers_see_the_old_or_the_new_object", DeletesFirst, CopyDeletesFirst),
+    *_of("test_readers_see_the_old_or_the_new_object", WritesInPlace),
+    *_of("test_a_refused_write_keeps_what_was_there", DeletesBeforeItLooks),
+    *_of("test_what_has_no_bytes_is_refused", AcceptsText),
+    *_of("test_all_kinds_of_bytes_are_written", WritesTheFirstBuffer),
+    *_of("test_deleting_a_folder_removes_nothing", DeletesBelow),
+    *_of("test_deleting_removes_one_object", DeletesByPrefix),
+    *_of("test_deleting_what_is_not_there_is_no_error", DeletesOnlyWhatIsThere),
+    *_of("test_a_copy_is_an_object_of_its_own", CopiesByReference),
+    *_of("test_a_copy_onto_itself_changes_nothing", CopyOntoItselfEmpties),
+    *_of("test_calls_give_back_descriptors_and_threads", LeaksDescriptors, LeaksThreads),
+    *_of("test_no_secret_is_shown_or_pickled", ShowsSecrets, PicklesSecrets),
+    *_of("test_the_coalescing_gap_is_a_number_of_bytes", GapIsNegative),
+    *_of("test_threads_read_at_the_same_time", IsNotThreadSafe),
+]
+
+ON_DISK: Sequence[Defect] = [
+    *_of("test_of_racing_processes_exactly_one_creates_an_object", AtomicBetweenThreads),
+    *_of("test_another_process_sees_the_same_objects", in_one_process),
+    *_of("test_no_instance_keeps_what_another_has_changed", CachesContents, CachesSizes),
+    *_of("test_no_instance_keeps_what_another_has_changed", CachesWhatIsMissing, CachesListings),
+]
