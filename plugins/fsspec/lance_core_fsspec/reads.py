@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.errors import StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.ranges import check_ranges
+from lance_core_fsspec.listing import is_folder
 from lance_core_fsspec.mount import Mount
 
 
@@ -74,7 +75,10 @@ def _checked(
         return pa.py_buffer(answer)
     with mount.lock:
         mount.filesystem.invalidate_cache()
-        size = mount.filesystem.info(mount.key(path)).get("size")
+        entry = mount.filesystem.info(mount.key(path))
+    if is_folder(entry):
+        raise FileNotFoundError(path)
+    size = entry.get("size")
     if size is not None:
         check_ranges(ranges, size, path)
     if isinstance(answer, Exception):

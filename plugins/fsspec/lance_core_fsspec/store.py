@@ -82,6 +82,7 @@ class FsspecStore(ObjectStore):
 
         def whole(mount: Mount) -> pa.Buffer:
             with mount.lock:
+                mount.filesystem.invalidate_cache()  # some ask it for the size, or for absence
                 return pa.py_buffer(mount.filesystem.cat_file(mount.key(path)))
 
         return self._read(path, whole)
