@@ -186,6 +186,7 @@ def _results(tasks: Sequence[_Task[T]]) -> list[T]:
     chosen = _started(len(tasks))
     try:
         for worker, task in zip(chosen, tasks, strict=True):
+            worker.connection.send(sys.path)  # it may have grown since the process was started
             worker.connection.send(task)
         answers = [_answer(worker) for worker in chosen]
     except BaseException:  # what a process answers later would be taken for the next answer
@@ -232,6 +233,7 @@ def _work(connection: Connection, wait: Wait) -> None:
     while True:
         answer: tuple[str | None, object]
         try:
+            sys.path[:] = connection.recv()
             run, arguments, is_race = connection.recv()
             result = run(*arguments, wait) if is_race else run(*arguments)
             answer = (None, result)
