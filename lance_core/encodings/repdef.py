@@ -175,11 +175,14 @@ def ravel(layers: Sequence[Layer]) -> Levels:
     rep = np.full(count, depth, np.uint16) if depth else None
     definition = np.zeros(count, np.uint16) if kinds.max_def else None
     live: Int64Array | None = None  # the levels that are slots of the layer; None: all
+    outer: BoolArray | None = None
     for number, layer in enumerate(layers):
         base = kinds.bases[len(layers) - 1 - number]
-        if definition is not None and layer.valid is not None:
+        # Members without nulls of their own share the mask of their struct, which has set it.
+        if definition is not None and layer.valid is not None and layer.valid is not outer:
             nulls = np.flatnonzero(~layer.valid)
             _define(definition, nulls if live is None else live.take(nulls), base + 1)
+        outer = layer.valid
         if isinstance(layer, ItemLayer):
             continue
         assert rep is not None
