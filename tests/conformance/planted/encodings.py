@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.testing import EncodingTests, ValueEncodingTests
 from lance_core.testing.stored_array import StoredArray
-from tests.conformance.planted.runner import Defect
+from tests.conformance.planted.runner import Defect, defects_of
 
 
 def plain(values: pa.Array) -> bytes:
@@ -194,13 +194,9 @@ class CutsNumbers(Flat):
         return super().stored(pa.array(array.to_numpy() % 128, array.type))
 
 
-def _of(test: str, *makes: Callable[[], object]) -> list[Defect]:
-    return [Defect(make.__name__, make, [test]) for make in makes]
-
-
 OF_ARRAYS: Sequence[Defect] = [
-    *_of("test_a_slice_is_stored_without_what_is_around_it", StoresWhatIsAround),
-    *_of("test_the_descriptor_is_complete", WithoutKey),
-    *_of("test_an_array_comes_back_as_it_was", CutsNumbers, SwapsRows),
-    *_of("test_an_array_without_rows_can_be_stored", KeepsARow),
+    *defects_of("test_a_slice_is_stored_without_what_is_around_it", StoresWhatIsAround),
+    *defects_of("test_the_descriptor_is_complete", WithoutKey),
+    *defects_of("test_an_array_comes_back_as_it_was", CutsNumbers, SwapsRows),
+    *defects_of("test_an_array_without_rows_can_be_stored", KeepsARow),
 ]

@@ -28,7 +28,7 @@ from lance_core.table.paths import DETACHED
 from lance_core.testing.commit_handler_races import OpenTable
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.service import InProcessService
-from tests.conformance.planted.runner import Defect
+from tests.conformance.planted.runner import Defect, defects_of
 
 
 class LooksThenWrites(DirectoryCommitHandler):
@@ -416,36 +416,34 @@ def fixtures_on_disk(
     return {"store": opener(), "make_handler": make, "shared_table": OpenTable(opener, make)}
 
 
-def _of(tests: str, *makes: Callable[..., object]) -> list[Defect]:
-    return [Defect(getattr(make, "__name__", str(make)), make, tests.split()) for make in makes]  # type: ignore[arg-type]
-
-
 _UNTRUE = "test_a_candidate_that_is_said_not_to_be_applied_is_not"
 _OUTAGE = "test_an_outage_that_begins_with_a_lost_answer_is_never_called_a_failure"
 
 IN_MEMORY: Sequence[Defect] = [
-    *_of("test_of_two_writers_one_wins_whenever_one_overtakes_the_other", LooksThenWrites),
-    *_of("test_of_two_writers_one_wins_whenever_one_overtakes_the_other", LostIsMine),
-    *_of("test_of_racing_candidates_exactly_one_becomes_the_version", Replaces),
-    *_of(_UNTRUE, LostIsRefused, LostIsApplied, RefusedIsApplied),
+    *defects_of("test_of_two_writers_one_wins_whenever_one_overtakes_the_other", LooksThenWrites),
+    *defects_of("test_of_two_writers_one_wins_whenever_one_overtakes_the_other", LostIsMine),
+    *defects_of("test_of_racing_candidates_exactly_one_becomes_the_version", Replaces),
+    *defects_of(_UNTRUE, LostIsRefused, LostIsApplied, RefusedIsApplied),
     Defect("LostIsRefused, then an outage", LostIsRefused, [_OUTAGE]),
-    *_of("test_a_fault_of_one_write_never_breaks_the_outcome", MarksFirst),
-    *_of("test_what_is_committed_is_found", WritesInParts, WrongSizeOfManifest, OneNamingOnly),
-    *_of("test_what_loses_leaves_nothing_visible", LeavesStaging),
-    *_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoTable),
-    *_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoVersion),
-    *_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoHistory),
-    *_of("test_another_handler_sees_a_commit_at_once", CachesTheLatest),
-    *_of("test_versions_are_listed_oldest_first", LatestIsTheFirst, NewestFirst),
-    *_of("test_versions_are_listed_oldest_first", ListsAPageOfVersions, ListsLazily),
-    *_of("test_other_files_are_no_versions", LatestOfAnyFile),
-    *_of("test_a_detached_version_that_is_committed_is_never_the_latest", LatestIsDetached),
-    *_of("test_a_detached_version_that_is_committed_is_never_the_latest", RefusesDetached),
-    *_of("test_versions_are_listed_oldest_first", LocatesAnything),
+    *defects_of("test_a_fault_of_one_write_never_breaks_the_outcome", MarksFirst),
+    *defects_of(
+        "test_what_is_committed_is_found", WritesInParts, WrongSizeOfManifest, OneNamingOnly
+    ),
+    *defects_of("test_what_loses_leaves_nothing_visible", LeavesStaging),
+    *defects_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoTable),
+    *defects_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoVersion),
+    *defects_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoHistory),
+    *defects_of("test_another_handler_sees_a_commit_at_once", CachesTheLatest),
+    *defects_of("test_versions_are_listed_oldest_first", LatestIsTheFirst, NewestFirst),
+    *defects_of("test_versions_are_listed_oldest_first", ListsAPageOfVersions, ListsLazily),
+    *defects_of("test_other_files_are_no_versions", LatestOfAnyFile),
+    *defects_of("test_a_detached_version_that_is_committed_is_never_the_latest", LatestIsDetached),
+    *defects_of("test_a_detached_version_that_is_committed_is_never_the_latest", RefusesDetached),
+    *defects_of("test_versions_are_listed_oldest_first", LocatesAnything),
 ]
 
 OF_LOG: Sequence[Defect] = [
-    *_of(
+    *defects_of(
         "test_a_candidate_is_not_applied_if_that_is_said_after_a_fault_of_the_service",
         LogAnswerLostIsRefused,
         LogAnswerLostIsExists,
@@ -455,13 +453,13 @@ OF_LOG: Sequence[Defect] = [
         LogAnswerLostIsRefused,  # type: ignore[arg-type]
         ["test_a_fault_of_the_service_never_breaks_the_outcome"],
     ),
-    *_of("test_an_outage_of_the_service_is_an_error_and_no_answer", LogOutageIsEmpty),
-    *_of("test_a_fault_of_the_service_never_breaks_the_outcome", LogStaysBroken),
-    *_of("test_tables_do_not_see_each_others_versions", TablesShareALog, ForgetsAllTables),
+    *defects_of("test_an_outage_of_the_service_is_an_error_and_no_answer", LogOutageIsEmpty),
+    *defects_of("test_a_fault_of_the_service_never_breaks_the_outcome", LogStaysBroken),
+    *defects_of("test_tables_do_not_see_each_others_versions", TablesShareALog, ForgetsAllTables),
 ]
 
 ON_DISK: Sequence[Defect] = [
-    *_of(
+    *defects_of(
         "test_of_candidates_of_racing_processes_exactly_one_becomes_the_version",
         InProcessLock,
         InProcessRows,

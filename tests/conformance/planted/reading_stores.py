@@ -13,6 +13,7 @@ from lance_core.store.base import Buffers, ByteRange, ObjectMeta, PutMode
 from lance_core.store.buffers import joined
 from lance_core.store.memory import MemoryStore
 from lance_core.store.shortcuts import exists
+from tests.conformance.planted.runner import Defect, defects_of
 
 MIB = 1 << 20
 
@@ -160,8 +161,11 @@ class ConstantEtag(MemoryStore):
     def head(self, path: str) -> ObjectMeta:
         return replace(super().head(path), etag="etag")
 
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        return (self.head(one.path) for one in super().list(prefix, start_after))
 
-class EtagOfTheSize(MemoryStore):
+
+class EtagOfTheSize(ConstantEtag):
     def head(self, path: str) -> ObjectMeta:
         found = super().head(path)
         return replace(found, etag=str(found.size))
@@ -257,3 +261,56 @@ def _broken(buffer: pa.Buffer, position: int) -> pa.Buffer:
     content = bytearray(buffer)
     content[position] ^= 0xFF
     return pa.py_buffer(bytes(content))
+
+
+READING: Sequence[Defect] = [
+    *defects_of("test_ranges_come_in_the_order_asked_for", SortsRanges, MergesRangesTwice),
+    *defects_of("test_ranges_come_in_the_order_asked_for", IncludesTheStop),
+    *defects_of(
+        "test_a_range_past_the_end_is_a_typed_error",
+        CutsRanges,
+        WrongOffsetInErrors,
+    ),
+    *defects_of("test_a_range_without_bytes_is_an_empty_buffer", DropsEmptyRanges),
+    *defects_of("test_what_is_no_range_is_refused", CountsNegativeFromTheEnd),
+    *defects_of("test_ranges_of_large_objects_come_as_they_were_written", WrongByteAcrossAMebibyte),
+    *defects_of(
+        "test_an_object_of_any_size_is_read_as_it_was_written",
+        WrongByteOfAllAcrossAMebibyte,
+    ),
+    *defects_of("test_a_large_object_is_read_as_it_was_written", TruncatesLargeReads),
+    *defects_of("test_a_large_object_is_read_as_it_was_written", TruncatesLargeWrites),
+    *defects_of(
+        "test_a_held_buffer_outlives_other_reads",
+        ReusesItsBuffer,
+        ReusesItsBufferForRanges,
+    ),
+    *defects_of(
+        "test_an_object_of_any_size_is_read_as_it_was_written",
+        GivesBytes,
+        WrongSize,
+    ),
+    *defects_of("test_what_is_not_there_is_not_found", MissingIsEmpty, MissingIsAnyError),
+    *defects_of("test_what_is_not_there_is_not_found", MissingIsNotNamed),
+    *defects_of("test_a_folder_is_no_object", HeadOfAFolder),
+    *defects_of(
+        "test_an_etag_tells_contents_apart",
+        ConstantEtag,
+        EtagOfTheSize,
+        OtherEtagInListings,
+    ),
+    *defects_of(
+        "test_size_and_date_are_known",
+        HoursOff,
+        HoursOffInListings,
+        WithoutTimeZone,
+    ),
+    *defects_of("test_a_listing_of_many_objects_is_complete", ListsAPage),
+    *defects_of("test_a_folder_holds_what_is_below_it_only", ListsByPrefix),
+    *defects_of("test_an_ordered_store_lists_by_the_bytes_of_paths", ListsBackwards),
+    *defects_of("test_a_listing_starts_after_any_text", ListsFromAnywhere, ListsFromTheStart),
+    *defects_of("test_a_listing_holds_every_object_at_any_depth", ListsOneLevel),
+    *defects_of("test_names_are_those_directly_in_a_folder", ListsFolders),
+    *defects_of("test_a_strong_store_lists_what_was_written", ListsLate),
+    *defects_of("test_unusual_names_are_kept_as_they_are", ListsHiddenNot),
+]

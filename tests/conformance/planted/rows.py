@@ -16,7 +16,7 @@ from lance_core.errors import (
 from lance_core.table.paths import DETACHED
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.service import InProcessService
-from tests.conformance.planted.runner import Defect
+from tests.conformance.planted.runner import Defect, defects_of
 
 
 class Rows(MemoryManifestStore):
@@ -254,28 +254,28 @@ def fixtures(make: Callable[[], Rows]) -> Mapping[str, object]:
     }
 
 
-def _of(tests: str, *makes: Callable[[], object]) -> list[Defect]:
-    return [Defect(make.__name__, make, tests.split()) for make in makes]
-
-
 _KEPT = "test_a_row_is_found_as_it_was_added"
 _UNTRUE = "test_what_is_said_not_to_be_applied_is_not"
 _OUTAGE = "test_an_outage_is_an_error_and_no_answer"
 
 ALL: Sequence[Defect] = [
-    *_of("test_of_racing_writers_exactly_one_adds_the_row", LooksThenAdds),
-    *_of("test_a_row_is_not_added_twice", AddsOver, AcceptsTheSameAgain),
-    *_of("test_only_a_row_that_is_there_is_replaced", ReplacesWhatIsMissing, MissingIsAnyError),
-    *_of("test_a_row_is_replaced_as_a_whole", MergesRows),
-    *_of(_KEPT, DropsTheEtag, DropsTheSizeZero, CutsSizes, DropsTheHighBit),
-    *_of("test_the_latest_row_is_that_of_the_highest_number", SortsAsText, LatestIsTheLastAdded),
-    *_of("test_a_detached_version_is_never_the_latest", LatestMayBeDetached),
-    *_of("test_tables_do_not_see_each_others_rows", IgnoresCase, StripsNames, CutsNames),
-    *_of("test_tables_do_not_see_each_others_rows", DeletesByPrefix),
-    *_of("test_deleting_removes_all_rows_however_many", DeletesAPage, LeavesMarks),
-    *_of("test_a_table_without_rows_has_none", DeletesOnlyWhatIsThere),
-    *_of(_UNTRUE, LostIsRefused, LostReplacementIsRefused, LostIsApplied),
-    *_of(_OUTAGE, OutageIsNoRow, OutageIsNoTable, OutageIsUntyped, OutageIsExists),
-    *_of("test_of_racing_writers_exactly_one_adds_the_row", CachesTheLatest),
-    *_of("test_another_process_sees_the_same_rows", in_one_process),
+    *defects_of("test_of_racing_writers_exactly_one_adds_the_row", LooksThenAdds),
+    *defects_of("test_a_row_is_not_added_twice", AddsOver, AcceptsTheSameAgain),
+    *defects_of(
+        "test_only_a_row_that_is_there_is_replaced", ReplacesWhatIsMissing, MissingIsAnyError
+    ),
+    *defects_of("test_a_row_is_replaced_as_a_whole", MergesRows),
+    *defects_of(_KEPT, DropsTheEtag, DropsTheSizeZero, CutsSizes, DropsTheHighBit),
+    *defects_of(
+        "test_the_latest_row_is_that_of_the_highest_number", SortsAsText, LatestIsTheLastAdded
+    ),
+    *defects_of("test_a_detached_version_is_never_the_latest", LatestMayBeDetached),
+    *defects_of("test_tables_do_not_see_each_others_rows", IgnoresCase, StripsNames, CutsNames),
+    *defects_of("test_tables_do_not_see_each_others_rows", DeletesByPrefix),
+    *defects_of("test_deleting_removes_all_rows_however_many", DeletesAPage, LeavesMarks),
+    *defects_of("test_a_table_without_rows_has_none", DeletesOnlyWhatIsThere),
+    *defects_of(_UNTRUE, LostIsRefused, LostReplacementIsRefused, LostIsApplied),
+    *defects_of(_OUTAGE, OutageIsNoRow, OutageIsNoTable, OutageIsUntyped, OutageIsExists),
+    *defects_of("test_of_racing_writers_exactly_one_adds_the_row", CachesTheLatest),
+    *defects_of("test_another_process_sees_the_same_rows", in_one_process),
 ]

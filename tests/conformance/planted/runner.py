@@ -19,8 +19,13 @@ class Defect:
     """``make`` makes a subject with the defect; one of ``tests`` has to fail on it."""
 
     name: str
-    make: Callable[[], object]
+    make: Callable[..., object]
     tests: Sequence[str]
+
+
+def defects_of(test: str, *makes: Callable[..., object]) -> list[Defect]:
+    """A defect for each of ``makes``, named for it, all found by one test."""
+    return [Defect(make.__name__, make, [test]) for make in makes]
 
 
 def failure_of(kit: object, test: str, fixtures: Callable[[], Mapping[str, object]]) -> str | None:

@@ -32,8 +32,8 @@ from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.shortcuts import exists, list_paths
 from lance_core.store.wrapper import StoreCall, StoreWrapper
-from tests.conformance.planted import reading_stores as reading
-from tests.conformance.planted.runner import Defect
+from tests.conformance.planted.reading_stores import READING
+from tests.conformance.planted.runner import Defect, defects_of
 
 MIB = 1 << 20
 SECRET = "canary-4c1d"
@@ -529,80 +529,27 @@ def fixtures_on_disk(make: Callable[[str], ObjectStore], folder: Path) -> Mappin
     return {"store": opener(), "reopened": opener(), "shared": opener, "secrets": ()}
 
 
-def _of(tests: str, *makes: Callable[[], object]) -> list[Defect]:
-    return [Defect(getattr(make, "__name__", str(make)), make, tests.split()) for make in makes]
-
-
 def _by_writers(tests: str, *writers: type[Writer]) -> list[Defect]:
     return [Defect(one.__name__, writes_by(one), tests.split()) for one in writers]
 
 
 IN_MEMORY: Sequence[Defect] = [
-    *_of("test_of_racing_puts_exactly_one_wins", ChecksThenWrites),
-    *_of("test_of_racing_renames_exactly_one_wins", ChecksThenRenames),
-    *_of("test_of_racing_copies_exactly_one_wins", ChecksThenCopies),
-    *_of("test_put_if_absent_never_replaces", Overwrites, ClaimsNothingDoesIt, RemembersDeleted),
-    *_of("test_rename_if_absent_never_replaces", RenamesOver, RefusedRenameLosesSource),
-    *_of("test_rename_if_absent_never_replaces", NamesTheSource),
-    *_of("test_copy_if_absent_never_replaces", CopiesOver),
-    *_of("test_a_rename_moves", RenameKeepsSource),
-    *_of("test_ranges_come_in_the_order_asked_for", reading.SortsRanges, reading.MergesRangesTwice),
-    *_of("test_ranges_come_in_the_order_asked_for", reading.IncludesTheStop),
-    *_of(
-        "test_a_range_past_the_end_is_a_typed_error",
-        reading.CutsRanges,
-        reading.WrongOffsetInErrors,
+    *READING,
+    *defects_of("test_unusual_names_are_kept_as_they_are", DecodesPaths),
+    *defects_of("test_of_racing_puts_exactly_one_wins", ChecksThenWrites),
+    *defects_of("test_of_racing_renames_exactly_one_wins", ChecksThenRenames),
+    *defects_of("test_of_racing_copies_exactly_one_wins", ChecksThenCopies),
+    *defects_of(
+        "test_put_if_absent_never_replaces", Overwrites, ClaimsNothingDoesIt, RemembersDeleted
     ),
-    *_of("test_a_range_without_bytes_is_an_empty_buffer", reading.DropsEmptyRanges),
-    *_of("test_what_is_no_range_is_refused", reading.CountsNegativeFromTheEnd),
-    *_of(
-        "test_ranges_of_large_objects_come_as_they_were_written", reading.WrongByteAcrossAMebibyte
-    ),
-    *_of(
-        "test_an_object_of_any_size_is_read_as_it_was_written",
-        reading.WrongByteOfAllAcrossAMebibyte,
-    ),
-    *_of("test_a_large_object_is_read_as_it_was_written", reading.TruncatesLargeReads),
-    *_of("test_a_large_object_is_read_as_it_was_written", reading.TruncatesLargeWrites),
-    *_of(
-        "test_a_held_buffer_outlives_other_reads",
-        reading.ReusesItsBuffer,
-        reading.ReusesItsBufferForRanges,
-    ),
-    *_of(
-        "test_an_object_of_any_size_is_read_as_it_was_written",
-        reading.GivesBytes,
-        reading.WrongSize,
-    ),
-    *_of("test_what_is_not_there_is_not_found", reading.MissingIsEmpty, reading.MissingIsAnyError),
-    *_of("test_what_is_not_there_is_not_found", reading.MissingIsNotNamed),
-    *_of("test_a_folder_is_no_object", reading.HeadOfAFolder),
-    *_of(
-        "test_an_etag_tells_contents_apart",
-        reading.ConstantEtag,
-        reading.EtagOfTheSize,
-        reading.OtherEtagInListings,
-    ),
-    *_of(
-        "test_size_and_date_are_known",
-        reading.HoursOff,
-        reading.HoursOffInListings,
-        reading.WithoutTimeZone,
-    ),
-    *_of("test_a_listing_of_many_objects_is_complete", reading.ListsAPage),
-    *_of("test_a_folder_holds_what_is_below_it_only", reading.ListsByPrefix),
-    *_of("test_an_ordered_store_lists_by_the_bytes_of_paths", reading.ListsBackwards),
-    *_of(
-        "test_a_listing_starts_after_any_text", reading.ListsFromAnywhere, reading.ListsFromTheStart
-    ),
-    *_of("test_a_listing_holds_every_object_at_any_depth", reading.ListsOneLevel),
-    *_of("test_names_are_those_directly_in_a_folder", reading.ListsFolders),
-    *_of("test_a_strong_store_lists_what_was_written", reading.ListsLate),
-    *_of("test_unusual_names_are_kept_as_they_are", reading.ListsHiddenNot, DecodesPaths),
-    *_of("test_paths_that_look_alike_are_told_apart", IgnoresCase, StripsPaths),
-    *_of("test_hostile_paths_are_refused", AcceptsAnyPath, DeletesAnyPath),
-    *_of("test_renames_refuse_hostile_paths", RenamesFromAnyPath),
-    *_of("test_nothing_is_visible_before_a_writer_is_closed", ShowsUnfinished),
+    *defects_of("test_rename_if_absent_never_replaces", RenamesOver, RefusedRenameLosesSource),
+    *defects_of("test_rename_if_absent_never_replaces", NamesTheSource),
+    *defects_of("test_copy_if_absent_never_replaces", CopiesOver),
+    *defects_of("test_a_rename_moves", RenameKeepsSource),
+    *defects_of("test_paths_that_look_alike_are_told_apart", IgnoresCase, StripsPaths),
+    *defects_of("test_hostile_paths_are_refused", AcceptsAnyPath, DeletesAnyPath),
+    *defects_of("test_renames_refuse_hostile_paths", RenamesFromAnyPath),
+    *defects_of("test_nothing_is_visible_before_a_writer_is_closed", ShowsUnfinished),
     *_by_writers("test_readers_see_the_old_or_the_new_object", PublishesHalf),
     *_by_writers("test_an_aborted_writer_leaves_nothing", PublishesOnAbort, RaisesOnSecondAbort),
     *_by_writers("test_a_second_close_writes_nothing", ClosesTwice),
@@ -610,26 +557,28 @@ IN_MEMORY: Sequence[Defect] = [
     *_by_writers("test_a_writer_appends", CountsWrites),
     *_by_writers("test_a_writer_takes_large_buffers", DropsTheLastPiece),
     *_by_writers("test_buffers_may_change_once_a_write_returned", KeepsTheBuffer),
-    *_of("test_buffers_may_change_once_a_write_returned", KeepsBuffers),
-    *_of("test_readers_see_the_old_or_the_new_object", DeletesFirst, CopyDeletesFirst),
-    *_of("test_readers_see_the_old_or_the_new_object", WritesInPlace),
-    *_of("test_a_refused_write_keeps_what_was_there", DeletesBeforeItLooks),
-    *_of("test_what_has_no_bytes_is_refused", AcceptsText),
-    *_of("test_all_kinds_of_bytes_are_written", WritesTheFirstBuffer),
-    *_of("test_deleting_a_folder_removes_nothing", DeletesBelow),
-    *_of("test_deleting_removes_one_object", DeletesByPrefix),
-    *_of("test_deleting_what_is_not_there_is_no_error", DeletesOnlyWhatIsThere),
-    *_of("test_a_copy_is_an_object_of_its_own", CopiesByReference),
-    *_of("test_a_copy_onto_itself_changes_nothing", CopyOntoItselfEmpties),
-    *_of("test_calls_give_back_descriptors_and_threads", LeaksDescriptors, LeaksThreads),
-    *_of("test_no_secret_is_shown_or_pickled", ShowsSecrets, PicklesSecrets),
-    *_of("test_the_coalescing_gap_is_a_number_of_bytes", GapIsNegative),
-    *_of("test_threads_read_at_the_same_time", IsNotThreadSafe),
+    *defects_of("test_buffers_may_change_once_a_write_returned", KeepsBuffers),
+    *defects_of("test_readers_see_the_old_or_the_new_object", DeletesFirst, CopyDeletesFirst),
+    *defects_of("test_readers_see_the_old_or_the_new_object", WritesInPlace),
+    *defects_of("test_a_refused_write_keeps_what_was_there", DeletesBeforeItLooks),
+    *defects_of("test_what_has_no_bytes_is_refused", AcceptsText),
+    *defects_of("test_all_kinds_of_bytes_are_written", WritesTheFirstBuffer),
+    *defects_of("test_deleting_a_folder_removes_nothing", DeletesBelow),
+    *defects_of("test_deleting_removes_one_object", DeletesByPrefix),
+    *defects_of("test_deleting_what_is_not_there_is_no_error", DeletesOnlyWhatIsThere),
+    *defects_of("test_a_copy_is_an_object_of_its_own", CopiesByReference),
+    *defects_of("test_a_copy_onto_itself_changes_nothing", CopyOntoItselfEmpties),
+    *defects_of("test_calls_give_back_descriptors_and_threads", LeaksDescriptors, LeaksThreads),
+    *defects_of("test_no_secret_is_shown_or_pickled", ShowsSecrets, PicklesSecrets),
+    *defects_of("test_the_coalescing_gap_is_a_number_of_bytes", GapIsNegative),
+    *defects_of("test_threads_read_at_the_same_time", IsNotThreadSafe),
 ]
 
 ON_DISK: Sequence[Defect] = [
-    *_of("test_of_racing_processes_exactly_one_creates_an_object", AtomicBetweenThreads),
-    *_of("test_another_process_sees_the_same_objects", in_one_process),
-    *_of("test_no_instance_keeps_what_another_has_changed", CachesContents, CachesSizes),
-    *_of("test_no_instance_keeps_what_another_has_changed", CachesWhatIsMissing, CachesListings),
+    *defects_of("test_of_racing_processes_exactly_one_creates_an_object", AtomicBetweenThreads),
+    *defects_of("test_another_process_sees_the_same_objects", in_one_process),
+    *defects_of("test_no_instance_keeps_what_another_has_changed", CachesContents, CachesSizes),
+    *defects_of(
+        "test_no_instance_keeps_what_another_has_changed", CachesWhatIsMissing, CachesListings
+    ),
 ]
