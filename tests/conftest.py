@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tests.worker_memory import WorkerMemory
+
 _LONGEST_NAME = 80
+_memory = WorkerMemory()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -10,3 +13,13 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, bytes | str) and len(val) > _LONGEST_NAME:
         return f"{val[:_LONGEST_NAME]!r}...{len(val)}"
     return None
+
+
+def pytest_collection_finish() -> None:
+    """Before the first test: what is there stays there."""
+    _memory.freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """After each test."""
+    _memory.give_back()

@@ -1,0 +1,52 @@
+"""Keeps the memory of a process that runs thousands of tests small.
+
+Tests leave garbage in cycles, and pools of Arrow and of the C library keep what was freed. Both are
+given back when a process has grown past a limit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import resource
+from pathlib import Path
+
+import pyarrow as pa
+
+MAX_RESIDENT = 480 << 20
+"""Bytes of a process above which it gives memory back: below it that would only cost time."""
+
+STEP = 16 << 20
+"""Bytes that a process has to grow before it tries again."""
+
+
+class WorkerMemory:
+    """Bounds the resident memory of this process, without what is mapped from files."""
+
+    def __init__(self) -> None:
+        self._limit = MAX_RESIDENT
+        self._libc = ctypes.CDLL(None)
+
+    def freeze(self) -> None:
+        """Let later collections pass over all objects of now: modules, and tests to be run."""
+        gc.collect()
+        gc.freeze()
+
+    def give_back(self) -> None:
+        """Give unused memory back to the system if this process has grown past the limit."""
+        if _resident() < self._limit:
+            return
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        if hasattr(self._libc, "malloc_trim"):
+            self._libc.malloc_trim(0)
+        self._limit = max(MAX_RESIDENT, _resident() + STEP)
+
+
+def _resident() -> int:
+    """Bytes of memory that are resident and of no file (Linux; elsewhere 0)."""
+    counts = Path("/proc/self/statm")
+    if not counts.exists():
+        return 0
+    _, resident, of_files = map(int, counts.read_bytes().split()[:3])
+    return (resident - of_files) * resource.getpagesize()
