@@ -194,11 +194,10 @@ class _Attempts:
                 f"its config, at {DEADLINE_KEY!r})"
             )
             return None  # what was seen then may be long past: look again
-        if not self._is_still_right(file, before, took > slow):
-            discard_merged(self._store, transaction, self._transaction)
-            return None
-        self._was_sent = True
-        publication = publish(self._handler, self._store, candidate, self._surroundings)
+        publication = None
+        if self._is_still_right(file, before, took > slow):
+            self._was_sent = True
+            publication = publish(self._handler, self._store, candidate, self._surroundings)
         if publication is None:
             discard_merged(self._store, transaction, self._transaction)
             return None
