@@ -52,7 +52,11 @@ class ByteRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectMeta:
-    """What a store knows of an object. ``size`` in bytes, ``last_modified`` with a time zone."""
+    """What a store knows of an object. ``size`` in bytes, ``last_modified`` with a time zone.
+
+    ``etag``: another text after each write of the path, which never comes back; None if the store
+    has none. It tells an object from one that was written in its place.
+    """
 
     path: str
     size: int
@@ -77,16 +81,23 @@ class StoreCapabilities:
     """
 
     put_if_absent: Guarantee = Guarantee.UNKNOWN
+    """Of all `ObjectStore.put` with `PutMode.create` to a path, by any number of processes, exactly
+    one succeeds; the others raise `ObjectExistsError`."""
     multipart_if_absent: Guarantee = Guarantee.NO
+    """The same for uploads in parts."""
     rename_if_absent: Guarantee = Guarantee.NO
+    """The same for `ObjectStore.rename_if_absent`; the object is always at one of the paths."""
     link_if_absent: Guarantee = Guarantee.NO
+    """The same for giving an object a second name."""
     copy_if_absent: Guarantee = Guarantee.NO
+    """The same for `ObjectStore.copy` with `PutMode.create`."""
     ordered_list: Guarantee = Guarantee.NO
     """`ObjectStore.list` yields paths in ascending byte order and starts after ``start_after``
     without reading what comes before."""
     strong_reads: Guarantee = Guarantee.UNKNOWN
     """A read or listing that starts after a write returned sees that write."""
     range_reads: Guarantee = Guarantee.YES
+    """Parts of an object are read without reading the whole."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
