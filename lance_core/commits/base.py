@@ -141,6 +141,8 @@ class CommitHandlerSpec:
     ``factory``: a `HandlerFactory`, or ``"module:attribute"`` of one.
     ``options``: names of storage options that are the handler's own. Stores pass over them; case
     and underscores do not matter.
+    ``shared_options``: names that it has in common with stores, such as those of credentials. The
+    store of a table that asks for the handler passes over those that it does not know.
     Making one raises `InvalidInputError` if ``requires`` holds a name that is no capability: no
     store could fulfil it.
     """
@@ -152,6 +154,7 @@ class CommitHandlerSpec:
     rank: int = 0
     multi_writer: bool = True
     options: frozenset[str] = frozenset()
+    shared_options: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         requires: object = self.requires
@@ -179,10 +182,11 @@ class ManifestStoreSpec:
     ``name``: what the option ``commit_handler`` and a table's config ask for it by.
     ``url_suffix``: what stands after ``+`` in URLs that ask for it. It is only used when asked for.
     ``factory``: a `ManifestStoreFactory`, or ``"module:attribute"`` of one.
-    ``options``: as of `CommitHandlerSpec`.
+    ``options``, ``shared_options``: as of `CommitHandlerSpec`.
     """
 
     name: str
     url_suffix: str
     factory: ManifestStoreFactory | str
     options: frozenset[str] = frozenset()
+    shared_options: frozenset[str] = frozenset()

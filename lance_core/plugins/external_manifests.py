@@ -19,7 +19,12 @@ from lance_core.store.uri import StoreUrl
 def as_commit_handler(spec: ManifestStoreSpec) -> CommitHandlerSpec:
     """The handler of the same name and suffix that commits through ``spec``."""
     return CommitHandlerSpec(
-        spec.name, partial(_open, spec), REQUIRES, spec.url_suffix, options=spec.options
+        spec.name,
+        partial(_open, spec),
+        REQUIRES,
+        spec.url_suffix,
+        options=spec.options,
+        shared_options=spec.shared_options,
     )
 
 

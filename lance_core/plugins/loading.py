@@ -249,6 +249,7 @@ def _check_handler(spec: CommitHandlerSpec) -> None:
         _check_name(spec.url_suffix, "URL suffix")
     _check_factory(spec.factory, spec.name)
     _check_options(spec.options, spec.name)
+    _check_options(spec.shared_options, spec.name)
 
 
 def _check_manifest_store(spec: ManifestStoreSpec) -> None:
@@ -256,6 +257,7 @@ def _check_manifest_store(spec: ManifestStoreSpec) -> None:
     _check_name(spec.url_suffix, "URL suffix")
     _check_factory(spec.factory, spec.name)
     _check_options(spec.options, spec.name)
+    _check_options(spec.shared_options, spec.name)
 
 
 def _check_encoding(spec: EncodingSpec) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 
+from lance_core.commits.base import CommitHandlerSpec
 from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -80,10 +81,10 @@ def _check_options(
     undeclared = spec.undeclared_options(options)
     if not undeclared:
         return
-    shared = _other_spec(url, every)
+    shared, asked = _other_spec(url, every), _handlers_asked_for(url, every)
     others = _OF_THE_TABLE.union(get_manager().handler_options.values())
     for name in undeclared:
-        if _belongs_elsewhere(spec, name, shared):
+        if _belongs_elsewhere(spec, name, shared, asked):
             del options[name]
         elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
             if url.commit_scheme is not None:
@@ -97,13 +98,33 @@ def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
     return None if place is None else get_manager().object_store(parse_uri(plain(place)).scheme)
 
 
-def _belongs_elsewhere(spec: ObjectStoreSpec, name: str, shared: ObjectStoreSpec | None) -> bool:
-    if plain_name(name) in get_manager().handler_options:
+def _belongs_elsewhere(
+    spec: ObjectStoreSpec,
+    name: str,
+    shared: ObjectStoreSpec | None,
+    asked: Sequence[CommitHandlerSpec],
+) -> bool:
+    manager = get_manager()
+    if plain_name(name) in manager.handler_options:
         return True
     others = [] if shared is None else [shared]
     if spec.ignores_options_of_others:
-        others += [other for plugin in get_manager().plugins for other in plugin.object_stores]
+        others += [other for plugin in manager.plugins for other in plugin.object_stores]
+        asked = manager.commit_handlers
+    if any(name.lower() in map(str.lower, handler.shared_options) for handler in asked):
+        return True
     return any(not other.undeclared_options({name: ""}) for other in others)
+
+
+def _handlers_asked_for(url: StoreUrl, options: Options) -> Sequence[CommitHandlerSpec]:
+    """The commit handler that the URL's suffix or an option names, if it is installed."""
+    manager = get_manager()
+    names = {plain(options[HANDLER_OPTION])} if HANDLER_OPTION in options else set()
+    return [
+        spec
+        for spec in manager.commit_handlers
+        if spec.name in names or (spec.url_suffix and spec.url_suffix == url.commit_scheme)
+    ]
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:

@@ -285,7 +285,7 @@ def test_an_overwrite_replaces_the_schema(table: Path) -> None:
 
 
 def test_what_tasks_get_carries_secrets_that_do_not_show(tmp_path: Path) -> None:
-    job = writer(tmp_path / "t.lance", **{"storage.secret_key": "tiger"})
+    job = writer(tmp_path / "t.lance", **{"storage.secret_access_key": "tiger"})
     assert "tiger" not in repr(vars(job))
-    assert vars(copy_of(job))["_plan"].address.options == {"secret_key": "tiger"}
-    assert "tiger" not in repr(Options.parse({"path": "t", "storage.secret_key": "tiger"}))
+    assert vars(copy_of(job))["_plan"].address.options == {"secret_access_key": "tiger"}
+    assert "tiger" not in repr(Options.parse({"path": "t", "storage.secret_access_key": "tiger"}))

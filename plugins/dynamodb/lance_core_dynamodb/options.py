@@ -49,6 +49,9 @@ OF_AWS = frozenset(
         *(*WEB_IDENTITY, *CONTAINER, METADATA, METADATA_VERSION_1),
     }
 )
+OF_S3 = frozenset({"aws_endpoint", "aws_endpoint_url", "endpoint", "endpoint_url"})
+"""Options that say where S3 is. They do not concern DynamoDB, and often come with those that do."""
+
 SECRETS = frozenset({SECRET_KEY, TOKEN}) | shared.SECRET_OPTIONS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lance_core.hookspecs import ManifestStoreSpec, hookimpl
+from lance_core_dynamodb.options import ENDPOINT, NAMES, OF_S3
 
 
 @hookimpl
@@ -13,6 +14,7 @@ def lance_manifest_stores() -> list[ManifestStoreSpec]:
             "ddb",
             "ddb",
             "lance_core_dynamodb.store:open_rows",
-            options=frozenset({"dynamodb_endpoint"}),
+            options=frozenset({ENDPOINT}),
+            shared_options=frozenset(NAMES) | OF_S3,
         )
     ]

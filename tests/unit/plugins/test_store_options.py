@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -44,7 +45,9 @@ def given(
         ObjectStoreSpec("second", ("second",), factory, options=frozenset({"account"})),
         ObjectStoreSpec("loose", ("loose",), factory, option_aliases={"place": "region"}),
     ]
-    rows = ManifestStoreSpec("rows", "rows", "nowhere:open", frozenset({"rowsUrl"}))
+    rows = ManifestStoreSpec(
+        "rows", "rows", "nowhere:open", frozenset({"rowsUrl"}), frozenset({"rows_key", "region"})
+    )
     lock = CommitHandlerSpec(
         "lockish", "nowhere:open", options=frozenset({"lock_seconds", "region"})
     )
@@ -88,6 +91,30 @@ def test_options_of_commit_handlers_do_not_reach_a_store(
 ) -> None:
     open_store(f"{scheme}://b/t", {name: "x", "region": "north"})
     assert given[scheme] == {"region": "north"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "options"),
+    [
+        ("strict+rows://b/t", {}),
+        ("strict://b/t", {"commit_handler": "rows"}),
+    ],
+)
+def test_options_that_a_handler_shares_are_passed_over_where_it_is_asked_for(
+    given: Given, uri: str, options: dict[str, str]
+) -> None:
+    open_store(uri, {"Rows_Key": "x", "region": "north", **options})
+    assert given["strict"] == {"region": "north"}
+    with pytest.raises(InvalidInputError, match="'rows_kye'"):
+        open_store(uri, {"rows_kye": "x", **options})
+
+
+def test_options_that_a_handler_shares_are_refused_where_it_is_not_asked_for(
+    given: Given, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match="'rows_key'"):
+        open_store("strict://b/t", {"rows_key": "x"})
+    open_store(tmp_path, {"rows_key": "x"})  # a table's own config may ask for the handler
 
 
 def test_options_of_a_handler_that_is_missing_tell_of_it(given: Given) -> None:
