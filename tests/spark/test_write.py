@@ -22,6 +22,7 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from lance_core.store.secret import Secret
 from lance_core_spark.options import Options
 from lance_core_spark.source import LanceSource
 from lance_core_spark.writer import LanceWriter, WrittenFragments
@@ -287,5 +288,6 @@ def test_an_overwrite_replaces_the_schema(table: Path) -> None:
 def test_what_tasks_get_carries_secrets_that_do_not_show(tmp_path: Path) -> None:
     job = writer(tmp_path / "t.lance", **{"storage.secret_access_key": "tiger"})
     assert "tiger" not in repr(vars(job))
-    assert vars(copy_of(job))["_plan"].address.options == {"secret_access_key": "tiger"}
+    carried = vars(copy_of(job))["_plan"].address.options
+    assert carried == {"secret_access_key": Secret("tiger")}
     assert "tiger" not in repr(Options.parse({"path": "t", "storage.secret_access_key": "tiger"}))
