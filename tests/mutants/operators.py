@@ -160,7 +160,7 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.AST]:
             yield ast.Constant(not value)
         case ast.Constant(value=int(value)):
             yield ast.Constant(value + 1)
-        case ast.Call(args=[*arguments]) if not _starred(node):
+        case ast.Call(args=[*arguments]) if not _starred(node) and not _is_commutative(node):
             for at in range(len(arguments) - 1):
                 if _are_texts(arguments[at : at + 2]):
                     continue
@@ -184,6 +184,10 @@ def _is_text(node: ast.BinOp) -> bool:
         or (isinstance(side, ast.Constant) and isinstance(side.value, str))
         for side in sides
     )
+
+
+def _is_commutative(node: ast.Call) -> bool:
+    return ast.unparse(node.func).rpartition(".")[2] in {"max", "min", "union", "intersection"}
 
 
 def _are_texts(nodes: list[ast.expr]) -> bool:

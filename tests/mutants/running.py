@@ -6,6 +6,7 @@ again. Which tests call which function is found out beforehand, by running them 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -103,9 +104,8 @@ class Mutations:
         known = _read(kept) if kept is not None and kept.exists() else []
         known = [one for one in known if one.test in items]
         names = {one.test for one in known}
-        found = known + _baselines(
-            self, [item for name, item in items.items() if name not in names]
-        )
+        missing = [item for name, item in items.items() if name not in names]
+        found = known + _baselines(self, missing)
         if kept is not None:
             _write(kept, found)
         return found
@@ -120,19 +120,18 @@ class Mutations:
         def work() -> int:
             if not _apply(mutant, functions):
                 return 3
-            self.run(items, until_failure=True)
-            return 1 if self._failed else 0
+            for number in range(len(items)):
+                self.run_one(*items[number : number + 2])
+                if self._failed:
+                    return 1
+            return 0
 
         status = in_child(work, allowed)
         return {0: "survived", 3: "not called", None: "timeout"}.get(status, "killed")
 
-    def run(self, items: Sequence[pytest.Item], *, until_failure: bool) -> None:
-        """Run tests in this process."""
-        for number, item in enumerate(items):
-            following = items[number + 1] if number + 1 < len(items) else None
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if until_failure and self._failed:
-                return
+    def run_one(self, item: pytest.Item, following: pytest.Item | None = None) -> None:
+        """Run a test in this process."""
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def has_failed(self) -> bool:
         """Whether a test failed since the last call."""
@@ -157,10 +156,8 @@ def in_child(work: Callable[[], int], allowed: float) -> int | None:
             status = os.waitstatus_to_exitcode(code)
         else:
             time.sleep(0.01)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # with what it left behind
-    except ProcessLookupError:
-        pass
     if status is None:
         os.waitpid(child, 0)
     return status
@@ -189,14 +186,7 @@ def _baselines(plugin: Mutations, items: Sequence[pytest.Item]) -> list[Baseline
             def work(same: list[pytest.Item] = same, path: Path = path) -> int:
                 noted: list[Baseline] = []
                 for number, item in enumerate(same):
-                    following = same[number + 1 : number + 2]
-                    calls, seconds = _noting(
-                        lambda item=item, following=following: (
-                            item.config.hook.pytest_runtest_protocol(
-                                item=item, nextitem=following[0] if following else None
-                            )
-                        )
-                    )
+                    calls, seconds = _noting(plugin, same[number : number + 2])
                     if not plugin.has_failed():
                         noted.append(Baseline(item.nodeid, seconds, frozenset(calls)))
                     _write(path, noted)
@@ -208,8 +198,8 @@ def _baselines(plugin: Mutations, items: Sequence[pytest.Item]) -> list[Baseline
     return found
 
 
-def _noting(work: Callable[[], object]) -> tuple[set[Place], float]:
-    """The functions of this project that are called while ``work`` runs, and how long it takes."""
+def _noting(plugin: Mutations, items: Sequence[pytest.Item]) -> tuple[set[Place], float]:
+    """The functions of this project that the first of ``items`` calls, and how long it takes."""
     codes: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -219,7 +209,7 @@ def _noting(work: Callable[[], object]) -> tuple[set[Place], float]:
     threading.settrace(note)
     sys.settrace(note)
     try:
-        work()
+        plugin.run_one(*items)
     finally:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]  # typeshed forgets it

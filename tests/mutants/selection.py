@@ -59,7 +59,7 @@ def is_always_tried(mutant: Mutant) -> bool:
 
 
 def chosen(number: int, seed: str = "") -> list[Mutant]:
-    """``number`` mutants, spread over the modules and their functions, and those that once survived.
+    """``number`` mutants, spread over modules and functions, and those that once survived.
 
     What is chosen of a function depends on the function, ``number`` and ``seed`` only.
     """

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from lance_core._pb import table_pb2
-from lance_core.commits.cleanup import CleanupReport, clean, execute
+from lance_core.commits.cleanup import PUTTING_BACK, CleanupReport, clean, execute
 from lance_core.commits.cleanup_files import FileKind
 from lance_core.commits.cleanup_plan import KeptReason
 from lance_core.commits.cleanup_planning import plan
@@ -648,6 +648,20 @@ def test_a_version_that_is_tagged_as_it_goes_is_put_back() -> None:
     assert table.versions == [2, 4]
     assert report.versions == (1, 3)
     assert table.missing() == []
+
+
+def test_a_version_is_put_back_by_a_store_that_refuses_at_first() -> None:
+    for refused in (1, PUTTING_BACK - 1, PUTTING_BACK):
+        table = overwritten(4)
+        rule = FaultRule(Refused(), "put", manifest_path(2), times=refused)
+        store = TagsOnDelete(FaultyStore(table.store, [rule]))
+        if refused == PUTTING_BACK:
+            with pytest.raises(StoreError):
+                clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+            assert table.versions == [4]
+        else:
+            clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+            assert table.versions == [2, 4]
 
 
 def test_files_of_a_version_that_cannot_be_removed_stay() -> None:
