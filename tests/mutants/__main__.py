@@ -21,15 +21,6 @@ LEAST_KILLED = 0.95
 MOST_SECONDS = 30.0
 """Of tests that try one mutant, as long as they take without one."""
 
-SHORT = (
-    "lance_core.table.deletion:",
-    "lance_core.table.u64_segment:",
-    "lance_core.table.paths:",
-    "lance_core.table.conflict_conditions:",
-    "lance_core.commits.ancestry:",
-)
-SHORT_TESTS = ("tests/unit/table/test_deletion.py", "tests/unit/table/test_conflicts.py")
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status."""

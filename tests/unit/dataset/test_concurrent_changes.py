@@ -159,7 +159,8 @@ def test_what_does_not_fit_a_later_version_can_be_tried_again(
         (InvalidInputError, r"^this does not go together"),
         (RetryableCommitConflictError, "version 1 does not fit version 2: this does not go"),
     ):
-        with monkeypatch.context() as patched, pytest.raises(error, match=text):
+        with monkeypatch.context() as patched:
             patched.setattr(attempt, "apply", refuse)
-            lance.LanceDataset.commit(uri, append, read_version=1)
+            with pytest.raises(error, match=text):
+                lance.LanceDataset.commit(uri, append, read_version=1)
         lance.dataset(uri).insert(rows(2 * ROWS))

@@ -11,6 +11,7 @@ import pytest
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
 from lance_core.schema.tree import Schema
 from lance_core.table.conflict_conditions import (
+    same_base,
     shared_fragments_or_keys,
     unresolved_rows_or_keys,
 )
@@ -325,6 +326,8 @@ def test_base_paths_are_given_once() -> None:
     assert verdict(bases(0, "/b", False, "x"), first) is Verdict.INCOMPATIBLE
     assert verdict(bases(7, "/b"), first) is Verdict.INCOMPATIBLE
     assert verdict(bases(0, "/b"), bases(0, "/c")) is Verdict.COMPATIBLE
+    assert not same_base(APPEND, first)
+    assert not same_base(first, APPEND)
 
 
 def test_an_operation_that_does_several_things_meets_the_worst_of_them() -> None:
