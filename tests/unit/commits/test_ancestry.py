@@ -21,11 +21,13 @@ from lance_core.table.apply import CommitFacts, apply
 from lance_core.table.deletion import encode_deletions
 from lance_core.table.deletion_file import DeletionFile
 from lance_core.table.manifest_file import serialize_manifest_file
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.operations import (
     Delete,
     Operation,
     Overwrite,
     ReserveFragments,
+    UpdateBases,
     UpdateConfig,
     UpdateMap,
 )
@@ -177,6 +179,24 @@ def test_of_what_was_changed_again_a_prompt_or_slow_version_is_continued() -> No
 def test_deletions_that_the_newest_version_lacks_show_nothing() -> None:
     table = Table()
     table.follow(table.base, appending, deleting(1, 3))
+    table.remove(1, 2, 3)
+    ours = table.publish_late(deleting(1, 2))
+    assert not any(table.is_continued(ours, doubt) for doubt in EVERY)
+
+
+def test_deletions_that_are_kept_elsewhere_show_nothing() -> None:
+    def elsewhere(store: ObjectStore, base: Version) -> Operation:
+        """The table's own store has a file of the same name, which is another one."""
+        made = deleting(1, 2, 3)(store, base)
+        assert isinstance(made, Delete)
+        (fragment,) = made.updated_fragments
+        assert fragment.deletion_file is not None
+        file = replace(fragment.deletion_file, base_id=7)
+        return Delete((replace(fragment, deletion_file=file),), (), "")
+
+    table = Table()
+    place = UpdateBases((BasePath(7, "memory://elsewhere"),))
+    table.follow(table.base, lambda store, base: place, elsewhere)
     table.remove(1, 2, 3)
     ours = table.publish_late(deleting(1, 2))
     assert not any(table.is_continued(ours, doubt) for doubt in EVERY)

@@ -7,14 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.commits import attempt
-from lance_core.errors import InvalidInputError, RetryableCommitConflictError
 
 THREADS = 8
 TIMES = 5
@@ -96,71 +93,3 @@ def test_appends_deletes_and_settings_of_all_threads_succeed(
         f"key {number}": str(TIMES - 1) for number in range(THREADS) if number % 3 == 2
     }
     dataset.validate()
-
-
-def deletion_files(uri: str) -> tuple[set[str], set[str]]:
-    """The files of deletions in the table's folder, and those that a version names."""
-    dataset = lance.dataset(uri)
-    named = {
-        f"{uri}/{fragment.deletion_file.store_path(fragment.id)}"
-        for version in dataset.versions()
-        for fragment in lance.dataset(uri, version["version"]).snapshot.manifest.fragments
-        if fragment.deletion_file is not None
-    }
-    return {str(path) for path in Path(uri, "_deletions").iterdir()}, named
-
-
-def test_deletions_merged_for_a_version_that_was_not_made_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish, is_still_right = attempt.publish, attempt._Attempts._is_still_right
-    for way in ("publish", "is_still_right"):
-        uri = str(tmp_path / way)
-        lance.write_dataset(rows(0), uri)
-        late = lance.dataset(uri)
-        lance.dataset(uri).delete("i = 1")
-        calls: list[str] = []
-
-        def overtaken(*args: Any, uri: str = uri, calls: list[str] = calls) -> Any:
-            calls.append("publish")
-            if len(calls) == 1:  # its deletions are merged with the other's by now
-                lance.dataset(uri).delete("i = 3")
-            return publish(*args)
-
-        def wrong_once(*args: Any, calls: list[str] = calls) -> bool:
-            calls.append("is_still_right")
-            return len(calls) > 1 and is_still_right(*args)
-
-        with monkeypatch.context() as patched:
-            if way == "publish":
-                patched.setattr(attempt, "publish", overtaken)
-            else:
-                patched.setattr(attempt._Attempts, "_is_still_right", wrong_once)
-            late.delete("i = 2")
-        assert len(calls) >= 2
-        there, named = deletion_files(uri)
-        assert there == named
-        deleted = {1, 2, 3} if way == "publish" else {1, 2}
-        assert set(lance.dataset(uri).to_table()["i"].to_pylist()) == set(range(ROWS)) - deleted
-
-
-def test_what_does_not_fit_a_later_version_can_be_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise InvalidInputError("this does not go together")
-
-    uri = str(tmp_path / "table")
-    lance.write_dataset(rows(0), uri)
-    files = lance.fragment.write_fragments(rows(ROWS), uri)
-    assert isinstance(files, list)
-    append = lance.LanceOperation.Append(files)
-    for error, text in (
-        (InvalidInputError, r"^this does not go together"),
-        (RetryableCommitConflictError, "version 1 does not fit version 2: this does not go"),
-    ):
-        with monkeypatch.context() as patched:
-            patched.setattr(attempt, "apply", refuse)
-            with pytest.raises(error, match=text):
-                lance.LanceDataset.commit(uri, append, read_version=1)
-        lance.dataset(uri).insert(rows(2 * ROWS))
