@@ -52,11 +52,6 @@ class RowVersions:
             message.runs.add(span=span, version=version)
         return message.SerializeToString()
 
-    @property
-    def count(self) -> int:
-        """Number of physical rows."""
-        return int(self.ends[-1]) if len(self.ends) else 0
-
     def take(self, offsets: Offsets) -> Uint64s:
-        """Versions of the physical rows at ``offsets``; all must be below `count`."""
+        """Versions of the physical rows at ``offsets``; all must be below the last of `ends`."""
         return self.versions[np.searchsorted(self.ends, offsets, side="right")]

@@ -529,6 +529,10 @@ def _with_unknown_index(file: ManifestFile) -> ManifestFile:
     return replace(file, index_section=table_pb2.IndexSection(indices=[index]).SerializeToString())
 
 
+def _with_unknown_field_of_indices(file: ManifestFile) -> ManifestFile:
+    return replace(file, index_section=b"\xfa\x3f\x01x")
+
+
 def _with_unknown_flag(file: ManifestFile) -> ManifestFile:
     flags = FeatureFlags(0, 1 << 30)
     return replace(file, manifest=replace(file.manifest, flags=flags))
@@ -541,6 +545,7 @@ def _with_unknown_flag(file: ManifestFile) -> ManifestFile:
         _with_unknown_fragment_field,
         _with_unknown_data_file_field,
         _with_unknown_index,
+        _with_unknown_field_of_indices,
         _with_unknown_flag,
     ],
 )

@@ -10,7 +10,7 @@ import lance_core as lance
 from lance_core.commits.naming_migration import migrate_names
 from lance_core.dataset import migrate_manifest_paths_v2
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import StoreCapabilities
+from lance_core.store.base import Buffers, PutMode, StoreCapabilities
 from lance_core.store.local import LocalStore
 from tests.crashing_store import Crash, CrashingStore
 
@@ -23,6 +23,10 @@ class StoreWithoutCreate(CrashingStore):
     @property
     def capabilities(self) -> StoreCapabilities:
         return StoreCapabilities()
+
+    def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
+        assert mode is PutMode.overwrite
+        super().put(path, data, mode)
 
 
 def an_old_table(path: Path) -> None:

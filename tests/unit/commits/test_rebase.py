@@ -151,6 +151,21 @@ def test_only_what_rebasing_wrote_is_discarded() -> None:
     assert list_paths(table.store) == before
 
 
+def test_files_of_deletions_that_lie_elsewhere_are_not_discarded() -> None:
+    table = Table.new()
+    mine = table.delete({0: {1}, 1: {1}})
+    assert isinstance(mine.operation, Delete)
+    first, second = mine.operation.updated_fragments
+    assert first.deletion_file is not None
+    elsewhere = replace(first, deletion_file=replace(first.deletion_file, base_id=1))
+    changed = replace(
+        mine.operation, updated_fragments=(elsewhere, replace(second, deletion_file=None))
+    )
+    before = list_paths(table.store)
+    discard_merged(table.store, replace(mine, operation=changed), table.delete({}))
+    assert list_paths(table.store) == before
+
+
 def test_only_the_deletions_of_fragments_that_changed_are_read_and_written() -> None:
     table = Table.new()
     mine = table.delete({0: {1}, 1: {1}})

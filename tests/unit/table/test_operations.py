@@ -408,6 +408,19 @@ def test_settings_are_set_removed_and_replaced() -> None:
     assert not emptied.manifest.flags.has(8)
 
 
+def test_metadata_of_a_member_is_changed_where_it_is() -> None:
+    member = pa.struct([pa.field("x", pa.int64()), pa.field("y", pa.int64())])
+    schema = Schema.from_arrow(pa.schema([pa.field("s", member), pa.field("z", pa.int64())]))
+    base = commit(None, Overwrite((), schema))
+    after = commit(base, UpdateConfig(field_metadata={2: UpdateMap({"f": "1"})}))
+    found = {
+        field.id: dict(field.metadata)
+        for top in after.manifest.schema.fields
+        for field in top.walk()
+    }
+    assert found == {0: {}, 1: {}, 2: {"f": "1"}, 3: {}}
+
+
 VECTOR = IndexDetails("/lance.index.pb.VectorIndexDetails")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from unittest import mock
 
@@ -10,7 +11,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
 from lance_core.store.base import PutMode
-from lance_core.store.local import Durability, LocalStore
+from lance_core.store.local import Disk, Durability, LocalStore
 from lance_core.store.local.disk import chosen_durability
 from lance_core.store.secret import Secret
 from lance_core.testing.disks import RecordingDisk, cannot
@@ -120,6 +121,18 @@ def test_a_folder_that_cannot_be_synced_leaves_the_outcome_unknown(tmp_path: Pat
     with pytest.raises(OutcomeUnknownError):
         store.put("new", b"1", PutMode.create)
     assert bytes(store.get("new")) == b"1"
+
+
+def test_syncing_a_folder_keeps_no_file_open(tmp_path: Path) -> None:
+    def next_descriptor() -> int:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+        os.close(descriptor)
+        return descriptor
+
+    before = next_descriptor()
+    for _ in range(3):
+        Disk().sync_folder(str(tmp_path))
+    assert next_descriptor() == before
 
 
 def test_durable_is_the_default() -> None:
