@@ -7,6 +7,7 @@ listed in `tests.mutants.survivors` with the reason why it changes nothing.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=NUMBER, help="of mutants")
     parser.add_argument("--seed", default="", help="chooses other ones")
-    parser.add_argument("--only", default="", help="a part of the keys of those that are tried")
+    parser.add_argument("--only", default="", help="a pattern in the keys of those tried")
     parser.add_argument("--slice", default="0/1", help="I/N: every Nth mutant from the Ith on")
     parser.add_argument(
         "--baseline", type=Path, help="where what tests call is kept for other runs"
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="*", default=list(TESTS), help="files and folders")
     given = parser.parse_args(arguments)
     start, step = map(int, given.slice.split("/"))
-    mutants = [one for one in chosen(given.number, given.seed) if given.only in one.key]
+    mutants = [one for one in chosen(given.number, given.seed) if re.search(given.only, one.key)]
     mutants = mutants[start::step]
     if given.list:
         print(*(f"{one.path}:{one.line}: {one.key}" for one in mutants), sep="\n")

@@ -11,6 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+import lance_core
 from lance_core._version import __version__
 from lance_core.errors import (
     InvalidInputError,
@@ -348,3 +349,13 @@ def test_the_smallest_table_of_ours_is_read_by_the_reference_implementation(tmp_
         assert found.to_table().to_pydict() == {"a": [1, 2, 3]}
         assert found.has_stable_row_ids is stable
         assert json.loads(json.dumps(found.stats.dataset_stats()))["num_fragments"] == 1
+
+
+def test_dictionaries_of_a_table_of_version_0_1_outlive_a_schema_that_names_none(
+    tmp_path: Path,
+) -> None:
+    rows = pa.table({"d": pa.array(["a", "b", "a"]).dictionary_encode(), "x": [1, 2, 3]})
+    lance_core.write_dataset(rows, tmp_path / "t", data_storage_version="legacy")
+    projected = lance_core.LanceOperation.Project(rows.schema)
+    made = lance_core.LanceDataset.commit(str(tmp_path / "t"), projected, read_version=1)
+    assert made.to_table().equals(rows)

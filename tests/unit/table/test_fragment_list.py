@@ -9,7 +9,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.data_file import DataFile, ExternalFile
 from lance_core.table.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragment import Fragment
-from lance_core.table.fragment_list import FragmentList
+from lance_core.table.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest_parts import BasePath
 
 FILE = DataFile("a.lance", (0, 1, -2), (0, -1, 2), 2, 0, 700)
@@ -54,6 +54,15 @@ def test_unknown_counts_make_the_total_unknown() -> None:
         assert fragments.counts.num_rows is None
         assert lacking.num_rows is None
     assert FragmentList.of([lacking]).counts.has_deletion_files
+
+
+def test_counts_that_are_not_believed_become_unknown() -> None:
+    fragments = FragmentList.of([fragment(0), fragment(1, deletion_file=DELETION)])
+    found = without_counts(fragments)
+    assert [f.physical_rows for f in found] == [None, None]
+    unknown = dataclasses.replace(DELETION, num_deleted_rows=None)
+    assert [f.deletion_file for f in found] == [None, unknown]
+    assert without_counts(found) is found
 
 
 def test_more_deleted_rows_than_rows_are_corrupt() -> None:

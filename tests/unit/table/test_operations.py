@@ -299,6 +299,9 @@ def test_a_replaced_column_is_marked_in_its_old_file_and_the_file_goes_with_its_
     assert coverage(once) == {"by 0": [0, 1, 2], "by 1": [0]}
     again = commit(once, replacement(1, 1, path="newer.lance"))
     assert [f.path for f in fragment(again, 1).files] == ["ab.lance", "newer.lance"]
+    # The number of the field and that of the fragment are two things.
+    other = commit(table(), replacement(2, 0))
+    assert coverage(other) == {"by 0": [0, 1], "by 1": [0, 1]}
     both = commit(again, replacement(1, 0, 1, path="both.lance"))
     assert [f.path for f in fragment(both, 1).files] == ["both.lance"]
     stable = commit(table(stable=True), replacement(1, 1))

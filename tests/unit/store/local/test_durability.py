@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_synced_leaves_the_outcome_unknown(tmp_path: Pat
             raise cannot(errno.EIO, path)
 
     store = LocalStore(tmp_path, Durability.durable, Failing())
-    with pytest.raises(OutcomeUnknownError):
+    with pytest.raises(OutcomeUnknownError, match=r"^'new' in .+ was written, but may not survive"):
         store.put("new", b"1", PutMode.create)
     assert bytes(store.get("new")) == b"1"
 
