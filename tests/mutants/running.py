@@ -243,6 +243,7 @@ def _nearest(mutant: Mutant, found: Sequence[Baseline], most_seconds: float) -> 
 def _functions_by_code() -> dict[tuple[str, str, int], list[FunctionType]]:
     """All functions of this project, by file, qualified name and first line."""
     found: dict[tuple[str, str, int], list[FunctionType]] = {}
+    gc.unfreeze()  # frozen objects are not listed
     for value in gc.get_objects():
         if isinstance(value, FunctionType):
             code = value.__code__
