@@ -21,6 +21,21 @@ def has_dictionaries(type_: pa.DataType) -> bool:
     return any(has_dictionaries(type_.field(i).type) for i in range(type_.num_fields))
 
 
+def copied(array: pa.Array) -> pa.Array:
+    """The rows of ``array`` in memory of their own, which starts with them.
+
+    Of a dictionary only the indices are copied. Arrow compares the dictionaries of arrays that it
+    joins, even if both are the same one: a NaN differs from itself, and items that differ are not
+    joined if some are null.
+    """
+    if pa.types.is_dictionary(array.type):
+        indices, type_ = copied(array.indices), array.type
+        return pa.DictionaryArray.from_arrays(
+            indices, array.dictionary, ordered=type_.ordered, safe=False
+        )
+    return pa.concat_arrays([array, array.slice(0, 0)])
+
+
 def with_used_items(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The same values; each dictionary, at any depth, has the items that its chunk uses.
 
@@ -28,9 +43,15 @@ def with_used_items(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if not has_dictionaries(column.type):
         return column
-    # To concatenate an array with nothing cuts the items of its lists to those of its rows.
-    chunks = [pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks]
-    return pa.chunked_array([_cut(chunk) for chunk in chunks], column.type)
+    return pa.chunked_array([_cut(_trimmed(chunk)) for chunk in column.chunks], column.type)
+
+
+def _trimmed(array: pa.Array) -> pa.Array:
+    """With no more items of lists than those of its rows, where a copy can be made."""
+    try:
+        return copied(array)
+    except pa.ArrowInvalid:  # a dictionary below has NaN and null items, see `copied`
+        return array
 
 
 def _cut(array: pa.Array) -> pa.Array:

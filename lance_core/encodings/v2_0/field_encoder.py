@@ -11,6 +11,7 @@ import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Blob, ColumnEncoding, SimpleStruct
+from lance_core.encodings.dictionary_items import copied
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.blob import encode_blobs
 from lance_core.encodings.v2_0.choose import check_type, encode_page
@@ -83,7 +84,7 @@ class LeafEncoder(ColumnsEncoder):
             return
         if not self._waiting:
             self._row = row
-        self._waiting.append(pa.concat_arrays([array, array.slice(0, 0)]))
+        self._waiting.append(copied(array))
         self._bytes += size
         if self._bytes > self._context.flush_bytes:
             yield from self.flush()

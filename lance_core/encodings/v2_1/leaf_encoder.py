@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from lance_core.encodings.dictionary_items import copied
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.repdef import ListLayer
 from lance_core.encodings.shred import Leaf, joined
@@ -66,7 +67,7 @@ class LeafEncoder:
         waiting = self._waiting
         if not waiting.leaves:
             waiting.row = row
-        values = pa.concat_arrays([leaf.values, leaf.values.slice(0, 0)])
+        values = copied(leaf.values)
         waiting.leaves.append(Leaf(values, leaf.layers))
         waiting.num_bytes += size
         waiting.layer_bytes += _layer_bytes(leaf)

@@ -9,6 +9,7 @@ What is not compared, on purpose:
   be anything;
 - metadata of a schema after ``take`` in any order: pylance drops it;
 - filters that read lists of fixed size of structs: pylance gives some of the members only;
+- zeros as literals for dictionaries of floats: pylance tells 0.0 from -0.0 there;
 - literals of durations, times, moments with a zone or in nanoseconds, and 256-bit decimals:
   `test_filter_interop.py` has these, with what differs.
 """

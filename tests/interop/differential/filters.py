@@ -110,6 +110,8 @@ def _literal(scalar: pa.Scalar) -> str | None:
     type_ = scalar.type
     if pa.types.is_dictionary(type_):
         scalar, type_ = scalar.value, type_.value_type
+        if pa.types.is_floating(type_) and scalar.as_py() == 0:
+            return None  # pylance tells 0.0 from -0.0 in dictionaries
     if not scalar.is_valid or pa.types.is_nested(type_):
         return None
     if pa.types.is_timestamp(type_):

@@ -78,3 +78,19 @@ def test_one_file_holds_dictionaries_that_do_not_fit_together(tmp_path: Path) ->
     assert dataset.to_table().to_pylist() == CONTENT
     rows = [299, 0, 150]
     assert dataset.take(rows).to_pylist() == [CONTENT[row] for row in rows]
+
+
+def test_dictionaries_with_nan_and_null_items_are_written_and_read(tmp_path: Path) -> None:
+    items = pa.array([1.5, float("nan"), None, 2.5])
+    numbers = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None, 3], pa.int8()), items)
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 3, 4, 4, 5], pa.int32()), numbers)
+    part = pa.RecordBatch.from_pydict({"n": numbers, "l": lists})
+    content = repr(3 * part.to_pylist())  # NaN equals no NaN
+    for version in ("2.0", "2.1", "2.2"):
+        uri = str(tmp_path / version)
+        batches = pa.RecordBatchReader.from_batches(part.schema, [part, part])
+        lance.write_dataset(batches, uri, data_storage_version=version)
+        dataset = lance.write_dataset(part, uri, mode="append")
+        assert repr(dataset.to_table().to_pylist()) == content
+        assert repr(dataset.take([14, 2, 1])["n"].to_pylist()) == "[2.5, None, nan]"
+        assert dataset.count_rows("n IS NULL") == 6
