@@ -115,12 +115,19 @@ def _decimal(operator: str, left: Node, right: Node) -> Node:
     if operator == "%":
         raise UnsupportedFeatureError("% of decimals is not supported in an expression")
     left, right = _as_decimal(left), _as_decimal(right)
-    node = call(operator, _CHECKED[operator], left, right)
-    if operator != "/":
-        return node
-    scale = min(left.type.scale + 4, 38)
-    precision = left.type.precision - left.type.scale + right.type.scale + scale
-    kind = pa.decimal128(min(precision, 38), scale)
+    digits, scale = left.type.precision + right.type.precision + 1, left.type.scale
+    is_long = operator == "*" and digits > 38
+    if operator != "/" and not is_long:
+        return call(operator, _CHECKED[operator], left, right)
+    # Arrow's results may have more digits than 128 bits hold; DataFusion keeps 38 of them.
+    kinds = [pa.decimal256(side.type.precision, side.type.scale) for side in (left, right)]
+    wide = [converted(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
+    node = call(operator, _CHECKED[operator], *wide)
+    if is_long:
+        kind = pa.decimal128(38, min(scale + right.type.scale, 38))
+    else:
+        digits = left.type.precision - scale + right.type.scale + min(scale + 4, 38)
+        kind = pa.decimal128(min(digits, 38), min(scale + 4, 38))
     return call(operator, functools.partial(_cut, kind=kind), node)
 
 
