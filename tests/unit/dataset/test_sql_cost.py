@@ -40,10 +40,14 @@ def select(condition: str) -> list[int]:
 
 
 def seconds(dataset: LanceDataset, condition: str | pc.Expression) -> float:
-    """Of one thread's work; that of other programs does not count."""
-    started = time.thread_time()
-    dataset.to_table(filter=condition)
-    return time.thread_time() - started
+    """Of one thread's work, which other programs do not slow; the less of two runs."""
+    found = []
+    for spaces in ("", " "):
+        started = time.thread_time()
+        # Plans are kept by their text.
+        dataset.to_table(filter=condition + spaces if isinstance(condition, str) else condition)
+        found.append(time.thread_time() - started)
+    return min(found)
 
 
 def test_a_list_of_a_hundred_thousand_literals_is_planned_in_a_moment(
@@ -61,7 +65,7 @@ def test_a_list_of_a_hundred_thousand_literals_is_planned_in_a_moment(
     ]
     for condition in conditions:
         # Thirty times as long before; three times as long as measured on a machine at rest.
-        assert min(seconds(dataset, condition) for _ in range(2)) < 1
+        assert seconds(dataset, condition) < 1
     assert dataset.delete(f"i IN ({numbers})")["num_deleted_rows"] == 0
 
 
@@ -73,7 +77,7 @@ def test_long_chains_are_planned_in_a_moment(dataset: LanceDataset) -> None:
         " AND ".join(f"(i > {-n} OR u < {n})" for n in range(1000)),
         "+".join(["i"] * 2000) + " > 5",
     ]:
-        assert min(seconds(dataset, condition) for _ in range(2)) < 1
+        assert seconds(dataset, condition) < 1
 
 
 def test_a_long_list_means_what_a_short_one_means() -> None:
