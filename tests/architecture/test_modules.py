@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = [ROOT / "lance_core", *sorted(ROOT.glob("plugins/*/*_*"))]
@@ -22,17 +24,6 @@ CODE_FROM_DATA = {"dill", "cloudpickle", "marshal", "pickle", "shelve"}
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
-
-
-def violations(check: Callable[[Path], object]) -> dict[str, object]:
-    """What ``check`` finds in the modules that break a rule, by the name of the module."""
-    found = {name_of(path): check(path) for path in MODULES}
-    return {name: what for name, what in found.items() if what}
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
 
 
 def is_docstring(node: ast.stmt) -> bool:
@@ -53,41 +44,11 @@ def is_all(node: ast.stmt) -> bool:
     ] == ["__all__"]
 
 
-def test_there_are_modules_to_check() -> None:
-    assert len(MODULES) > 40
-
-
-def test_every_folder_is_a_package() -> None:
-    """The import rules see packages only."""
-    folders = {path.parent for path in MODULES}
-    assert {name_of(path) for path in folders if not (path / "__init__.py").exists()} == set()
-
-
-def test_a_module_is_short() -> None:
-    def excess(path: Path) -> int:
-        return max(0, len(path.read_text("utf-8").splitlines()) - MAX_LINES)
-
-    assert violations(excess) == {}
-
-
-def test_a_module_is_named_for_its_idea() -> None:
-    assert violations(lambda path: path.stem in EMPTY_NAMES) == {}
-
-
-def test_a_module_says_what_it_is_for() -> None:
-    def is_silent(path: Path) -> bool:
-        return bool(tree_of(path).body) and not ast.get_docstring(tree_of(path))
-
-    assert violations(is_silent) == {}
-
-
-def code_of_package(path: Path) -> list[str]:
+def package_code(tree: ast.Module) -> list[str]:
     """What a package file holds besides imports, its docstring, `__all__` and lazy exports."""
-    if path.name != "__init__.py":
-        return []
     return [
         ast.unparse(node)
-        for node in tree_of(path).body
+        for node in tree.body
         if not (
             isinstance(node, ast.Import | ast.ImportFrom)
             or is_docstring(node)
@@ -95,23 +56,6 @@ def code_of_package(path: Path) -> list[str]:
             or is_lazy_export(node)
         )
     ]
-
-
-def test_a_package_file_only_exports() -> None:
-    assert violations(code_of_package) == {}
-
-
-def test_a_package_file_that_exports_says_what() -> None:
-    def is_vague(path: Path) -> bool:
-        body = tree_of(path).body
-        exports = any(
-            isinstance(node, ast.Import | ast.ImportFrom)
-            and getattr(node, "module", "") != "__future__"
-            for node in body
-        )
-        return path.name == "__init__.py" and exports and not any(is_all(node) for node in body)
-
-    assert violations(is_vague) == {}
 
 
 def dangers(tree: ast.Module) -> Iterator[str]:
@@ -132,16 +76,80 @@ def dangers(tree: ast.Module) -> Iterator[str]:
             yield "bare except"
 
 
-def test_a_module_never_runs_what_it_reads() -> None:
-    assert violations(lambda path: list(dangers(tree_of(path)))) == {}
+@dataclass(frozen=True)
+class Facts:
+    """What the rules ask of a module. Trees are not kept: those of all modules take 200 MB."""
+
+    lines: int
+    is_documented: bool
+    package_code: list[str]
+    is_vague_package: bool
+    dangers: list[str]
+    relative_imports: list[str]
 
 
-def test_a_module_imports_by_full_name() -> None:
-    def relative_imports(path: Path) -> list[str]:
-        return [
+def facts_of(path: Path) -> Facts:
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    is_package = path.name == "__init__.py"
+    exports = any(
+        isinstance(node, ast.Import | ast.ImportFrom)
+        and getattr(node, "module", "") != "__future__"
+        for node in tree.body
+    )
+    return Facts(
+        lines=len(text.splitlines()),
+        is_documented=not tree.body or bool(ast.get_docstring(tree)),
+        package_code=package_code(tree) if is_package else [],
+        is_vague_package=is_package and exports and not any(map(is_all, tree.body)),
+        dangers=list(dangers(tree)),
+        relative_imports=[
             ast.unparse(node)
-            for node in ast.walk(tree_of(path))
+            for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.level > 0
-        ]
+        ],
+    )
 
-    assert violations(relative_imports) == {}
+
+@pytest.fixture(scope="module")
+def facts() -> dict[str, Facts]:
+    """The facts of each module, by its name."""
+    return {name_of(path): facts_of(path) for path in MODULES}
+
+
+def test_there_are_modules_to_check() -> None:
+    assert len(MODULES) > 40
+
+
+def test_every_folder_is_a_package() -> None:
+    """The import rules see packages only."""
+    folders = {path.parent for path in MODULES}
+    assert {name_of(path) for path in folders if not (path / "__init__.py").exists()} == set()
+
+
+def test_a_module_is_short(facts: dict[str, Facts]) -> None:
+    assert {name: one.lines for name, one in facts.items() if one.lines > MAX_LINES} == {}
+
+
+def test_a_module_is_named_for_its_idea() -> None:
+    assert [name_of(path) for path in MODULES if path.stem in EMPTY_NAMES] == []
+
+
+def test_a_module_says_what_it_is_for(facts: dict[str, Facts]) -> None:
+    assert [name for name, one in facts.items() if not one.is_documented] == []
+
+
+def test_a_package_file_only_exports(facts: dict[str, Facts]) -> None:
+    assert {name: one.package_code for name, one in facts.items() if one.package_code} == {}
+
+
+def test_a_package_file_that_exports_says_what(facts: dict[str, Facts]) -> None:
+    assert [name for name, one in facts.items() if one.is_vague_package] == []
+
+
+def test_a_module_never_runs_what_it_reads(facts: dict[str, Facts]) -> None:
+    assert {name: one.dangers for name, one in facts.items() if one.dangers} == {}
+
+
+def test_a_module_imports_by_full_name(facts: dict[str, Facts]) -> None:
+    assert {name: one.relative_imports for name, one in facts.items() if one.relative_imports} == {}
