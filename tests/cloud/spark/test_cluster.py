@@ -202,7 +202,7 @@ def test_what_was_searched_has_what_it_should(told: dict[str, Any], where: str, 
 def test_a_plugin_that_executors_lack_is_named_with_the_process(told: dict[str, Any]) -> None:
     error = told["texts"]["missing plugin"]
     assert "PluginNotFoundError: no plugin provides a commit handler for URL suffix 'sql'" in error
-    assert 'pip install "lance-core[sql]"' in error
+    assert "LANCE_CORE_DISABLE_PLUGINS: 'sql' of lance-core-sql" in error
     assert sys.executable in error
 
 
