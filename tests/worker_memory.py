@@ -16,8 +16,8 @@ import pyarrow as pa
 MAX_RESIDENT = 480 << 20
 """Bytes of a process above which it gives memory back: below it that would only cost time."""
 
-STEP = 16 << 20
-"""Bytes that a process has to grow before it tries again."""
+STEP = 100 << 20
+"""Bytes that a process has to grow before it tries again: a collection takes half a second."""
 
 
 class WorkerMemory:

@@ -92,10 +92,10 @@ SILENCES: dict[str, Fault] = {
     "no answers": LateAnswer(LASTING),
     "answers that never end": SlowBody(LASTING, pieces=3000),
 }
-DEADLINE = {"timeout": "400ms", "client_retry_timeout": "600ms", "client_max_retries": "10000"}
+DEADLINE = {"timeout": "150ms", "client_retry_timeout": "200ms", "client_max_retries": "10000"}
 """The number of retries is no limit: only the time is."""
 
-LONGEST = 1.0
+LONGEST = 0.5
 
 
 @pytest.mark.parametrize("silence", SILENCES)
