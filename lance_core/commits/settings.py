@@ -20,7 +20,7 @@ SLOW = 1.0
 
 A slow attempt looks for its files and for newer versions before it publishes, and afterwards
 whether the history contains what it published: a cleanup of another library may have freed the
-number meanwhile."""
+version number in between."""
 
 UNUSUAL = 10.0
 """An attempt also counts as slow once it took so many times as long as finding the newest version,

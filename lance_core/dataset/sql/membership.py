@@ -85,7 +85,7 @@ def _members(kind: pa.DataType, choices: Literals) -> pa.Array:
 
 
 def _examples(choices: Literals) -> Iterator[Constant]:
-    """A literal of each kind that is there."""
+    """One literal of each kind."""
     if choices.texts:
         yield constant(choices.texts[0])
     if choices.integers or choices.fractions:
