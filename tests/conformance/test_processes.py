@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.testing.processes import PROCESSES, Wait, race_processes
 
-PROCESSES = 3
-APPENDS = 5
+APPENDS = 4
 
-WRITER = """
-import sys, pyarrow as pa, lance_core
-uri, writer, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-for number in range(count):
-    table = pa.table({"writer": [writer], "number": [number]})
-    lance_core.write_dataset(table, uri, mode="append")
-"""
+
+@dataclass(frozen=True)
+class Writer:
+    """Appends rows that say which process wrote them."""
+
+    uri: str
+
+    def __call__(self, number: int, wait: Wait) -> None:
+        wait()
+        with mock.patch.dict(os.environ, {"LANCE_CORE_DURABILITY": "fast"}):
+            for count in range(APPENDS):
+                table = pa.table({"writer": [number], "number": [count]})
+                lance_core.write_dataset(table, self.uri, mode="append")
 
 
 @pytest.mark.parametrize(
@@ -31,14 +37,7 @@ def test_no_append_of_any_process_is_lost_or_doubled(tmp_path: Path, scheme: str
     uri = f"{scheme}://{tmp_path}/table"
     nothing = pa.table({"writer": pa.array([], pa.int64()), "number": pa.array([], pa.int64())})
     lance_core.write_dataset(nothing, uri)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, uri, str(writer), str(APPENDS)],
-            env={**os.environ, "LANCE_CORE_DURABILITY": "fast"},
-        )
-        for writer in range(PROCESSES)
-    ]
-    assert [process.wait() for process in running] == [0] * PROCESSES
+    race_processes(Writer(uri))
     dataset = lance_core.dataset(uri)
     assert dataset.version == 1 + PROCESSES * APPENDS
     rows = dataset.to_table().to_pylist()

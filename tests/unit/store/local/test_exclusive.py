@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,6 +25,7 @@ from lance_core.testing.disks import (
     RecordingDisk,
     cannot,
 )
+from lance_core.testing.processes import Wait, race_processes
 
 KINDS: dict[type[Disk], object] = {
     Disk: move_by_link,
@@ -35,24 +34,7 @@ KINDS: dict[type[Disk], object] = {
     LinksThatReplace: move_by_rename,
     OnlyPlainRenames: lock_file.move_under_lock,
 }
-PROCESSES = 4
 KEYS = 50
-RACER = """
-import importlib, sys
-from lance_core.errors import ObjectExistsError
-from lance_core.store import Durability, LocalStore, PutMode
-
-module, kind, root, keys, number = sys.argv[1:]
-store = LocalStore(root, Durability.fast, getattr(importlib.import_module(module), kind)())
-print("ready", flush=True)
-sys.stdin.readline()
-for key in range(int(keys)):
-    try:
-        store.put(f"f/{key}", number.encode(), PutMode.create)
-    except ObjectExistsError:
-        continue
-    print(key)
-"""
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -67,33 +49,33 @@ def test_the_first_means_that_works_is_chosen(kind: type[Disk], tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
+@dataclass(frozen=True)
+class Racer:
+    """Creates every file; returns the keys of those that this process was told it created."""
+
+    kind: type[Disk]
+    root: Path
+
+    def __call__(self, number: int, wait: Wait) -> list[int]:
+        store = LocalStore(self.root, Durability.fast, self.kind())
+        won = []
+        for key in range(KEYS):
+            wait()
+            try:
+                store.put(f"f/{key}", b"%d" % number, PutMode.create)
+            except ObjectExistsError:
+                continue
+            won.append(key)
+        return won
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_of_racing_processes_one_gets_each_name(kind: type[Disk], tmp_path: Path) -> None:
-    arguments = [kind.__module__, kind.__name__, str(tmp_path), str(KEYS)]
-    with contextlib.ExitStack() as ended:
-        racers = [
-            ended.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", RACER, *arguments, str(number)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for number in range(PROCESSES)
-        ]
-        for racer in racers:
-            assert racer.stdout is not None
-            assert racer.stdout.readline() == "ready\n"
-        for racer in racers:
-            assert racer.stdin is not None
-            racer.stdin.write("go\n")
-            racer.stdin.flush()
-        won = [racer.communicate(timeout=60)[0].split() for racer in racers]
-    assert sorted(int(key) for keys in won for key in keys) == list(range(KEYS))
+    won = race_processes(Racer(kind, tmp_path))
+    assert sorted(key for keys in won for key in keys) == list(range(KEYS))
     for number, keys in enumerate(won):
         for key in keys:
-            assert (tmp_path / "f" / key).read_bytes() == b"%d" % number
+            assert (tmp_path / "f" / str(key)).read_bytes() == b"%d" % number
     assert len(list((tmp_path / "f").iterdir())) == KEYS
 
 
