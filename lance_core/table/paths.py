@@ -58,6 +58,7 @@ def manifest_path(version: int, scheme: NamingScheme = NamingScheme.V2) -> str:
     return f"{VERSIONS}/{_U64_MAX - version:020}.manifest"
 
 
+@lru_cache(maxsize=4096)
 def parse_manifest_name(name: str) -> ManifestName | None:
     """The version that a file of `VERSIONS` holds; None if ``name`` is not a manifest's.
 

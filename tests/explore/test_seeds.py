@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lance_core.errors import InvalidInputError
-from lance_core.testing.explorer import Configuration, replay
+from lance_core.testing.explorer import SHORT, Configuration, replay
 from tests.explore.seed import Failure, Seed, fails, violation_of
 from tests.explore.seeds import CHECKS, PLACES, SEEDS, complains
 
@@ -16,6 +16,8 @@ MISTAKES = ("TypeError", "AttributeError", "NameError", "KeyError", "AssertionEr
 """What a seed that is itself broken ends in."""
 
 SCHEDULED = [seed for seed in SEEDS if isinstance(seed.where, Configuration)]
+ELSEWHERE = {configuration.name for configuration in SHORT}
+"""Places that `test_short_set` explores to the end, without a defect."""
 CHECKED = [seed for seed in SEEDS if not isinstance(seed.where, Configuration)]
 
 
@@ -23,7 +25,7 @@ def name_of(seed: Seed) -> str:
     return seed.name
 
 
-@pytest.mark.parametrize("name", [*PLACES, *CHECKS])
+@pytest.mark.parametrize("name", sorted({*PLACES, *CHECKS} - ELSEWHERE))
 def test_nothing_is_found_without_a_defect(name: str) -> None:
     assert not complains(name)
 

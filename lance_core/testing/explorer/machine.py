@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 from lance_core.commits.history import read_latest
+from lance_core.store.fork_safe import cached_property
 from lance_core.testing.explorer.configuration import Configuration, Eagerness, Effects
 from lance_core.testing.explorer.player import ENDED, Node, Player
 from lance_core.testing.explorer.port import ALARM, REST, LivePort
@@ -95,6 +96,7 @@ class Machine:
         )
         self._bounded = configuration.preemptions is not None
 
+    @cached_property
     def initial(self) -> State:
         """The table as it was set up, and every actor that does not wait before its first call."""
         port = LivePort(self.worlds, "setup", self.worlds.empty)
@@ -104,7 +106,7 @@ class Machine:
         self.worlds.opened = read_latest(effects.handler, effects.store)
         begins = self.configuration.begins
         actors = tuple(
-            WAITING if self._waits(player) else self._entry(player.start(begins))
+            WAITING if self._waits(player) else self._entry(player.start(begins, port.world))
             for player in self.players
         )
         return State(
@@ -187,7 +189,9 @@ class Machine:
                 elif not self._asks_to_be_alone(call):
                     self._steps(state, actor, self.nodes[entry], found)
             elif self._may_start(state, actor):
-                started = self._with(state, actor, self.players[actor].start(state.now))
+                started = self._with(
+                    state, actor, self.players[actor].start(state.now, state.world)
+                )
                 found.append((Start(actor), started))
         return wakes
 
@@ -277,7 +281,7 @@ class Machine:
         effect = self.worlds.effect(world, node.call, fate, now)
         if effect is None:
             return
-        child = node.after(effect.answer, now)
+        child = node.after(effect.answer, now, effect.world)
         entry = child.number if child.call >= 0 else self._done(child)
         entries = (*actors[:actor], entry, *actors[actor + 1 :])
         if fate is Fate.LATE:
@@ -292,7 +296,7 @@ class Machine:
         name = self.players[actor].actor.name
         for number, player in enumerate(self.players):
             if player.actor.follows == name:
-                entries[number] = self._entry(player.start(state.now))
+                entries[number] = self._entry(player.start(state.now, state.world))
         return state._replace(actors=tuple(entries))
 
     def _with(self, state: State, actor: int, node: Node) -> State:

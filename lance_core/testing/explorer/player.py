@@ -4,6 +4,9 @@ A `Node` stands for one actor after one history of answers. It holds the call th
 next, or the end. The actor runs, from its start, only when it gets an answer that it never got
 after that history; then there is a new node. So the trie is filled by the shipped code and nothing
 else, and every schedule that brings the same answers shares it.
+
+A run that has reached a new node goes on, as if nobody else did anything and nothing went wrong:
+that is a schedule, too, and the search would run the actor from its start for each node of it.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from collections.abc import Hashable
 
 from lance_core.testing.explorer.configuration import Actor, Configuration, Effects
 from lance_core.testing.explorer.notes import Broken
-from lance_core.testing.explorer.port import Pending, ReplayPort
-from lance_core.testing.explorer.worlds import Worlds
+from lance_core.testing.explorer.port import ALARM, REST, Pending, ReplayPort
+from lance_core.testing.explorer.worlds import Fate, Worlds
 
 DEEPEST = 250
 """Calls; an actor that makes more of them will never end (I13)."""
@@ -52,24 +55,35 @@ class Node:
         self.is_alone = False
         self.notes: tuple[Hashable, ...] = ()
 
-    def after(self, answer: int, now: float) -> Node:
-        """The actor once its call was answered at the time ``now``."""
+    def after(self, answer: int, now: float, world: int) -> Node:
+        """The actor once its call was answered at the time ``now``, in ``world``."""
         found = self._children.get(answer)
         if found is None:
-            return self._grow(answer, now)
+            return self._grow(answer, now, world)
         if isinstance(found, Node):
             return found
-        return found.get(now) or self._grow(answer, now)
+        return found.get(now) or self._grow(answer, now, world)
 
-    def _grow(self, answer: int, now: float) -> Node:
+    def _grow(self, answer: int, now: float, world: int) -> Node:
         node = Node(self.player, self, (answer, now))
-        if self.player.run(node):
-            by_time = self._children.setdefault(answer, {})
-            assert isinstance(by_time, dict)
-            by_time[now] = node
-        else:
-            self._children[answer] = node
+        self.player.run(node, world)
         return node
+
+    def settle(self, port: ReplayPort, call: int) -> None:
+        """Take what ``port`` knows as it meets ``call``; `after` finds this node from now on."""
+        self.call = call
+        self.is_alone = port.is_alone
+        self.notes = tuple(port.notes)
+        if self._parent is None:
+            return
+        answer, now = self._edge
+        children = self._parent._children  # noqa: SLF001 (of the same class)
+        if port.read_time:
+            by_time = children.setdefault(answer, {})
+            assert isinstance(by_time, dict)
+            by_time[now] = self
+        else:
+            children[answer] = self
 
     def history(self) -> list[Node]:
         """The nodes from the start to this one."""
@@ -77,10 +91,6 @@ class Node:
         while nodes[-1]._parent is not None:  # noqa: SLF001 (of the same class)
             nodes.append(nodes[-1]._parent)  # noqa: SLF001
         return nodes[::-1]
-
-    def answers(self) -> list[tuple[int, float]]:
-        """What was answered, and when."""
-        return [node._edge for node in self.history()[1:]]  # noqa: SLF001
 
 
 class Player:
@@ -96,31 +106,59 @@ class Player:
         self._starts: dict[float, Node] = {}
         self.runs = 0
 
-    def start(self, now: float) -> Node:
+    def start(self, now: float, world: int) -> Node:
         """The actor before its first call."""
         node = self._starts.get(now)
         if node is None:
             node = self._starts[now] = Node(self, None, (-1, now))
-            self.run(node)
+            self.run(node, world)
         return node
 
-    def run(self, node: Node) -> bool:
-        """Find out what the actor does at ``node``; whether that depends on the time."""
+    def run(self, node: Node, world: int) -> None:
+        """Find out what the actor does at ``node``, and after it if it is alone in ``world``."""
         self.runs += 1
-        start = node.history()[0]._edge[1]  # noqa: SLF001
-        port = ReplayPort(self._worlds, self.actor.name, node.answers(), start)
+        history = node.history()
+        run = _Run(self._worlds, node, world)
+        edges = [one._edge for one in history]  # noqa: SLF001
+        port = ReplayPort(self._worlds, self.actor.name, edges[1:], edges[0][1], run.go_on)
+        run.port = port
         try:
             self.actor.body(Effects(port, self._configuration))
         except Pending:
             pass
         except Exception as error:
             port.note(Broken(f"{type(error).__name__}: {error}"))
-        if node.depth > DEEPEST:
+        if run.node.depth > DEEPEST:
             port.note(Broken(f"I13: it makes more than {DEEPEST} calls"))
             port.pending = None
-        node.call = ENDED if port.pending is None else port.pending
-        node.is_alone = port.is_alone
-        node.notes = tuple(port.notes)
-        node.number = len(self._nodes)
-        self._nodes.append(node)
-        return port.read_time
+        run.node.settle(port, ENDED if port.pending is None else port.pending)
+        for reached in run.reached:
+            reached.number = len(self._nodes)
+            self._nodes.append(reached)
+
+
+class _Run:
+    """Where a run of an actor is that goes on alone."""
+
+    port: ReplayPort
+
+    def __init__(self, worlds: Worlds, node: Node, world: int) -> None:
+        self._worlds = worlds
+        self._world = world
+        self.node = node
+        self.reached = [node]
+        """The new nodes, the latest of which is ``node``."""
+
+    def go_on(self, call: int) -> tuple[int, float] | None:
+        """The answer to the pending call of the latest node, and when it comes; None to stop."""
+        if self.node.depth >= DEEPEST or self._worlds.calls[call].space in (ALARM, REST):
+            return None
+        now = self.port.now
+        effect = self._worlds.effect(self._world, call, Fate.ANSWERED, now)
+        assert effect is not None
+        self.node.settle(self.port, call)
+        edge = (effect.answer, now)
+        self.node = Node(self.node.player, self.node, edge)
+        self.reached.append(self.node)
+        self._world = effect.world
+        return edge

@@ -1,6 +1,6 @@
 """How the code of an actor meets the world: every call goes through a port.
 
-A `ReplayPort` answers from a record and stops the actor at the first call that is not in it. A
+A `ReplayPort` answers from a record and stops the actor at the first call that has no answer. A
 `LivePort` applies every call at once: for setting up a table, and for looking at one.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -107,13 +107,22 @@ class Port(ABC):
 
 
 class ReplayPort(Port):
-    """Answers from ``answers``, each of which came at the time beside it."""
+    """Answers from ``answers``, each of which came at the time beside it.
+
+    Calls beyond them are answered by ``go_on``; None stops the actor.
+    """
 
     def __init__(
-        self, worlds: Worlds, actor: str, answers: Sequence[tuple[int, float]], start: float
+        self,
+        worlds: Worlds,
+        actor: str,
+        answers: Sequence[tuple[int, float]],
+        start: float,
+        go_on: Callable[[int], tuple[int, float] | None],
     ) -> None:
         super().__init__(worlds, actor)
-        self._answers = answers
+        self._answers = list(answers)
+        self._go_on = go_on
         self._position = 0
         self._start = start
         self.pending: int | None = None
@@ -124,10 +133,15 @@ class ReplayPort(Port):
         return self._answers[self._position - 1][1] if self._position else self._start
 
     def send(self, call: Call) -> Hashable:
-        if self.pending is not None or self._position == len(self._answers):
-            # What an actor does while it is unwound (leaving a `with`) is not done.
-            self.pending = self.worlds.call(call) if self.pending is None else self.pending
-            raise Pending
+        if self.pending is not None:
+            raise Pending  # what an actor does while it is unwound (leaving a `with`) is not done
+        if self._position == len(self._answers):
+            number = self.worlds.call(call)
+            answer = self._go_on(number)
+            if answer is None:
+                self.pending = number
+                raise Pending
+            self._answers.append(answer)
         number, _ = self._answers[self._position]
         self._position += 1
         self.read_time = False

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError
@@ -81,7 +81,7 @@ def replay(text: str, configurations: Iterable[Configuration]) -> Schedule:
 def _replayed(machine: Machine, lines: Sequence[str]) -> Schedule:
     name = machine.configuration.name
     judge = Judge(machine)
-    state = machine.initial()
+    state = machine.initial
     said: list[str] = []
     for line in lines:
         if line.startswith("violates "):
@@ -126,25 +126,29 @@ def shrunk(
     machine: Machine, judge: Judge, decisions: Sequence[Decision], invariant: str
 ) -> Schedule:
     """The shortest schedule found, by leaving out decisions, that breaks the same invariant."""
-    best = _run(machine, judge, decisions)
+    runs = _Runs(machine, judge)
+    taken, verdict = runs.run(tuple(decisions))
+    tried = set[tuple[Decision, ...]]()
     improved = True
-    tries = 0
-    while improved and tries < MOST_TRIES:
+    while improved:
         improved = False
-        taken = best[1]
-        for size in (8, 4, 2, 1):
-            for start in range(len(taken) - size, -1, -1):
-                shorter = [*taken[:start], *taken[start + size :]]
-                found = _run(machine, judge, shorter)
-                tries += 1
-                verdict = found[0].verdict
-                is_same = verdict is not None and verdict.invariant == invariant
-                if is_same and _cost(found[1]) < _cost(best[1]):
-                    best, improved = found, True
-                    break
-            if improved:
+        for shorter in _shorter(taken):
+            if shorter in tried or len(tried) >= MOST_TRIES:
+                continue
+            tried.add(shorter)
+            found, other = runs.run(shorter)
+            is_same = other is not None and other.invariant == invariant
+            if is_same and _cost(found) < _cost(taken):
+                taken, verdict, improved = found, other, True
                 break
-    return best[0]
+    return Schedule(machine.configuration.name, runs.lines(taken), verdict)
+
+
+def _shorter(taken: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
+    """``taken`` without some decisions in a row: many at first, and the latest first."""
+    for size in (8, 4, 2, 1):
+        for start in range(len(taken) - size, -1, -1):
+            yield taken[:start] + taken[start + size :]
 
 
 def _cost(decisions: Sequence[Decision]) -> tuple[int, int, int]:
@@ -156,31 +160,48 @@ def _cost(decisions: Sequence[Decision]) -> tuple[int, int, int]:
     return len(decisions), faults, switches
 
 
-def _run(
-    machine: Machine, judge: Judge, decisions: Sequence[Decision]
-) -> tuple[Schedule, list[Decision]]:
-    """Take the decisions that are possible, then go on without any fault; stop at a violation."""
-    state = machine.initial()
-    name = machine.configuration.name
-    lines: list[str] = []
-    taken: list[Decision] = []
-    verdict = judge.state(state)
-    waiting = list(decisions)
-    while verdict is None:
-        choices = dict(machine.successors(state))
-        chosen = None
-        while waiting and chosen is None:
-            wanted = waiting.pop(0)
-            chosen = wanted if wanted in choices else None
-        if chosen is None:
-            chosen = next((c for c in choices if _is_plain(c)), None)
-        if chosen is None:
-            break
-        lines.append(text_of(machine, state, chosen))
-        taken.append(chosen)
-        state = choices[chosen]
-        verdict = judge.state(state)
-    return Schedule(name, tuple(lines), verdict), taken
+class _Runs:
+    """Runs that follow given decisions. What can be done in a state is computed once."""
+
+    def __init__(self, machine: Machine, judge: Judge) -> None:
+        self._machine = machine
+        self._judge = judge
+        self._known: dict[State, dict[Decision, State]] = {}
+
+    def _choices(self, state: State) -> dict[Decision, State]:
+        found = self._known.get(state)
+        if found is None:
+            found = self._known[state] = dict(self._machine.successors(state))
+        return found
+
+    def run(self, decisions: Sequence[Decision]) -> tuple[tuple[Decision, ...], Verdict | None]:
+        """Take the decisions that are possible, then go on without any fault.
+
+        Stops at a violation. Returns what was decided, and the verdict.
+        """
+        state = self._machine.initial
+        taken: list[Decision] = []
+        verdict = self._judge.state(state)
+        waiting = iter(decisions)
+        while verdict is None:
+            choices = self._choices(state)
+            chosen = next((wanted for wanted in waiting if wanted in choices), None)
+            if chosen is None:
+                chosen = next((c for c in choices if _is_plain(c)), None)
+            if chosen is None:
+                break
+            taken.append(chosen)
+            state = choices[chosen]
+            verdict = self._judge.state(state)
+        return tuple(taken), verdict
+
+    def lines(self, taken: Sequence[Decision]) -> tuple[str, ...]:
+        """The text of decisions, all of which are possible."""
+        state, lines = self._machine.initial, []
+        for decision in taken:
+            lines.append(text_of(self._machine, state, decision))
+            state = self._choices(state)[decision]
+        return tuple(lines)
 
 
 def _is_plain(decision: Decision) -> bool:

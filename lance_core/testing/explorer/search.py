@@ -119,7 +119,7 @@ class _Search:
 
     def _visit_all(self, started: float) -> bool:
         """Depth first, so that the path to the state at hand is a prefix of ``path``."""
-        first = self._machine.initial()
+        first = self._machine.initial
         seen = {first}
         path: list[Decision | None] = []
         stack: list[tuple[int, Decision | None, State]] = [(0, None, first)]

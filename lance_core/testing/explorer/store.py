@@ -115,6 +115,7 @@ class _Writer(ObjectWriter):
         self._is_open = False
 
 
+@lru_cache(maxsize=1 << 16)
 def _meta(path: str, stored: Stored) -> ObjectMeta:
     modified = _EPOCH + timedelta(seconds=stored.written)
     return ObjectMeta(path, len(stored.content), modified, etag(stored.content))
