@@ -1,6 +1,7 @@
 """Damage files in many ways and read them: `python -m tests.fuzz --count 100000`.
 
-Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1.
+Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1. Beside them are files of
+version 2.0, and what a table consists of: manifests, data files and deletion files.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import itertools
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 
+from tests.fuzz import legacy_tables, tables, v2_0
 from tests.fuzz.files import damage, damage_legacy, golden
+from tests.fuzz.judge import Verdict
 
 
 def main() -> int:
@@ -25,8 +29,8 @@ def main() -> int:
     failures = 0
     start = time.monotonic()
     verdicts = damage(files, options.count - options.count // 10, options.seed)
-    old = ((f"0.1, {options.count // 10}", damage_legacy(options.count // 10, options.seed)),)
-    for name, verdict in itertools.chain(verdicts, old):
+    others = _others(options.count, options.seed, options.only)
+    for name, verdict in itertools.chain(verdicts, others):
         print(f"{name}: {dict(verdict.outcomes)}", *verdict.failures, sep="\n  ")  # noqa: T201
         total += verdict.outcomes
         failures += len(verdict.failures)
@@ -34,6 +38,21 @@ def main() -> int:
     read = ", ".join(f"{count} {kind}" for kind, count in total.items())
     print(f"{total.total()} mutants in {spent:.0f} s: {read}, {failures} failures")  # noqa: T201
     return 1 if failures else 0
+
+
+def _others(count: int, seed: int, only: str) -> Iterator[tuple[str, Verdict]]:
+    """What is not a golden file; fewer of what takes longer to read."""
+    if only in "0.1":
+        yield "0.1", damage_legacy(count // 10, seed)
+    for name in v2_0.FILES:
+        if only in f"{name}, 2.0":
+            yield f"{name}, 2.0", v2_0.damage(name, count // 80, seed)
+    for kind, share in tables.SHARES.items():
+        if only in f"table, {kind}":
+            yield f"table, {kind}", tables.damage(kind, share * count // 250, seed)
+    for folder in legacy_tables.AWARE:
+        if only in f"table of 0.1, {folder}":
+            yield f"table of 0.1, {folder}", legacy_tables.damage(folder, count // 200, seed)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from lance_core.testing.mutants import mutants
 from tests.fuzz import legacy
@@ -29,7 +30,7 @@ def damage(files: dict[str, bytes], count: int, seed: int) -> Iterator[tuple[str
         assert outcome(raw, schema, leaf_columns) == "read", name
         share = count * (number + 1) // len(files) - count * number // len(files)
         found = mutants(raw, share, seed=seed * 1000 + number, extra=extra, hot=HOT)
-        yield name, judged(found, schema, leaf_columns)
+        yield name, judged(found, partial(outcome, schema=schema, mapper=leaf_columns))
 
 
 def damage_legacy(count: int, seed: int) -> Verdict:
@@ -38,4 +39,4 @@ def damage_legacy(count: int, seed: int) -> Verdict:
     schema = opened(raw).schema
     assert outcome(raw, schema, legacy.pages_of_ids) == "read"
     found = mutants(raw, count, seed=seed, extra=legacy.AWARE, hot=legacy.HOT)
-    return judged(found, schema, legacy.pages_of_ids)
+    return judged(found, partial(outcome, schema=schema, mapper=legacy.pages_of_ids))

@@ -47,15 +47,20 @@ class Verdict:
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
+    @property
+    def fewest(self) -> int:
+        """Of each of the three: so many at least."""
+        return min(self.outcomes[kind] for kind in ("not opened", "errors", "read"))
 
-def judged(found: Iterable[Mutant], schema: Schema, mapper: Mapper) -> Verdict:
-    """Read all mutants of a file that has ``schema``."""
+
+def judged(found: Iterable[Mutant], judge: Callable[[bytes], str]) -> Verdict:
+    """``judge`` says what becomes of each mutant; anything that it raises is a failure."""
     verdict = Verdict()
     before = _peak_memory()
     for mutant in found:
         start = time.process_time()
         try:
-            verdict.outcomes[outcome(mutant.data, schema, mapper)] += 1
+            verdict.outcomes[judge(mutant.data)] += 1
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
