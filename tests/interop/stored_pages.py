@@ -123,8 +123,7 @@ def stored(
 
 def pages_of(path: Path, version: str) -> list[StoredPage]:
     """The pages of the first column of the only data file of the newest version of a table."""
-    (file,) = lance.dataset(str(path)).get_fragments()[0].data_files()
-    whole = (path / "data" / file.path).read_bytes()
+    whole = _data_file(path).read_bytes()
     (table_start,) = struct.unpack_from("<Q", whole, len(whole) - 32)
     position, length = struct.unpack_from("<QQ", whole, table_start)
     parser = ColumnParser(FileVersion(version), len(whole))
@@ -135,3 +134,11 @@ def pages_of(path: Path, version: str) -> list[StoredPage]:
         buffers = [whole[place.start : place.stop] for place in page.buffers]
         pages.append(StoredPage(getattr(page.encoding, name), buffers, page.num_rows))
     return pages
+
+
+def _data_file(path: Path) -> Path:
+    files = list((path / "data").iterdir())
+    if len(files) > 1:  # of older versions, too
+        (newest,) = lance.dataset(str(path)).get_fragments()[0].data_files()
+        return path / "data" / newest.path
+    return files[0]

@@ -25,6 +25,8 @@ from tests.interop.selection_cases import (
 )
 from tests.interop.stored_pages import pages_of
 
+pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
+
 VERSIONS = ("2.1", "2.2")
 CHOICES = [
     (name, version)
