@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.distributions import closure, distributions_in, link
 from tests.packaging.environments import EXAMPLES, PROJECTS, ROOT, Environment, run, settings
 
 
@@ -21,8 +22,16 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """Everything, by the extras that users name."""
+    """Everything, by the extras that users name.
+
+    What is not of this checkout is linked from where the tests run; pip finds that it is enough.
+    """
     made = Environment.make(tmp_path_factory.mktemp("everything"), wheels)
     extras = ",".join(settings(ROOT)["optional-dependencies"])
-    made.install(f"lance-core[{extras}]", *(settings(example)["name"] for example in EXAMPLES))
+    wanted = [f"lance-core[{extras}]", *(settings(example)["name"] for example in EXAMPLES)]
+    ours = distributions_in(*wheels.iterdir())
+    known = distributions_in(*wheels.iterdir(), *sys.path)
+    others = {name: each for name, each in closure(wanted, known).items() if name not in ours}
+    link(others, known, made.packages)
+    made.install(*wanted, index=False)
     return made

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import venv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +67,17 @@ class Environment:
     @classmethod
     def make(cls, folder: Path, wheels: Path, above: Environment | None = None) -> Environment:
         """An environment that has nothing, or what is ``above``."""
-        run(sys.executable, "-m", "venv", "--without-pip", folder)
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
         made = cls(folder, wheels)
         if above is not None:
-            (made._packages / "above.pth").write_text(f"{above._packages}\n")
+            (made.packages / "above.pth").write_text(f"{above.packages}\n")
         return made
 
-    def install(self, *requirements: str) -> None:
+    def install(self, *requirements: str, index: bool = True) -> None:
+        """Install with pip; without an ``index``, nothing but wheels of this checkout."""
         python = ["--python", self.folder / "bin" / "python"]
         chosen = ["install", "-q", "--no-compile", "--find-links", self.wheels, *requirements]
-        run(sys.executable, "-m", "pip", *python, *chosen)
+        run(sys.executable, "-m", "pip", *python, *chosen, *([] if index else ["--no-index"]))
 
     def python(self, code: str, *arguments: str) -> str:
         """What a program prints. Its warnings are errors."""
@@ -86,7 +88,7 @@ class Environment:
         return run(self.folder / "bin" / name, *arguments, cwd=self.folder)
 
     @property
-    def _packages(self) -> Path:
+    def packages(self) -> Path:
         (found,) = self.folder.glob("lib/python*/site-packages")
         return found
 

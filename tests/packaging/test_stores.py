@@ -11,6 +11,7 @@ import pytest
 
 import lance_core_dynamodb
 from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
+from tests.packaging.distributions import closure, distributions_in, link
 from tests.packaging.environments import ROOT, Environment, lowest_versions
 from tests.servers.azurite import running_azurite
 from tests.servers.gcs import running_gcs
@@ -39,6 +40,11 @@ sdks = "botocore", "azure.core", "google.auth", "fsspec", "requests", "urllib3",
 early = [sdk for sdk in sdks if sdk in sys.modules]
 assert not early, early
 """
+PLUGINS = """
+from lance_core.cli import main
+assert not main(["plugins"])
+print("---")
+"""
 A_TABLE = """
 import pyarrow as pa
 uri, options = sys.argv[1].replace("{}", os.getcwd()), json.loads(sys.argv[2])
@@ -55,9 +61,10 @@ READ = """
 found = lance.dataset(uri, storage_options=options)
 print(found.version, found.count_rows("x >= 10"), found.take([3, 50_004])["x"].to_pylist())
 """
-PROGRAMS = dict.fromkeys(STORES, LOOKED_UP + A_TABLE + READ) | {
-    "fsspec": LOOKED_UP + A_TABLE + A_REGISTERED_FILE_SYSTEM + READ
+PROGRAMS = dict.fromkeys(STORES, A_TABLE + READ) | {
+    "fsspec": A_TABLE + A_REGISTERED_FILE_SYSTEM + READ
 }
+READ_BACK = "2 99980 [3, 4]"
 
 
 @pytest.fixture(scope="module")
@@ -78,30 +85,42 @@ def places() -> Iterator[Places]:
 
 
 @pytest.fixture(scope="module")
-def core(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def core(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The core and what it needs, without any plugin."""
-    made = Environment.make(tmp_path_factory.mktemp("core"), wheels)
-    made.install("lance-core")
+    return linked(installed, "lance-core", tmp_path_factory.mktemp("core"))
+
+
+def linked(installed: Environment, requirement: str, folder: Path) -> Environment:
+    """An environment with what a requirement brings, of that which is ``installed``."""
+    made = Environment.make(folder, installed.wheels)
+    known = distributions_in(installed.packages)
+    link(closure([requirement], known), known, made.packages)
     return made
 
 
-def check(environment: Environment, extra: str, places: Places) -> None:
-    """A table is written to where the plugin of ``extra`` leads, and read."""
-    uri, options = places[extra]
-    told = environment.python(PROGRAMS[extra], uri, json.dumps(options))
-    assert told.strip() == "2 99980 [3, 4]"
+def test_an_environment_has_what_a_requirement_brings_and_no_more(core: Environment) -> None:
+    brought = set(distributions_in(core.packages))
+    assert brought >= {"lance-core", "numpy", "pyarrow"}
+    assert not brought & {f"lance-core-{extra}" for extra in STORES}
+    absent = ("azure", "botocore", "fsspec", "google.auth", "lance_core_s3", "urllib3")
+    core.python(
+        "import importlib.util, sys, google.protobuf\n"
+        "for name in sys.argv[1:]: assert not importlib.util.find_spec(name), name",
+        *absent,
+    )
 
 
 @pytest.mark.parametrize("extra", STORES)
 def test_an_extra_brings_all_that_its_plugin_needs(
-    core: Environment, places: Places, extra: str, tmp_path_factory: pytest.TempPathFactory
+    installed: Environment, places: Places, extra: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made = Environment.make(tmp_path_factory.mktemp(extra), core.wheels, above=core)
-    made.install(f"lance-core[{extra}]")
-    told = made.python("from lance_core.cli import main; raise SystemExit(main(['plugins']))")
-    assert f"\n{extra} (lance-core-{extra}" in told
-    assert "failed" not in told
-    check(made, extra, places)
+    made = linked(installed, f"lance-core[{extra}]", tmp_path_factory.mktemp(extra))
+    uri, options = places[extra]
+    program = LOOKED_UP + PLUGINS + PROGRAMS[extra]
+    plugins, _, table = made.python(program, uri, json.dumps(options)).partition("---")
+    assert f"\n{extra} (lance-core-{extra}" in plugins
+    assert "failed" not in plugins
+    assert table.strip() == READ_BACK
 
 
 def test_the_lowest_versions_that_plugins_take_are_enough(
@@ -114,8 +133,11 @@ def test_the_lowest_versions_that_plugins_take_are_enough(
     pinned = [f"{name}=={version}" for name, version in lowest.items() if name not in of_core]
     assert len(pinned) >= 5
     made.install(f"lance-core[{','.join(STORES)}]", *pinned)
+    program = LOOKED_UP
     for extra in STORES:
-        check(made, extra, places)
+        uri, options = places[extra]
+        program += f"sys.argv[1:] = {[uri, json.dumps(options)]!r}\n{PROGRAMS[extra]}"
+    assert made.python(program).splitlines() == [READ_BACK] * len(STORES)
 
 
 def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environment) -> None:
