@@ -22,6 +22,7 @@ BITMAP_FROM = 5000
 """This many deleted rows or more are stored as a bitmap; one more if a file replaces another."""
 
 _SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
+_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 _MEMORY_LIMIT = 1 << 26
 _ROARING_VALUES_PER_BYTE = 8
 
@@ -71,7 +72,7 @@ def encode_deletions(offsets: RowOffsets, grown: bool = False) -> tuple[Deletion
 
 def _decode_arrow(view: memoryview) -> RowOffsets:
     try:
-        reader = pa.ipc.open_file(pa.py_buffer(view))
+        reader = pa.ipc.open_file(pa.py_buffer(view), options=_ONE_THREAD)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptFileError(f"not an Arrow file: {error}") from None
     if not reader.schema.equals(_SCHEMA):
@@ -113,7 +114,7 @@ def _decode_bitmap(data: bytes) -> RowOffsets:
 
 def _encode_arrow(offsets: RowOffsets) -> bytes:
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)  # it is one column
     with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
         writer.write_batch(pa.record_batch([pa.array(offsets)], schema=_SCHEMA))
     return bytes(sink.getvalue())

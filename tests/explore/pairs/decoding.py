@@ -10,6 +10,7 @@ import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +106,15 @@ def _messages(
     return manifest, transaction.uuid, tuple(indices.indices)
 
 
+@lru_cache(maxsize=1 << 12)
+def _listed(data: bytes, is_bitmap: bool) -> frozenset[int]:
+    """The offsets that a deletion file lists."""
+    if is_bitmap:
+        return frozenset(BitMap.deserialize(data))
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    return frozenset(pa.ipc.open_file(data, options=options).read_all()["row_id"].to_pylist())
+
+
 class _Rows:
     """The live rows of a version."""
 
@@ -186,11 +196,7 @@ class _Rows:
         except KeyError:
             self.problem = f"{path} is not there"
             return frozenset()
-        found = frozenset(
-            BitMap.deserialize(data)
-            if file.file_type
-            else pa.ipc.open_file(data).read_all()["row_id"].to_pylist()
-        )
+        found = _listed(data, bool(file.file_type))
         if len(found) != file.num_deleted_rows or max(found) >= fragment.physical_rows:
             self.problem = f"{path} lists {sorted(found)}, the manifest {file.num_deleted_rows}"
         return found
