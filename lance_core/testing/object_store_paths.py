@@ -52,17 +52,18 @@ USES: dict[str, Use] = {
 class PathTests:
     """No path reaches outside of the root or means something else than it says."""
 
-    @pytest.mark.parametrize("use", USES)
-    def test_hostile_paths_are_refused(self, store: ObjectStore, use: str) -> None:
+    def test_hostile_paths_are_refused(self, store: ObjectStore) -> None:
         store.put("object", b"content")
-        accepted = [path for path in HOSTILE if not _is_refused(store, USES[use], path)]
-        assert accepted == [], f"{use} must refuse these paths with InvalidPathError"
-        _check_unchanged(store)
+        for name, use in USES.items():
+            accepted = [path for path in HOSTILE if not _is_refused(store, use, path)]
+            assert accepted == [], f"{name} must refuse these paths with InvalidPathError"
+            _check_unchanged(store)
 
-    @pytest.mark.parametrize("use", [use for use in USES if not use.startswith("list")])
-    def test_an_object_needs_a_path(self, store: ObjectStore, use: str) -> None:
+    def test_an_object_needs_a_path(self, store: ObjectStore) -> None:
         store.put("object", b"content")
-        assert _is_refused(store, USES[use], ""), f"{use} must refuse an empty path"
+        for name, use in USES.items():
+            if not name.startswith("list"):
+                assert _is_refused(store, use, ""), f"{name} must refuse an empty path"
         _check_unchanged(store)
 
     @pytest.mark.parametrize("is_source", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,9 @@ SIZES = (0, 1, 4096, (64 << 10) - 1, 64 << 10, MIB - 1, MIB, MIB + 1, len(CONTEN
 LARGE = 24 * MIB + 5
 """More bytes than stores send or fetch by one request."""
 
+BEYOND = ((0, 1), (-1, 1), (1, 2), (5_000_000_000, 5_000_000_001))
+"""Ranges that do not lie within an object, from its end."""
+
 CLOCK_ERROR = timedelta(minutes=10)
 """How far the clock of a service may be off. A wrong time zone is off by 15 minutes and more."""
 
@@ -27,19 +31,17 @@ CLOCK_ERROR = timedelta(minutes=10)
 class ReadTests:
     """Whole objects, ranges of them, and what is known of them."""
 
-    @pytest.mark.parametrize("size", SIZES)
-    def test_an_object_of_any_size_is_read_as_it_was_written(
-        self, store: ObjectStore, size: int
-    ) -> None:
-        content = CONTENT[:size]
-        store.put("folder/object", content)
-        buffer = store.get("folder/object")
-        assert isinstance(buffer, pa.Buffer), (
-            f"get gave a {type(buffer).__name__}; it must give a pyarrow.Buffer"
-        )
-        check_bytes(buffer, content, f"get of an object of {size} bytes")
-        found = store.head("folder/object").size
-        assert found == size, f"head gave a size of {found} bytes; it must be {size}"
+    def test_an_object_of_any_size_is_read_as_it_was_written(self, store: ObjectStore) -> None:
+        for size in SIZES:
+            content, path = CONTENT[:size], f"folder/{size}"
+            store.put(path, content)
+            buffer = store.get(path)
+            assert isinstance(buffer, pa.Buffer), (
+                f"get gave a {type(buffer).__name__}; it must give a pyarrow.Buffer"
+            )
+            check_bytes(buffer, content, f"get of an object of {size} bytes")
+            found = store.head(path).size
+            assert found == size, f"head gave a size of {found} bytes; it must be {size}"
 
     def test_a_large_object_is_read_as_it_was_written(self, store: ObjectStore) -> None:
         content = (CONTENT * 10)[:LARGE]
@@ -101,21 +103,18 @@ class ReadTests:
         found = store.get_ranges("object", [])
         assert found == [], "get_ranges without ranges must give an empty list"
 
-    @pytest.mark.parametrize("size", [0, 100, 100_000])
-    @pytest.mark.parametrize("beyond", [(0, 1), (-1, 1), (1, 2), (5_000_000_000, 5_000_000_001)])
-    def test_a_range_past_the_end_is_a_typed_error(
-        self, store: ObjectStore, size: int, beyond: tuple[int, int]
-    ) -> None:
-        store.put("folder/object", CONTENT[:size])
-        start, stop = max(0, size + beyond[0]), size + beyond[1]
-        doing = f"get_ranges of bytes {start} to {stop} of an object of {size} bytes"
-        with must_raise(CorruptFileError, doing) as caught:
-            store.get_ranges("folder/object", [ByteRange(0, 0), ByteRange(start, stop)])
-        told = (caught.error.path, caught.error.offset)
-        assert told == ("folder/object", start), (
-            f"the error of a range past the end names path and offset {told}; it must name "
-            "those that were asked for"
-        )
+    def test_a_range_past_the_end_is_a_typed_error(self, store: ObjectStore) -> None:
+        for size, beyond in itertools.product((0, 100, 100_000), BEYOND):
+            store.put("folder/object", CONTENT[:size])
+            start, stop = max(0, size + beyond[0]), size + beyond[1]
+            doing = f"get_ranges of bytes {start} to {stop} of an object of {size} bytes"
+            with must_raise(CorruptFileError, doing) as caught:
+                store.get_ranges("folder/object", [ByteRange(0, 0), ByteRange(start, stop)])
+            told = (caught.error.path, caught.error.offset)
+            assert told == ("folder/object", start), (
+                f"{doing}: the error names path and offset {told}; it must name those that were "
+                "asked for"
+            )
 
     @pytest.mark.parametrize("bad", [(-1, 5), (5, 4), (-5, -1)])
     def test_what_is_no_range_is_refused(self, store: ObjectStore, bad: tuple[int, int]) -> None:

@@ -51,18 +51,17 @@ ROUNDS = 30
 class WriteTests:
     """Whole objects, streaming writers, deletion and copies."""
 
-    @pytest.mark.parametrize("kind", ACCEPTED)
-    def test_all_kinds_of_bytes_are_written(self, store: ObjectStore, kind: str) -> None:
-        data, content = ACCEPTED[kind]
-        store.put("folder/object", data)
-        check_bytes(store.get("folder/object"), content, f"get after put of {kind}")
+    def test_all_kinds_of_bytes_are_written(self, store: ObjectStore) -> None:
+        for number, (kind, (data, content)) in enumerate(ACCEPTED.items()):
+            store.put(f"folder/{number}", data)
+            check_bytes(store.get(f"folder/{number}"), content, f"get after put of {kind}")
 
-    @pytest.mark.parametrize("kind", REFUSED)
-    def test_what_has_no_bytes_is_refused(self, store: ObjectStore, kind: str) -> None:
-        with must_raise(InvalidInputError, f"put of {kind} ({REFUSED[kind]!r})"):
-            store.put("object", REFUSED[kind])
-        paths = list_paths(store)
-        assert paths == [], "a put that is refused must create nothing"
+    def test_what_has_no_bytes_is_refused(self, store: ObjectStore) -> None:
+        for kind, data in REFUSED.items():
+            with must_raise(InvalidInputError, f"put of {kind} ({data!r})"):
+                store.put("object", data)
+            paths = list_paths(store)
+            assert paths == [], f"a put of {kind} that is refused must create nothing"
 
     def test_a_refused_write_keeps_what_was_there(self, store: ObjectStore) -> None:
         store.put("object", b"old")
@@ -255,12 +254,14 @@ class WriteTests:
         before = _descriptors(), threading.active_count()
         for _ in range(ROUNDS):
             _use_everything(store)
-        gc.collect()
-        after = _descriptors(), threading.active_count()
-        for what, first, last in zip(("descriptors", "threads"), before, after, strict=True):
-            assert last - first < ROUNDS // 2, (
-                f"{ROUNDS} rounds of calls left {last - first} {what} more than there were; each "
-                "call must give back what it opens"
+        left = _more_than(before)
+        if max(left) >= ROUNDS // 2:
+            gc.collect()  # what only waits for that is given back
+            left = _more_than(before)
+        for what, count in zip(("descriptors", "threads"), left, strict=True):
+            assert count < ROUNDS // 2, (
+                f"{ROUNDS} rounds of calls left {count} {what} more than there were; each call "
+                "must give back what it opens"
             )
 
 
@@ -284,6 +285,11 @@ def _use_everything(store: ObjectStore) -> None:
         store.get_ranges("folder/object", [ByteRange(0, 80_000)])
     for path in ("folder/written", "folder/copy", "folder/object"):
         store.delete(path)
+
+
+def _more_than(before: tuple[int, int]) -> tuple[int, int]:
+    """How many descriptors and threads there are beyond ``before``."""
+    return _descriptors() - before[0], threading.active_count() - before[1]
 
 
 def _descriptors() -> int:
