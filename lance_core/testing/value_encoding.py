@@ -117,12 +117,16 @@ class ValueEncodingTests:
 
     @pytest.mark.parametrize("version", VERSIONS, ids=str)
     def test_any_rows_of_a_page_come_back(self, version: FileVersion) -> None:
+        tried = set[tuple[pa.DataType, int]]()
         for name, array in self._arrays():
             count = len(array)
             rows: list[Rows] = [RowRange(0, count), RowRange(count // 2, count)]
             if count > 3:
                 rows += [RowRange(1, 3), RowIndices(np.arange(0, count, 3))]
                 rows += [RowIndices(np.array([0, count - 1]))]
+            if (array.type, count) in tried:  # blocks are chosen by their numbers of values
+                rows = [rows[0], rows[-1]]
+            tried.add((array.type, count))
             self._check_stored(name, array, version, rows)
             nulls = pa.array(np.arange(count) % 5 == 0)
             masked = array.take(pa.array(np.arange(count), mask=np.asarray(nulls)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,16 +113,21 @@ ELSEWHERE = {
 }
 
 
+INDENTED = re.compile(r"^\s+(from|import)\s", re.MULTILINE)
+"""An import within something. Most modules have none, and need not be parsed."""
+
+
 def imported_by_functions() -> set[str]:
     """The modules that functions of the package import."""
     found: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
         if path.relative_to(PACKAGE).parts[0] in ("testing", "_pb"):
             continue
+        text = path.read_text()
+        if not INDENTED.search(text):
+            continue
         functions = [
-            node
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.FunctionDef)
+            node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)
         ]
         for node in (one for function in functions for one in ast.walk(function)):
             if isinstance(node, ast.ImportFrom):

@@ -75,7 +75,7 @@ def unplain_by_chance(data: pa.Buffer, type_: pa.DataType, count: int) -> pa.Arr
 
 
 def greedy(data: pa.Buffer, type_: pa.DataType, count: int) -> pa.Array:
-    np.ones(max(0, int.from_bytes(data[:4], "little") >> 3), np.uint8)
+    np.empty(max(0, int.from_bytes(data[:4], "little") >> 3), np.uint8)
     return unplain(data, type_, count)
 
 

@@ -54,7 +54,8 @@ def test_a_mapping_ends_with_the_last_buffer_over_it(store: LocalStore, tmp_path
     del array
     assert maps_of(tmp_path / "x") == 1
     del view
-    gc.collect()
+    if maps_of(tmp_path / "x"):
+        gc.collect()
     assert maps_of(tmp_path / "x") == 0
 
 
@@ -190,7 +191,7 @@ def test_a_forked_child_reads_while_a_thread_holds_the_lock(
     for thread in threads:
         thread.start()
     try:
-        for _ in range(20):
+        for _ in range(10):
             assert fork_and_read(store) == 0
     finally:
         stop.set()
