@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,25 +17,58 @@ import pytest
 import lance_core
 from lance_core.errors import CommitConflictError
 from lance_core.fragment import write_fragments
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
 APPENDS = 8
 ROWS = 10
 
-PYLANCE_WRITER = """
+PYLANCE_WRITERS = """
 import sys, lance, pyarrow as pa
-path, writer, count, rows = sys.argv[1], *map(int, sys.argv[2:])
-for number in range(count):
-    start = writer * 1_000_000 + number * rows
-    table = pa.table({"x": pa.array(range(start, start + rows), pa.int64())})
-    lance.write_dataset(table, path, mode="append")
+from concurrent.futures import ThreadPoolExecutor
+print("ready", flush=True)
+sys.stdin.readline()
+path, count, rows = sys.argv[1], *map(int, sys.argv[2:])
+def append_all(writer):
+    for number in range(count):
+        start = writer * 1_000_000 + number * rows
+        table = pa.table({"x": pa.array(range(start, start + rows), pa.int64())})
+        lance.write_dataset(table, path, mode="append")
+with ThreadPoolExecutor(2) as pool:
+    list(pool.map(append_all, (1, 2)))
 """
 
 
 def rows(writer: int, number: int) -> pa.Table:
     start = writer * 1_000_000 + number * ROWS
     return pa.table({"x": pa.array(range(start, start + ROWS), pa.int64())})
+
+
+class Process:
+    """A Python process that is spoken to in lines."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def hear(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def end(self) -> None:
+        """It has nothing more to say, and ends by itself without an error."""
+        assert self._process.communicate()[0] == ""
+        assert self._process.returncode == 0
 
 
 def append_all(path: Path, writer: int) -> None:
@@ -48,15 +82,12 @@ def test_appends_of_both_libraries_all_land(tmp_path: Path, v2_names: bool) -> N
     lance.write_dataset(
         rows(0, 0), path, data_storage_version="2.0", enable_v2_manifest_paths=v2_names
     )
-    foreign = [
-        subprocess.Popen(
-            [sys.executable, "-c", PYLANCE_WRITER, str(path), str(writer), str(APPENDS), str(ROWS)]
-        )
-        for writer in (1, 2)
-    ]
+    foreign = Process("-c", PYLANCE_WRITERS, str(path), str(APPENDS), str(ROWS))
+    assert foreign.hear() == "ready"
+    foreign.say("go")
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda writer: append_all(path, writer), (3, 4)))
-    assert [process.wait() for process in foreign] == [0, 0]
+    foreign.end()
 
     expected = sorted(
         [*range(ROWS)] + [w * 1_000_000 + i for w in (1, 2, 3, 4) for i in range(APPENDS * ROWS)]
@@ -67,36 +98,39 @@ def test_appends_of_both_libraries_all_land(tmp_path: Path, v2_names: bool) -> N
         assert sorted(dataset.to_table()["x"].to_pylist()) == expected
 
 
-SECONDS = 2.0
+CHANGES = 18
 WRITERS = {1: "lance", 2: "lance", 3: "lance_core", 4: "lance_core"}
 
 
-def work_together(path: Path, branch: str) -> dict[int, dict[str, Any]]:
-    """What each of the processes says it has done."""
+@pytest.fixture
+def writers() -> Iterator[dict[int, Process]]:
     script = str(Path(__file__).with_name("concurrent_writer.py"))
     started = {
-        writer: subprocess.Popen(
-            [sys.executable, script, library, str(path), branch, str(writer), str(SECONDS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        writer: Process(script, library, str(writer), str(CHANGES))
         for writer, library in WRITERS.items()
     }
+    yield started
     for process in started.values():
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in started.values():
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    outputs = {writer: process.communicate()[0] for writer, process in started.items()}
-    assert [process.returncode for process in started.values()] == [0] * len(started)
-    return {writer: json.loads(output) for writer, output in outputs.items()}
+        process.end()
 
 
-@pytest.mark.parametrize("kind", ["second names", "first names", "branch"])
-def test_processes_of_both_lose_nothing_and_do_nothing_twice(tmp_path: Path, kind: str) -> None:
+def work_together(
+    writers: dict[int, Process], path: Path, branch: str
+) -> dict[int, dict[str, Any]]:
+    """What each of the processes says it has done."""
+    for process in writers.values():
+        process.say(json.dumps([str(path), branch]))
+    for process in writers.values():
+        assert json.loads(process.hear()) == "ready"
+    for process in writers.values():
+        process.say("go")
+    return {writer: json.loads(process.hear()) for writer, process in writers.items()}
+
+
+@each_case("kind", ["second names", "first names", "branch"])
+def test_processes_of_both_lose_nothing_and_do_nothing_twice(
+    writers: dict[int, Process], tmp_path: Path, kind: str
+) -> None:
     path = tmp_path / "table"
     first_names = kind == "first names"
     dataset = lance.write_dataset(
@@ -106,11 +140,10 @@ def test_processes_of_both_lose_nothing_and_do_nothing_twice(tmp_path: Path, kin
     if kind == "branch":
         branch = "work"
         dataset.create_branch(branch)
-    reports = work_together(path, branch)
+    reports = work_together(writers, path, branch)
 
     expected = sorted([*range(ROWS), *(x for said in reports.values() for x in said["rows"])])
-    changes = sum(said["changes"] for said in reports.values())
-    assert all(said["changes"] >= 3 for said in reports.values())
+    changes = CHANGES * len(WRITERS)
     seen = []
     for library in (lance, lance_core):
         opened: Any = library.dataset(str(path))

@@ -14,13 +14,17 @@ from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
 from lance_core.testing.strategies import arrays, types
+from tests.examples import examples
 
 REGISTRY = EncodingRegistry(("built-in", spec) for spec in v2_0.specs())
 GAPS = st.sampled_from([0, 16, 1 << 40])
 
 compressions = st.sampled_from(["", "zstd", "lz4", "fsst", "none"])
 steady = settings(
-    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
 
 

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lance_core as lance
+from tests.examples import examples
 
 ROWS, GROUP = 480, 16
 START = dt.date(2020, 1, 1)
@@ -130,7 +131,7 @@ CONDITION = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(condition=CONDITION)
 @example(condition="f > 7 AND i < 20")
 @example(condition="NOT g < 0.5")

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 
 import lance_core
 from lance_core.errors import CommitConflictError, InvalidInputError
+from tests.examples import examples
 
 SCHEMA = pa.schema(
     {
@@ -202,7 +203,7 @@ def _without_waiting_for_the_disk() -> Any:
 
 TestTable = TableMachine.TestCase
 TestTable.settings = settings(
-    max_examples=40,
+    max_examples=examples(16),
     stateful_step_count=15,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -30,6 +30,7 @@ from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.tracing import TracingStore
 from lance_core.testing import strategies
+from tests.examples import examples
 from tests.interop.legacy_values import read as as_read
 from tests.sequences import sequence
 
@@ -70,7 +71,7 @@ def read(reader: FileReader, rows: AnyRows) -> pa.Table:
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.data())
 def test_rows_survive(data: st.DataObject) -> None:
     # What a null of a dictionary is read as, is tested elsewhere.

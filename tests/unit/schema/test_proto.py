@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lance_core._pb import file_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import DictionaryValues, Field, Schema, decode_metadata, encode_metadata
+from tests.examples import examples
 
 
 def message(
@@ -158,7 +159,7 @@ def field_lists(draw: st.DrawFn) -> list[file_pb2.Field]:
     return made
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(150))
 @given(field_lists())
 def test_any_list_is_a_schema_or_a_typed_error(messages: list[file_pb2.Field]) -> None:
     try:

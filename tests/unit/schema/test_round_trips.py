@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lance_core.schema import Schema, align_batch, append_schema, encode_metadata, wrap
+from tests.examples import examples
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 TOP_NAMES = NAMES.filter(lambda name: "." not in name)
@@ -70,7 +71,9 @@ def arrow_schemas(draw: st.DrawFn) -> pa.Schema:
     return pa.schema(fields, metadata=draw(METADATA) or None)
 
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+slow = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(40)
+)
 
 
 @slow

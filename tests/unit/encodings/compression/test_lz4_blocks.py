@@ -25,8 +25,10 @@ def block(content: bytes) -> pa.Buffer:
 def contents(size: int) -> list[bytes]:
     """Such as shrink to little, to half, and not at all."""
     chance = np.random.default_rng(size)
-    words = chance.choice(np.array([b"amber ", b"basin ", b"cedar ", b"delta ", b"ember, "]), size)
-    return [bytes(size), b"".join(words[: size // 5 + 1].tolist())[:size], chance.bytes(size)]
+    known = np.array([b"amber ", b"basin ", b"cedar ", b"delta ", b"ember, "])
+    # Matches are of the last 64 KiB: words may come again after that.
+    words = b"".join(chance.choice(known, 20_000).tolist())
+    return [bytes(size), (words * (size // len(words) + 1))[:size], chance.bytes(size)]
 
 
 @each_case("size", [1, 2, 4, 5, 12, 13, 100, 4096, *EDGES, 9 * MIB])
@@ -36,11 +38,12 @@ def test_blocks_of_all_sizes_come_back(size: int) -> None:
 
 
 @each_case("size", [20, 4096, 64 << 10, MIB, 5 * MIB])
-@each_case("more", [-13, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 12, 13, 100])
-def test_a_block_of_another_size_is_corrupt(size: int, more: int) -> None:
+def test_a_block_of_another_size_is_corrupt(size: int) -> None:
     for content in contents(size):
-        with pytest.raises(CorruptFileError):
-            lz4_block(block(content), len(content) + more)
+        compressed = block(content)
+        for more in (-13, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 12, 13, 100):
+            with pytest.raises(CorruptFileError):
+                lz4_block(compressed, len(content) + more)
 
 
 @each_case("literals", [20, 5 * MIB])
