@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -80,34 +81,57 @@ def test_each_library_cleans_up_what_both_wrote(place: Place, cleaner: str) -> N
 
 WRITER = """
 import json, sys, pyarrow as pa
-name, writer, commits, uri, options = json.loads(sys.argv[1])
-library = __import__(name)
-for turn in range(commits):
-    first = 100 * writer + 2 * turn
-    rows = pa.table({"number": pa.array([first, first + 1], pa.int64())})
-    library.write_dataset(rows, uri, mode="append", storage_options=options)
-    if turn % 2:
-        for attempt in range(30):
-            try:
-                library.dataset(uri, storage_options=options).delete(f"number = {first}")
-                break
-            except OSError as error:  # pylance gives up after some conflicts, having done nothing
-                if "conflict" not in str(error).lower() and "concurrent" not in str(error).lower():
-                    raise
-        else:
-            sys.exit(3)
+library = __import__(sys.argv[1])
+for line in sys.stdin:
+    writer, commits, uri, options = json.loads(line)
+    for turn in range(commits):
+        first = 100 * writer + 2 * turn
+        rows = pa.table({"number": pa.array([first, first + 1], pa.int64())})
+        library.write_dataset(rows, uri, mode="append", storage_options=options)
+        if turn % 2:
+            for attempt in range(30):
+                try:
+                    library.dataset(uri, storage_options=options).delete(f"number = {first}")
+                    break
+                except OSError as error:  # pylance gives up after some conflicts: nothing is done
+                    said = str(error).lower()
+                    if "conflict" not in said and "concurrent" not in said:
+                        raise
+            else:
+                sys.exit(3)
+    print("done", flush=True)
 """
 COMMITS = 4
 
 
-def test_processes_of_both_append_and_delete_at_the_same_time(place: Place) -> None:
+@pytest.fixture(scope="module")
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    """One of each library, which run `WRITER`: to start them takes longer than what they do."""
+    with ExitStack() as at_end:
+        running = []
+        for library in (lance_core, pylance):
+            process = subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-c", WRITER, library.__name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            at_end.enter_context(process)
+            at_end.callback(process.kill)
+            running.append(process)
+        yield running
+
+
+def test_processes_of_both_append_and_delete_at_the_same_time(
+    place: Place, processes: list[subprocess.Popen[str]]
+) -> None:
     uri, options = place.uri(place.endpoint), place.options(place.endpoint)
     lance_core.write_dataset(table(0), uri, storage_options=options)
-    running = []
-    for writer, library in enumerate([lance_core, pylance], start=1):
-        task = json.dumps([library.__name__, writer, COMMITS, uri, options])
-        running.append(subprocess.Popen([sys.executable, "-W", "ignore", "-c", WRITER, task]))
-    assert [process.wait(120) for process in running] == [0, 0]
+    for writer, process in enumerate(processes, start=1):
+        assert process.stdin is not None
+        process.stdin.write(json.dumps([writer, COMMITS, uri, options]) + "\n")
+        process.stdin.flush()
+    assert [next(iter(process.stdout or ()), "") for process in processes] == ["done\n"] * 2
     expected = [0] + [
         100 * writer + 2 * turn + one
         for writer in (1, 2)
