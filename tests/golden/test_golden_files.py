@@ -14,6 +14,7 @@ import pytest
 from lance_core.datafile import FileReader
 from lance_core.datafile.encoding_text import encoding_text
 from lance_core.encodings.decoding import RowIndices, RowRange
+from tests.each_case import each_case
 from tests.golden import archive
 from tests.golden.columns import CASES, FILES
 from tests.golden.reading import column, opened
@@ -22,7 +23,7 @@ from tests.sequences import sequence
 
 MOST_BYTES = 500_000
 
-each_file = pytest.mark.parametrize(("name", "version"), FILES)
+each_file = each_case(("name", "version"), FILES)
 by_both = pytest.mark.parametrize("kept", [archive.PYLANCE, archive.OURS], ids=lambda p: p.stem)
 
 

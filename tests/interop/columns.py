@@ -139,6 +139,15 @@ def table_of_everything(which: str) -> pa.Table:
     return pa.table({name.replace(".", ""): array for name, array in columns.items()})
 
 
+def table_of_most(which: str) -> pa.Table:
+    """All columns with some nulls, half of them with nulls only, the others without any."""
+    table = table_of_everything(which)
+    if which == "some nulls":
+        return table
+    start = 2 if which == "all null" else 1
+    return table.select(["key", *table.column_names[start::2]])
+
+
 def same(found: pa.Table, expected: pa.Table) -> None:
     """Assert that two tables are equal; dictionaries may be in another order."""
     found.validate(full=True)

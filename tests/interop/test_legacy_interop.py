@@ -15,7 +15,7 @@ import lance_core as ours
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
-from tests.interop.columns import NULLS, VALUES, same, table_of_everything
+from tests.interop.columns import NULLS, VALUES, same, table_of_most
 from tests.interop.legacy_values import as_read
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -27,7 +27,7 @@ WITHOUT_DICTIONARIES = [name for name in VALUES if "dictionary" not in name]
 
 def everything(which: str) -> pa.Table:
     """Every type in every shape; rows without any make no fragment, so some are there."""
-    table = table_of_everything(which)
+    table = table_of_most(which)
     if which != "no rows":
         return table
     names = [name for name in table.column_names if "dictionary" not in name]

@@ -15,7 +15,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import InvalidInputError
-from tests.interop.columns import NULLS, ROWS, same, table_of_everything
+from tests.interop.columns import NULLS, ROWS, same, table_of_everything, table_of_most
 
 pytestmark = pytest.mark.usefixtures("fast_module")
 
@@ -40,14 +40,8 @@ class Case:
 def case(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, fast_module: None
 ) -> Case:
-    """Tables of three fragments: all columns with some nulls, half of them with all and with none.
-
-    Single files hold all of all, in `test_datafile_interop`.
-    """
-    given = table_of_everything(request.param)
-    if request.param != "some nulls":
-        start = 2 if request.param == "all null" else 1
-        given = given.select(["key", *given.column_names[start::2]])
+    """Tables of three fragments. Files of all of everything are in `test_datafile_interop`."""
+    given = table_of_most(request.param)
     folder = tmp_path_factory.mktemp("tables")
     theirs, ours = str(folder / "theirs"), str(folder / "ours")
     pylance.write_dataset(given, theirs, data_storage_version="2.0", max_rows_per_file=25)

@@ -38,8 +38,10 @@ def check(data: pa.Table, path: Path, version: str, **options: int) -> lance.Lan
     return theirs
 
 
-@pytest.mark.parametrize("which", ["no nulls", "some nulls", "all null"])
-@pytest.mark.parametrize("rows", [0, 2, 30])
+@pytest.mark.parametrize(
+    ("rows", "which"),
+    [(0, "no nulls"), *((n, w) for n in (2, 30) for w in ("no nulls", "some nulls", "all null"))],
+)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_nesting_is_read_by_pylance(
     version: str, rows: int, which: str, tmp_path: Path

@@ -207,7 +207,10 @@ def _with(node: ast.AST, name: str, value: object) -> ast.AST:
 
 def _text(node: ast.AST) -> str:
     """The first line of the node's source, which tells it from others of the function."""
-    text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(node)))
+    try:
+        text = ast.unparse(node)
+    except AttributeError:  # a statement that was made has no place in a source yet
+        text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(node)))
     return text.partition("\n")[0]
 
 

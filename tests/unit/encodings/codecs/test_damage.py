@@ -43,6 +43,9 @@ TEXTS = [b"some text %d" % (n % 90) for n in range(COUNT)]
 TEXT = VariableWidth(
     np.cumsum([0, *map(len, TEXTS)]).astype(np.int32), pa.py_buffer(b"".join(TEXTS))
 )
+FEW = 300
+FEW_TEXTS = VariableWidth(TEXT.offsets[: FEW + 1], TEXT.data)
+"""Where each value is compressed by itself."""
 BITS = pa.py_buffer(bytes(range(256)) * 4)
 LISTS = FixedSizeListValues((BITS, None), NUMBERS, (5, 4), COUNT // 20)
 STRUCTS = StructValues((NUMBERS, NUMBERS), COUNT)
@@ -69,7 +72,7 @@ CASES: list[tuple[Place, str, Values]] = [
     (Place.PER_VALUE, "fixed_size_list", LISTS),
     (Place.PER_VALUE, "variable", TEXT),
     (Place.PER_VALUE, "fsst variable", TEXT),
-    (Place.PER_VALUE, "general variable", TEXT),
+    (Place.PER_VALUE, "general variable", FEW_TEXTS),
     (Place.PER_VALUE, "variable_packed_struct", MIXED),
 ]
 
