@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from lance_core.dataset.naming_migration import migrate_manifest_paths_v2
 from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
 from lance_core.plugins.handlers import MARKER
 from lance_core_sql.store import SqlManifestStore
+from tests.forked import Forks, forking
 
 PROCESSES = 2
 APPENDS = 5
@@ -31,6 +31,16 @@ for number in range(int(count)):
     table = pa.table({"writer": [int(writer)], "number": [number]})
     lance_core.write_dataset(table, uri, mode="append", storage_options=given)
 """
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Makes processes that have imported what writers need."""
+    with forking(
+        "import pandas, sqlalchemy.dialects.sqlite, sqlalchemy.dialects.postgresql, psycopg\n"
+        "import lance_core.dataset.write, lance_core.dataset.cleanup, lance_core_sql.store"
+    ) as made:
+        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -50,16 +60,13 @@ def table_of(rows: list[tuple[int, int]]) -> pa.Table:
 
 
 def test_no_append_of_any_process_is_lost_or_doubled(
-    tmp_path: Path, options: dict[str, str]
+    tmp_path: Path, options: dict[str, str], forks: Forks
 ) -> None:
     uri = f"file+sql://{tmp_path}/table.lance"
     lance_core.write_dataset(table_of([]), uri, storage_options=options)
     given = [f"{name}={value}" for name, value in options.items()]
-    running = [
-        subprocess.Popen([sys.executable, "-c", WRITER, uri, str(writer), str(APPENDS), *given])
-        for writer in range(PROCESSES)
-    ]
-    assert [process.wait() for process in running] == [0] * PROCESSES
+    ended = forks.run(WRITER, *((uri, writer, APPENDS, *given) for writer in range(PROCESSES)))
+    assert ended == [0] * PROCESSES
     dataset = lance_core.dataset(uri, storage_options=options)
     assert dataset.version == 1 + PROCESSES * APPENDS
     expected = sorted((w, n) for w in range(PROCESSES) for n in range(APPENDS))
@@ -128,13 +135,12 @@ lance_core.write_dataset(
 
 @pytest.mark.parametrize("next_one", ["reader", "writer"])
 def test_a_writer_that_died_after_its_row_has_committed(
-    tmp_path: Path, options: dict[str, str], next_one: str
+    tmp_path: Path, options: dict[str, str], next_one: str, forks: Forks
 ) -> None:
     uri = f"file+sql://{tmp_path}/table.lance"
     lance_core.write_dataset(table_of([(0, 0)]), uri, storage_options=options)
     given = [f"{name}={value}" for name, value in options.items()]
-    killed = subprocess.run([sys.executable, "-c", KILLED, uri, *given], check=False)
-    assert killed.returncode == 9
+    assert forks.run(KILLED, [uri, *given]) == [9]
     assert pylance.dataset(str(tmp_path / "table.lance")).version == 1
     expected = [(0, 0), (7, 7)]
     if next_one == "writer":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from lance_core.plugins.stores import open_store
 from lance_core.store.shortcuts import list_paths
 from lance_core_fsspec import register_file_system, unregister_file_system
 from tests.cloud.fsspec.s3 import s3_file_system
+from tests.forked import Forks, forking
 from tests.servers.moto import Moto
 
 ROWS = pa.table({"writer": [0, 0], "number": [1, 2]})
@@ -36,6 +35,16 @@ for number in range(int(count)):
     table = pa.table({"writer": [int(writer)], "number": [number]})
     lance_core.write_dataset(table, uri, mode="append", storage_options=given)
 """
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Makes processes that have imported what writers need."""
+    with forking(
+        "import pandas, sqlalchemy.dialects.sqlite, lance_core_sql.store, lance_core_fsspec.store\n"
+        "import fsspec.implementations.local, lance_core.dataset.write, lance_core.dataset.cleanup"
+    ) as made:
+        yield made
 
 
 @pytest.fixture
@@ -71,7 +80,7 @@ def test_who_vouches_for_what_is_not_there_is_refused_by_the_store(called: str) 
 
 @pytest.mark.parametrize("decides", ["sql", "lease"])
 def test_no_append_of_any_process_is_lost_or_doubled(
-    called: str, tmp_path: Path, decides: str
+    called: str, tmp_path: Path, decides: str, forks: Forks
 ) -> None:
     (tmp_path / "leases").mkdir()
     options = {
@@ -81,18 +90,11 @@ def test_no_append_of_any_process_is_lost_or_doubled(
     uri = f"fsspec+{decides}://{called}/t.lance"
     lance_core.write_dataset(ROWS, uri, storage_options=options)
     given = [f"{name}={value}" for name, value in options.items()]
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, tmp_path, called, uri, str(writer), str(APPENDS), *given]
-        )
-        for writer in range(1, PROCESSES + 1)
-    ]
-    try:
-        assert [process.wait(120) for process in running] == [0] * PROCESSES
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+    ended = forks.run(
+        WRITER,
+        *((tmp_path, called, uri, writer, APPENDS, *given) for writer in range(1, PROCESSES + 1)),
+    )
+    assert ended == [0] * PROCESSES
     rows = lance_core.dataset(f"fsspec://{called}/t.lance").to_table().to_pylist()
     expected = ROWS.to_pylist() + [
         {"writer": writer, "number": number}
