@@ -49,22 +49,26 @@ SCRIPT = """
 import sys
 import pyarrow.compute as pc
 import lance_core as lance
-from tests.conformance.test_example_encoding import table
+from tests.conformance.test_example_encoding import VERSIONS, table
 
-uri, version, whole = sys.argv[1], sys.argv[2], table(3000)
-lance.write_dataset(whole, uri, data_storage_version=version)
-dataset = lance.dataset(uri)
-assert dataset.to_table().equals(whole)
-picked = [0, 5, 77, 1500, 2999]
-assert dataset.take(picked).equals(whole.take(picked))
-some = dataset.to_table(columns=["prices", "inner"], filter="price > 60")
-assert some.equals(whole.filter(pc.field("price") > 60).select(["prices", "inner"]))
-lance.write_dataset(whole, uri, mode="append")
-lance.dataset(uri).delete("id % 3 = 0")
-rows = [i for i in range(3000) if i % 3]
-expected = lance.dataset(uri).to_table()
-assert expected.slice(0, 2000).equals(whole.take(rows))
-assert expected.num_rows == 4000
+whole = table(3000)
+for version in VERSIONS:
+    uri = f"{sys.argv[1]}/{version}.lance"
+    lance.write_dataset(whole, uri, data_storage_version=version)
+    dataset = lance.dataset(uri)
+    assert dataset.data_storage_version == version
+    assert dataset.to_table().equals(whole)
+    picked = [0, 5, 77, 1500, 2999]
+    assert dataset.take(picked).equals(whole.take(picked))
+    some = dataset.to_table(columns=["prices", "inner"], filter="price > 60")
+    assert some.equals(whole.filter(pc.field("price") > 60).select(["prices", "inner"])), version
+    lance.write_dataset(whole, uri, mode="append")
+    lance.dataset(uri).delete("id % 3 = 0")
+    rows = [i for i in range(3000) if i % 3]
+    expected = lance.dataset(uri).to_table()
+    assert expected.slice(0, 2000).equals(whole.take(rows)), version
+    assert expected.num_rows == 4000
+    print(version)
 """
 
 
@@ -79,10 +83,10 @@ def run(script: str, *arguments: str, **environ: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_fresh_process_writes_and_reads_tables(version: str, tmp_path: Path) -> None:
-    done = run(SCRIPT, str(tmp_path / "t.lance"), version)
+def test_a_fresh_process_writes_and_reads_tables(tmp_path: Path) -> None:
+    done = run(SCRIPT, str(tmp_path))
     assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == list(VERSIONS)
 
 
 READ = """
@@ -90,31 +94,32 @@ import sys
 import lance_core as lance
 from lance_core.errors import PluginNotFoundError
 
-dataset = lance.dataset(sys.argv[1])
-assert dataset.to_table(columns=["id"]).num_rows == dataset.count_rows() == 200
-for column in ("price", "maybe", "prices", "inner"):
-    for read in (lambda: dataset.to_table(columns=[column]), lambda: dataset.take([1], [column])):
-        try:
-            read()
-        except PluginNotFoundError as error:
-            print(error)
-        else:
-            raise AssertionError(column)
+for uri in sys.argv[1:]:
+    dataset = lance.dataset(uri)
+    assert dataset.to_table(columns=["id"]).num_rows == dataset.count_rows() == 200
+    for column in ("price", "maybe", "prices", "inner"):
+        for read in (dataset.to_table, lambda columns: dataset.take([1], columns)):
+            try:
+                read([column])
+            except PluginNotFoundError as error:
+                print(error)
+            else:
+                raise AssertionError(column)
 """
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_without_the_plugin_the_other_columns_are_read(version: str, tmp_path: Path) -> None:
-    uri = str(tmp_path / "t.lance")
-    lance.write_dataset(table(200), uri, data_storage_version=version)
-    done = run(READ, uri, LANCE_CORE_DISABLE_PLUGINS="alp")
+def test_without_the_plugin_the_other_columns_are_read(tmp_path: Path) -> None:
+    uris = [str(tmp_path / f"{version}.lance") for version in VERSIONS]
+    for version, uri in zip(VERSIONS, uris, strict=True):
+        lance.write_dataset(table(200), uri, data_storage_version=version)
+    done = run(READ, *uris, LANCE_CORE_DISABLE_PLUGINS="alp")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 8
+    assert len(lines) == 8 * len(VERSIONS)
     for line in lines:
         assert "'/example.org/alp'" in line
         assert "pip install lance-core-example-vault" in line
-    assert "'inner.price'" in lines[6]
+    assert all("'inner.price'" in line for line in lines[6::8])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -86,7 +86,7 @@ def test_a_table_in_memory_is_the_same_wherever_it_is_opened(some_rows: Rows) ->
 def test_threads_append_and_read_at_the_same_time(uri: str, some_rows: Rows, place: str) -> None:
     target = uri if place == "file" else "memory://threads/table"
     lance.write_dataset(some_rows(0), target)
-    writers, appends = 4, 5
+    writers, appends = 4, 3
     barrier = threading.Barrier(2 * writers)
     done = threading.Event()
 
@@ -123,7 +123,7 @@ def test_threads_append_and_read_at_the_same_time(uri: str, some_rows: Rows, pla
         for future in reading:
             future.result()
     dataset = lance.dataset(target)
-    assert sorted(dataset.to_table(["i"])["i"].to_pylist()) == list(range(200))
+    assert sorted(dataset.to_table(["i"])["i"].to_pylist()) == list(range(10 * writers * appends))
     assert dataset.version == writers * appends + 1
     assert [f.fragment_id for f in dataset.get_fragments()] == list(range(3 * writers * appends))
 
@@ -156,9 +156,9 @@ def fingerprint(dataset: lance.LanceDataset) -> tuple[int, int, int]:
 def test_other_processes_read_a_dataset_that_they_are_given(sample: Sample, method: str) -> None:
     expected = fingerprint(sample.dataset)
     context: Any = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(2, context) as pool:
-        found = list(pool.map(fingerprint, [sample.dataset] * 3))
-    assert found == [expected] * 3
+    with ProcessPoolExecutor(1, context) as pool:
+        found = list(pool.map(fingerprint, [sample.dataset] * 2))
+    assert found == [expected] * 2
 
 
 FORK = """
@@ -179,7 +179,7 @@ threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:
     thread.start()
 codes = []
-for turn in range(5):
+for turn in range(3):
     child = os.fork()
     if child == 0:
         good = dataset.to_table(filter="i > 5").num_rows == expected
@@ -190,8 +190,8 @@ for turn in range(5):
 stop.set()
 for thread in threads:
     thread.join()
-assert codes == [0] * 5, codes
-assert lance.dataset(uri + "-child").count_rows() == 5
+assert codes == [0] * 3, codes
+assert lance.dataset(uri + "-child").count_rows() == 3
 """
 
 
