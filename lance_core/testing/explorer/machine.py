@@ -141,7 +141,10 @@ class Machine:
 
     def is_end(self, state: State) -> bool:
         """Whether every actor is done (late writes may still land)."""
-        return all(entry < 0 and not self._may_start(state, i) for i, entry in _each(state))
+        for actor, entry in enumerate(state.actors):
+            if entry >= 0 or self._may_start(state, actor):
+                return False
+        return True
 
     def _may_start(self, state: State, actor: int) -> bool:
         return state.actors[actor] == WAITING and self.players[actor].actor.follows is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from lance_core.errors import (
 )
 from lance_core.table.deletion import encode_deletions
 from tests.table_surgery import delete_rows, edit_fragment, edit_manifest, replace_deletion_file
+from tests.unit.dataset.conftest import rows
 
 Rows = Callable[..., pa.Table]
 
@@ -30,11 +32,19 @@ SECONDS = 2.0
 MEMORY = 64 << 20
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two fragments of 30 and 10 rows, some of the first deleted; not to be changed."""
+    path = tmp_path_factory.mktemp("written") / "table"
+    delete_rows(lance.write_dataset(rows(40), path, max_rows_per_file=30), {0: [3, 5]})
+    return path
+
+
 @pytest.fixture
-def table(uri: str, some_rows: Rows) -> lance.LanceDataset:
-    """Two fragments of 30 and 10 rows, some of the first deleted."""
-    dataset = lance.write_dataset(some_rows(40), uri, max_rows_per_file=30)
-    return delete_rows(dataset, {0: [3, 5]})
+def table(uri: str, written: Path) -> lance.LanceDataset:
+    """A copy of `written`, to be spoilt."""
+    shutil.copytree(written, uri)
+    return lance.dataset(uri)
 
 
 def content(uri: str) -> dict[str, bytes]:

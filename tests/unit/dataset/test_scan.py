@@ -28,6 +28,11 @@ def _windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(scan, "SEARCH_WINDOW_ROWS", 5)
 
 
+@pytest.fixture(scope="module")
+def live_rows(sample: Sample) -> list[dict[str, Any]]:
+    return sample.live.to_pylist()
+
+
 def test_without_options_everything_is_returned(sample: Sample) -> None:
     found = sample.dataset.to_table()
     found.validate(full=True)
@@ -135,9 +140,13 @@ def test_row_ids_and_addresses_come_last_unless_named(sample: Sample) -> None:
 )
 @each_case("columns", [None, ["f"], ["i"], ["p.x", "s"], ["p"], []])
 def test_a_filter_keeps_the_rows_that_pass_it(
-    sample: Sample, filter: Any, keep: Callable[[dict[str, Any]], bool], columns: Any
+    sample: Sample,
+    live_rows: list[dict[str, Any]],
+    filter: Any,
+    keep: Callable[[dict[str, Any]], bool],
+    columns: Any,
 ) -> None:
-    chosen = [number for number, row in enumerate(sample.live.to_pylist()) if keep(row)]
+    chosen = [number for number, row in enumerate(live_rows) if keep(row)]
     found = sample.dataset.to_table(columns, filter)
     expected = sample.dataset.to_table(columns).take(pa.array(chosen, pa.int64()))
     assert found.equals(expected) or not found.num_columns
