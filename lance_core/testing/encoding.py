@@ -141,6 +141,7 @@ class EncodingTests:
                 self._check(name, array, moved, RowRange(0, len(array)))
 
     def test_damaged_buffers_do_no_worse_than_an_error(self) -> None:
+        registry = self.registry()
         for name, array in self.samples().items():
             stored = self.stored(array)
             if not stored.data or not len(array):
@@ -148,11 +149,12 @@ class EncodingTests:
             damaged = list(mutants(stored.data, MUTANTS // 2, seed=len(array)))
             with bounded_memory(name, len(stored.data) + array.nbytes):
                 for mutant in damaged[:MEASURED]:
-                    self._read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data))
+                    _read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data), registry)
             for mutant in damaged[MEASURED:]:
-                self._read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data))
+                _read_damaged(f"{name}, {mutant.kind}", stored.with_data(mutant.data), registry)
 
     def test_a_damaged_description_does_no_worse_than_an_error(self) -> None:
+        registry = self.registry()
         chance = random.Random(17)  # noqa: S311 (no secret)
         for name, array in self.samples().items():
             stored = self.stored(array)
@@ -162,7 +164,7 @@ class EncodingTests:
                 for _ in range(MUTANTS // 2):
                     encoding = ArrayEncoding.FromString(stored.encoding.SerializeToString())
                     kind = mutate_message(encoding, chance)
-                    self._read_damaged(f"{name}, {kind}", stored.with_encoding(encoding))
+                    _read_damaged(f"{name}, {kind}", stored.with_encoding(encoding), registry)
 
     def test_fewer_bytes_than_values_need_are_an_error(self) -> None:
         for name, array in self.samples().items():
@@ -181,26 +183,28 @@ class EncodingTests:
                     short.decode(RowRange(0, len(array)), self.registry())
 
     def _check(self, name: str, array: pa.Array, stored: StoredArray, rows: Rows) -> None:
+        registry = self.registry()
         for gap in (_ALWAYS, _NEVER):
-            got = stored.decode(rows, self.registry(), gap)
+            got = stored.decode(rows, registry, gap)
             _assert_same(f"{name}, {rows}", got, _picked(array, rows))
 
-    def _read_damaged(self, what: str, stored: StoredArray) -> None:
-        count = stored.num_values
-        several = RowIndices(np.arange(0, count, 2))
-        for rows in (RowRange(0, count), RowRange(count // 2, count), several):
-            try:
-                array = stored.decode(rows, self.registry())
-                # Whether a decimal has as many digits as its type allows is not looked at.
-                array.validate(full=not pa.types.is_decimal(array.type))
-                assert len(array) == len(rows), f"{len(array)} rows instead of {len(rows)}"
-            except LanceError:
-                pass
-            except Exception as error:
-                raise AssertionError(
-                    f"{what}: decoding damaged data raised {error!r}; it must raise a LanceError "
-                    "or give an array that is sound"
-                ) from error
+
+def _read_damaged(what: str, stored: StoredArray, registry: EncodingRegistry) -> None:
+    count = stored.num_values
+    several = RowIndices(np.arange(0, count, 2))
+    for rows in (RowRange(0, count), RowRange(count // 2, count), several):
+        try:
+            array = stored.decode(rows, registry)
+            # Whether a decimal has as many digits as its type allows is not looked at.
+            array.validate(full=not pa.types.is_decimal(array.type))
+            assert len(array) == len(rows), f"{len(array)} rows instead of {len(rows)}"
+        except LanceError:
+            pass
+        except Exception as error:
+            raise AssertionError(
+                f"{what}: decoding damaged data raised {error!r}; it must raise a LanceError "
+                "or give an array that is sound"
+            ) from error
 
 
 def _ranges(count: int) -> list[RowRange]:
