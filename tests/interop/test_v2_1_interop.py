@@ -156,7 +156,7 @@ def test_damaged_files_give_the_same_rows_or_a_typed_error(version: str, tmp_pat
     theirs = written(data, tmp_path / "t", version)
     (path,) = (tmp_path / "t" / "data").glob("*.lance")
     sound, random = path.read_bytes(), np.random.default_rng(int(version[-1]))
-    for _ in range(60):
+    for _ in range(25):  # `tox -e fuzz` damages files of pylance in thousands of ways
         damaged = bytearray(sound)
         for _ in range(random.integers(1, 4)):
             damaged[random.integers(0, len(sound) - 40)] = random.integers(0, 256)

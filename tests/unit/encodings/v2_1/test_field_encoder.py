@@ -20,6 +20,7 @@ from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
 from lance_core.testing.strategies import nullable_arrays, nullable_types
 from tests.each_case import each_case
+from tests.examples import examples
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 VERSIONS = ("2.1", "2.2")
@@ -200,7 +201,7 @@ def test_packed_structs_of_any_members_are_zipped_in_2_2() -> None:
         store(pa.array(rows, kind), version="2.1", metadata=PACKED)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.data())
 def test_arrays_of_any_nesting_come_back_in_any_pages(data: st.DataObject) -> None:
     type_ = data.draw(nullable_types())
