@@ -77,9 +77,11 @@ def proxy(moto: Moto) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def container(azurite: Azurite) -> str:
+def container(azurite: Azurite) -> Iterator[str]:
     """The name of an empty container of this test."""
-    return azurite.new_container()
+    name = azurite.new_container()
+    yield name
+    azurite.delete_container(name)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,13 @@ class Azurite:
         with self.container(name) as client:
             client.create_container()
         return name
+
+    def delete_container(self, name: str) -> None:
+        """Remove a container, if it is still there: each request looks through all that is."""
+        from azure.core.exceptions import ResourceNotFoundError
+
+        with self.container(name) as client, suppress(ResourceNotFoundError):
+            client.delete_container()
 
 
 @contextmanager

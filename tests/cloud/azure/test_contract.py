@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -21,12 +22,13 @@ from lance_core_azure.store import open_store
 from tests.servers.azurite import KEY, Azurite
 
 
-@pytest.fixture(scope="module")
-def client(azurite: Azurite) -> RemoteClient:
-    url = parse_uri(f"az://{azurite.new_container()}")
-    opened = open_store(url, azurite.options)
+@pytest.fixture(scope="class")
+def client(azurite: Azurite) -> Iterator[RemoteClient]:
+    container = azurite.new_container()
+    opened = open_store(parse_uri(f"az://{container}"), azurite.options)
     assert isinstance(opened, RemoteStore)
-    return opened.client
+    yield opened.client
+    azurite.delete_container(container)
 
 
 class TestAzureStore(ObjectStoreTests):
