@@ -37,8 +37,11 @@ REDACTED = "(?i)secret|passw|token|credential|private|sas|sig|key|proxy"
 """As the documentation says; what Spark knows by itself are fewer names."""
 
 NOT_ON_EXECUTORS = "lance-core-sql"
-ONE_IN = 5
+ONE_IN = 25
 """Flights of the main example that are used."""
+
+COSTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of tiny jobs: what compilers could gain is less than what they cost."""
 
 
 def start(folder: Path) -> SparkSession:
@@ -48,8 +51,10 @@ def start(folder: Path) -> SparkSession:
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.executor.memory", "512m")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", COSTS)
+        .config("spark.executor.extraJavaOptions", COSTS)
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.files.openCostInBytes", "65536")  # small files are for both executors
         .config("spark.executorEnv.LANCE_CORE_DISABLE_PLUGINS", NOT_ON_EXECUTORS)
         .config("spark.task.maxFailures", "1")
         .config("spark.eventLog.enabled", "true")
