@@ -7,23 +7,16 @@ tested: ``<!-- shown: source -->`` (`scripts/fill_pages.py`).
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-ALONE = """
-import sys
-from tests.docs.test_examples import ROOT, run
-
-run(ROOT / sys.argv[1], {"__name__": "example"})
-"""
 PAGES = sorted(
     path
     for pattern in ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "plugins/*/README.md")
@@ -59,31 +52,46 @@ def run(page: Path, names: dict[str, Any]) -> None:
         exec(compile(source, page.relative_to(ROOT).as_posix(), "exec"), names)
 
 
-def pages() -> list[object]:
-    spark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-    return [
-        pytest.param(name, marks=spark if "spark" in name else [])
-        for name in (page.relative_to(ROOT).as_posix() for page in PAGES if blocks(page))
-    ]
+def pages() -> list[str]:
+    return [page.relative_to(ROOT).as_posix() for page in PAGES if blocks(page)]
 
 
-@pytest.mark.parametrize("name", pages())
+@pytest.mark.parametrize("name", [name for name in pages() if "spark" not in name])
 def test_the_examples_of_a_page_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "spark" in name:
-        # A session takes relative paths for such as begin where it was started.
-        command = [sys.executable, "-c", ALONE, name]
-        subprocess.run(command, cwd=tmp_path, check=True, timeout=300, env=beside_the_checkout())
-        return
     monkeypatch.chdir(tmp_path)
     run(ROOT / name, {"__name__": "example"})
 
 
-def beside_the_checkout() -> dict[str, str]:
-    """The environment of a process that finds the tests, wherever it is."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return os.environ | {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("name", [name for name in pages() if "spark" in name])
+def test_the_examples_of_a_page_run_in_a_session(
+    name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session takes relative paths for such as begin where its Java was started."""
+    folder = Path(java_folder(spark))
+    stopped: list[SparkSession] = []  # others use it, too
+    assert not list(folder.rglob("*.lance"))
+    monkeypatch.chdir(folder)
+
+    def stop(session: SparkSession) -> None:
+        stopped.append(session)
+
+    monkeypatch.setattr(SparkSession, "stop", stop)
+    names: dict[str, Any] = {"__name__": "example"}
+    run(ROOT / name, names)
+    assert names["spark"] is spark
+    assert stopped == [spark]
+    assert list(folder.glob("*.lance"))
+    assert spark.catalog.dropTempView("numbers")
+    for made in folder.glob("*.lance"):
+        shutil.rmtree(made)
+
+
+def java_folder(spark: SparkSession) -> str:
+    return str(spark._jvm.System.getProperty("user.dir"))  # type: ignore[union-attr]
 
 
 def test_the_first_examples_are_found() -> None:

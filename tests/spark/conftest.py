@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,13 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    java = os.environ.get("JAVA_HOME")
-    if not (Path(java, "bin", "java").exists() if java else shutil.which("java")):
-        pytest.fail("the tests of Spark need Java 17: install it or set JAVA_HOME", pytrace=False)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
+def start() -> SparkSession:
+    return (
         SparkSession.builder.master("local[2,2]")  # two threads, two attempts of a task
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
@@ -40,6 +36,20 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Its Java runs in a folder of its own, which relative paths begin at."""
+    java = os.environ.get("JAVA_HOME")
+    if not (Path(java, "bin", "java").exists() if java else shutil.which("java")):
+        pytest.fail("the tests of Spark need Java 17: install it or set JAVA_HOME", pytrace=False)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("spark"))
+        patch.setenv("PYTHONPATH", path)  # tasks find the tests, wherever they run
+        session = start()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
