@@ -41,10 +41,13 @@ class Part(enum.Enum):
     )
     """Writing data files."""
 
-    SQL = ("lance_core.dataset.sql.expression", "lance_core.dataset.sql.outcomes")
+    SQL = (
+        "lance_core.dataset.expressions.sql.expression",
+        "lance_core.dataset.expressions.sql.outcomes",
+    )
     """Expressions in SQL."""
 
-    ARROW = ("pyarrow.acero", "lance_core.dataset.arrow_expression")
+    ARROW = ("pyarrow.acero", "lance_core.dataset.expressions.arrow_expression")
     """Expressions of Arrow."""
 
 

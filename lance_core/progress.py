@@ -1,5 +1,5 @@
 """Being told while fragments are written."""
 
-from lance_core.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 
 __all__ = ["FragmentWriteProgress", "NoopFragmentWriteProgress"]

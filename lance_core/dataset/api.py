@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.dataset.dataset import LanceDataset
-    from lance_core.dataset.input import ReaderLike
-    from lance_core.dataset.opening import VersionLike
-    from lance_core.dataset.snapshot import Target
-    from lance_core.dataset.write import WriteArguments
+    from lance_core.dataset.snapshot.open_table import VersionLike
+    from lance_core.dataset.snapshot.snapshot import Target
+    from lance_core.dataset.write.input import ReaderLike
+    from lance_core.dataset.write.write import WriteArguments
 
 
 def dataset(
@@ -49,18 +49,18 @@ def dataset(
     from lance_core.store.secret import hide_secrets
 
     storage_options = hide_secrets(storage_options)
-    from lance_core.dataset import opening, versions
-    from lance_core.dataset.commit import with_lock
     from lance_core.dataset.dataset import LanceDataset
+    from lance_core.dataset.snapshot import open_table, versions
+    from lance_core.dataset.write.commit import with_lock
 
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)
-    opening.check_options(options)
-    root = opening.open_root(uri, storage_options, allow_base_paths)
+    open_table.check_options(options)
+    root = open_table.open_root(uri, storage_options, allow_base_paths)
     root = with_lock(root, commit_lock)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
-    return LanceDataset.of(opening.open_version(root, version), default_scan_options)
+    return LanceDataset.of(open_table.open_version(root, version), default_scan_options)
 
 
 def write_dataset(
@@ -91,6 +91,6 @@ def write_dataset(
 
     hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
     from lance_core.dataset.dataset import LanceDataset
-    from lance_core.dataset.write import write
+    from lance_core.dataset.write.write import write
 
     return LanceDataset.of(write(data_obj, uri, schema, mode, arguments))

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_core.commits import refs
-from lance_core.dataset import opening
-from lance_core.dataset.clone import clone_to
-from lance_core.dataset.snapshot import HasSnapshot, Snapshot, TableRoot
+from lance_core.dataset.maintenance.clone import clone_to
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot
 from lance_core.dataset.tags import Ordered, Reference, by_number, target_of
 from lance_core.errors import (
     CommitUnknownError,
@@ -51,9 +51,9 @@ class Branches:
         or another branch refers to the branch. Nobody may be writing to it.
         """
         snapshot = self._dataset.snapshot
-        table = opening.table_of(snapshot.root)
+        table = open_table.table_of(snapshot.root)
         inherited = snapshot.manifest.config.get(MARKER)
-        root = opening.asked(opening.branch_root(table, check_branch_name(branch)), inherited)
+        root = open_table.asked(open_table.branch_root(table, check_branch_name(branch)), inherited)
         refs.delete_branch(table.store, branch, force=force)
         root.handler.forget()
 
@@ -63,7 +63,7 @@ class Branches:
 
     @property
     def _store(self) -> ObjectStore:
-        return opening.table_of(self._dataset.snapshot.root).store
+        return open_table.table_of(self._dataset.snapshot.root).store
 
 
 def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) -> Snapshot:
@@ -75,15 +75,15 @@ def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) ->
     """
     check_branch_name(name, new=True)
     target = target_of(snapshot, reference)
-    table = opening.table_of(snapshot.root)
-    root = opening.branch_root(table, name)
+    table = open_table.table_of(snapshot.root)
+    root = open_table.branch_root(table, name)
     if reference is not None:
-        start = opening.branch_root(table, target.branch)
-        snapshot = opening.open_version(start, target.version)
+        start = open_table.branch_root(table, target.branch)
+        snapshot = open_table.open_version(start, target.version)
     refs.create_branch(table.store, name, target)
     try:
         # A cleanup that did not see the branch may just have removed what it begins with.
-        opening.locate(snapshot.root, target.version)
+        open_table.locate(snapshot.root, target.version)
         _refuse_leftovers(root, name)
         return clone_to(root, snapshot, target.branch, name)
     except CommitUnknownError:

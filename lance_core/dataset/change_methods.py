@@ -10,25 +10,26 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from lance_core.commits.lock import CommitLock
-from lance_core.dataset import config, opening
-from lance_core.dataset.base_path import DatasetBasePath
-from lance_core.dataset.commit import CommitOptions, commit_operation
-from lance_core.dataset.commit_batch import BulkCommitResult, commit_batch
-from lance_core.dataset.delete import (
+from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
+from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.checks import to_bases
+from lance_core.dataset.values.operations import LanceOperation
+from lance_core.dataset.values.transaction import Transaction, properties_of
+from lance_core.dataset.write import config
+from lance_core.dataset.write.commit import CommitOptions, commit_operation
+from lance_core.dataset.write.commit_batch import BulkCommitResult, commit_batch
+from lance_core.dataset.write.commit_change import commit_change, restore
+from lance_core.dataset.write.delete import (
     CONFLICT_RETRIES,
     RETRY_TIMEOUT,
     DeleteResult,
     Retries,
     delete,
 )
-from lance_core.dataset.input import ReaderLike
-from lance_core.dataset.opened import Opened
-from lance_core.dataset.operation import LanceOperation
-from lance_core.dataset.operation_parts import to_bases
-from lance_core.dataset.own_change import commit_change, restore
-from lance_core.dataset.snapshot import HasSnapshot, Target
-from lance_core.dataset.transaction import Transaction, properties_of
-from lance_core.dataset.write import write
+from lance_core.dataset.write.input import ReaderLike
+from lance_core.dataset.write.write import write
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.secret import hide_secrets
 from lance_core.table.operations import UpdateBases
@@ -157,7 +158,7 @@ class ChangeMethods(Opened):
         that keeps other writers out. ``options`` as of `CommitOptions`.
         """
         storage_options = hide_secrets(storage_options)
-        root = opening.root_of(base_uri, storage_options)
+        root = open_table.root_of(base_uri, storage_options)
         settings = CommitOptions.of(options)
         opened = base_uri.snapshot if isinstance(base_uri, HasSnapshot) else None
         made = commit_operation(root, operation, read_version, settings, commit_lock, opened)
@@ -178,7 +179,7 @@ class ChangeMethods(Opened):
         kept. Other arguments as of `commit`. Raises `UnsupportedFeatureError` for other operations.
         """
         storage_options = hide_secrets(storage_options)
-        root = opening.root_of(dest, storage_options)
+        root = open_table.root_of(dest, storage_options)
         settings = CommitOptions.of(options)
         snapshot, merged = commit_batch(root, transactions, settings, commit_lock)
         return {"dataset": cls.of(snapshot), "merged": merged}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_core.commits.lock import CommitLock
-from lance_core.dataset import opening
 from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
 from lance_core.dataset.maintenance_methods import MaintenanceMethods
 from lance_core.dataset.read_methods import ReadMethods
+from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.statistics import LanceStats
 from lance_core.schema import Schema
 from lance_core.store.config import StoreConfig
@@ -28,15 +28,15 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
     def __init__(
         self,
         uri: str | os.PathLike[str],
-        version: opening.VersionLike | None = None,
+        version: open_table.VersionLike | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
         default_scan_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Open a table. Raises `DatasetNotFoundError` and what the store raises."""
         storage_options = hide_secrets(storage_options)
-        root = opening.open_root(uri, storage_options)
-        self._snapshot = opening.open_version(root, version)
+        root = open_table.open_root(uri, storage_options)
+        self._snapshot = open_table.open_version(root, version)
         self._scan_defaults = dict(default_scan_options or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -123,5 +123,5 @@ def _reopen(
     scan_defaults: dict[str, Any],
     commit_lock: CommitLock | None = None,
 ) -> LanceDataset:
-    snapshot = opening.open_version(opening.open_root_of(config, commit_lock), version)
+    snapshot = open_table.open_version(open_table.open_root_of(config, commit_lock), version)
     return LanceDataset.of(snapshot, scan_defaults)

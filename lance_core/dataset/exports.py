@@ -1,27 +1,27 @@
 """The public names of this package, which imports them from here when one is first asked for."""
 
-from lance_core.dataset.auto_cleanup_options import AutoCleanupConfig
-from lance_core.dataset.base_path import DatasetBasePath
 from lance_core.dataset.blobs.column import BlobColumn
 from lance_core.dataset.blobs.file import BlobFile
 from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
-from lance_core.dataset.cleanup import (
+from lance_core.dataset.dataset import LanceDataset
+from lance_core.dataset.fragment import LanceFragment
+from lance_core.dataset.maintenance.cleanup import (
     CleanupCandidateFile,
     CleanupExplanation,
     CleanupReferencedBranch,
     CleanupStats,
 )
-from lance_core.dataset.commit_batch import BulkCommitResult
-from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.fragment import LanceFragment
-from lance_core.dataset.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
-from lance_core.dataset.index_metadata import Index, IndexFile
-from lance_core.dataset.naming_migration import migrate_manifest_paths_v2
-from lance_core.dataset.operation import LanceOperation
+from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
-from lance_core.dataset.transaction import Transaction
-from lance_core.dataset.write import discard_fragments, write_fragments
+from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
+from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
+from lance_core.dataset.values.index import Index, IndexFile
+from lance_core.dataset.values.operations import LanceOperation
+from lance_core.dataset.values.transaction import Transaction
+from lance_core.dataset.write.commit_batch import BulkCommitResult
+from lance_core.dataset.write.write import discard_fragments, write_fragments
 
 __all__ = [
     "AutoCleanupConfig",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset import deletions
-from lance_core.dataset import take as taking
-from lance_core.dataset.fragment_metadata import DataFile, FragmentMetadata
-from lance_core.dataset.input import ReaderLike
-from lance_core.dataset.projection import Columns
+from lance_core.dataset.maintenance.validate import check_fragment
+from lance_core.dataset.read import take as taking
+from lance_core.dataset.read.projection import Columns
 from lance_core.dataset.scanner import LanceScanner, options_of, split_options
-from lance_core.dataset.snapshot import HasSnapshot, Snapshot, Target
-from lance_core.dataset.validate import check_fragment
-from lance_core.dataset.write import write_fragments
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
+from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
+from lance_core.dataset.write import deletions
+from lance_core.dataset.write.input import ReaderLike
+from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, is_blob_v2
 from lance_core.store.secret import hide_secrets_in

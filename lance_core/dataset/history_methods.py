@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from lance_core.dataset import opening, versions
-from lance_core.dataset.base_path import DatasetBasePath
 from lance_core.dataset.branches import Branches, create_branch
-from lance_core.dataset.clone import deep_clone, shallow_clone
-from lance_core.dataset.opened import Opened
+from lance_core.dataset.maintenance.clone import deep_clone, shallow_clone
+from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.snapshot import open_table, versions
 from lance_core.dataset.tags import Reference, Tags
-from lance_core.dataset.transaction import Transaction
+from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.transaction import Transaction
 from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class HistoryMethods(Opened):
     @property
     def latest_version(self) -> int:
         """Number of the newest version that there is now."""
-        return opening.latest_location(self._snapshot.root).version
+        return open_table.latest_location(self._snapshot.root).version
 
     def versions(self) -> list[dict[str, Any]]:
         """Every version that can be opened, oldest first: number, local time, and totals."""
@@ -34,19 +34,19 @@ class HistoryMethods(Opened):
         """The open version, described as `versions` does."""
         return versions.describe(self._snapshot.manifest)
 
-    def checkout_version(self, version: opening.VersionLike) -> Self:
+    def checkout_version(self, version: open_table.VersionLike) -> Self:
         """Another version of the same table, as a dataset of its own.
 
         ``version`` is a number on the branch that is open, the name of a tag, or a branch (None or
         "main" for the main one) with a number (None for the newest). Raises `DatasetNotFoundError`
         and `RefNotFoundError`.
         """
-        snapshot = opening.open_version(self._snapshot.root, version)
+        snapshot = open_table.open_version(self._snapshot.root, version)
         return type(self).of(snapshot, self._scan_defaults)
 
     def checkout_latest(self) -> None:
         """Move this dataset to the newest version."""
-        self._snapshot = opening.open_version(self._snapshot.root, None)
+        self._snapshot = open_table.open_version(self._snapshot.root, None)
 
     def read_transaction(self, version: int) -> Transaction | None:
         """The transaction that made a version, None if it was not recorded."""
@@ -107,7 +107,7 @@ class HistoryMethods(Opened):
         """
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
-        opening.check_options(options)
+        open_table.check_options(options)
         made = shallow_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)
 
@@ -121,6 +121,6 @@ class HistoryMethods(Opened):
         """A new table with copies of all files of a version; arguments as of `shallow_clone`."""
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
-        opening.check_options(options)
+        open_table.check_options(options)
         made = deep_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)

@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lance_core.dataset import opening
-from lance_core.dataset.cleanup import CleanupExplanation, CleanupStats, cleanup, explain
-from lance_core.dataset.drop import drop
-from lance_core.dataset.naming_migration import migrate
-from lance_core.dataset.opened import Opened
-from lance_core.dataset.validate import check_table
+from lance_core.dataset.maintenance.cleanup import (
+    CleanupExplanation,
+    CleanupStats,
+    cleanup,
+    explain,
+)
+from lance_core.dataset.maintenance.drop import drop
+from lance_core.dataset.maintenance.naming_migration import migrate
+from lance_core.dataset.maintenance.validate import check_table
+from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.snapshot import open_table
 from lance_core.store.secret import hide_secrets
 from lance_core.suggestions import unknown_argument
 
@@ -83,7 +88,7 @@ class MaintenanceMethods(Opened):
         Raises `UnsupportedFeatureError` if an external store keeps the names.
         """
         migrate(self._snapshot.root)
-        self._snapshot = opening.open_version(self._snapshot.root)
+        self._snapshot = open_table.open_version(self._snapshot.root)
 
     @staticmethod
     def drop(

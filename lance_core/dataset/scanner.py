@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from lance_core.dataset import scan
 from lance_core.dataset.blobs import frames
-from lance_core.dataset.columnless import columnless
-from lance_core.dataset.expression import as_filter
-from lance_core.dataset.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
-from lance_core.dataset.scan_plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
-from lance_core.dataset.snapshot import Snapshot
-from lance_core.dataset.take import Indices, as_indices
+from lance_core.dataset.expressions.filters import as_filter
+from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
+from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.read.take import Indices, as_indices
+from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import Part, load

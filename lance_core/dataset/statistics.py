@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.dataset.snapshot.snapshot import Snapshot
 
 
 @dataclass

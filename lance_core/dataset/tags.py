@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from lance_core.commits import refs
 from lance_core.commits.pins import is_pin
-from lance_core.dataset import opening
-from lance_core.dataset.snapshot import HasSnapshot, Snapshot
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -27,7 +27,7 @@ R = TypeVar("R")
 Ordered = list[tuple[str, dict[str, Any]]]
 """Names with what is known of them."""
 
-Reference = opening.VersionLike | None
+Reference = open_table.VersionLike | None
 """What a ref is made of: a version as of `VersionLike`, None for the one that is open."""
 
 
@@ -97,7 +97,7 @@ class Tags:
 
     @property
     def _store(self) -> ObjectStore:
-        return opening.table_of(self._dataset.snapshot.root).store
+        return open_table.table_of(self._dataset.snapshot.root).store
 
 
 def _confirm(snapshot: Snapshot, name: str, tag: Tag) -> None:
@@ -130,12 +130,12 @@ def target_of(snapshot: Snapshot, reference: Reference) -> refs.RefTarget:
     Raises `DatasetNotFoundError` or `RefNotFoundError` if it is not there.
     """
     if reference is not None:
-        snapshot = opening.open_version(*opening.resolve(snapshot.root, reference))
-    location = opening.locate(snapshot.root, snapshot.version)
+        snapshot = open_table.open_version(*open_table.resolve(snapshot.root, reference))
+    location = open_table.locate(snapshot.root, snapshot.version)
     size = location.size
     if size is None:
         size = snapshot.root.store.head(location.path).size
-    return refs.RefTarget(snapshot.version, opening.branch_of(snapshot), size)
+    return refs.RefTarget(snapshot.version, open_table.branch_of(snapshot), size)
 
 
 def _described(tag: Tag) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lance_core.datafile.description import (
     describe,
     statistics,
 )
-from lance_core.dataset.one_array import with_joined_chunks
+from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError

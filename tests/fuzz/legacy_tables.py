@@ -12,7 +12,7 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
-from lance_core.dataset import opening
+from lance_core.dataset.snapshot import open_table
 from lance_core.errors import LanceError
 from lance_core.testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
@@ -135,7 +135,7 @@ def uses(dataset: lance.LanceDataset) -> Iterator[Callable[[], object]]:
 def outcome(files: Files) -> str:
     """Only `LanceError` is expected."""
     try:
-        dataset = lance.LanceDataset.of(opening.open_version(root_of(files)))
+        dataset = lance.LanceDataset.of(open_table.open_version(root_of(files)))
     except LanceError:
         return "not opened"
     errors = 0

@@ -12,8 +12,8 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core._pb import table_pb2, transaction_pb2
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset import opening
-from lance_core.dataset.snapshot import TableRoot
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.errors import LanceError
 from lance_core.plugins import get_manager
 from lance_core.store.config import StoreConfig
@@ -162,7 +162,7 @@ def valid(table: pa.Table) -> None:
 
 def outcome(root: TableRoot) -> str:
     try:
-        dataset = lance.LanceDataset.of(opening.open_version(root))
+        dataset = lance.LanceDataset.of(open_table.open_version(root))
         tries = list(uses(dataset))
     except LanceError:
         return "not opened"

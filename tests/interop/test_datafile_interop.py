@@ -13,7 +13,7 @@ import pytest
 from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
-from lance_core.dataset.one_array import one_array
+from lance_core.dataset.expressions.combine_chunks import one_array
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
 from tests.each_case import each_case

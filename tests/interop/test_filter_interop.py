@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core
-from lance_core.dataset.expression import as_filter, as_value
+from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 from tests.each_case import each_case
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.mutants.operators import Mutant, edited, mutants_of
 
 FOLDERS = ("lance_core/commits", "lance_core/table", "lance_core/store/local")
-MODULES = ("lance_core/dataset/delete.py", "lance_core/dataset/cleanup.py")
+MODULES = ("lance_core/dataset/write/delete.py", "lance_core/dataset/maintenance/cleanup.py")
 
 TESTS = (
     *("tests/unit/commits", "tests/unit/table", "tests/unit/store/local"),
@@ -26,7 +26,7 @@ TESTS = (
 
 EDITED = (
     ("lance_core/commits/cleanup_scope.py", "age > pin_age:", "age > pin_age / 2:"),
-    ("lance_core/dataset/delete.py", "if current is None or ", "if current is not None and "),
+    ("lance_core/dataset/write/delete.py", "if current is None or ", "if current is not None and "),
     (
         "lance_core/commits/ancestry.py",
         "        if newest is None or newest",

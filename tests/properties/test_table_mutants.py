@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import opening
+from lance_core.dataset.snapshot import open_table
 from tests.fuzz.tables import (
     ROWS,
     SHARES,
@@ -41,6 +41,6 @@ def test_a_manifest_put_together_again_is_the_same_table() -> None:
     files = sound()
     path = paths_of(files, "manifest")
     again = put_together(*taken_apart(files[path]))
-    dataset = lance.LanceDataset.of(opening.open_version(root_of({**files, path: again})))
+    dataset = lance.LanceDataset.of(open_table.open_version(root_of({**files, path: again})))
     gone = {5500, 5505, 5599}
     assert dataset.to_table(["i"])["i"].to_pylist() == sorted({*range(5400, ROWS)} - gone)

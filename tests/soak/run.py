@@ -22,9 +22,9 @@ from tests.soak.places import Place
 from tests.soak.worker import COMMIT_DEADLINE, main
 
 WARM = [
-    *("lance_core.dataset.write", "lance_core.dataset.delete", "tests.soak.worker"),
+    *("lance_core.dataset.write.write", "lance_core.dataset.write.delete", "tests.soak.worker"),
     # What deleting rows needs takes longest.
-    *("lance_core.dataset.sql.expression", "lance_core.commits.cleanup", "pandas"),
+    *("lance_core.dataset.expressions.sql.expression", "lance_core.commits.cleanup", "pandas"),
     *("lance_core_s3.store", "lance_core_dynamodb.store", "lance_core_gcs.store"),
     "lance_core_azure.store",
 ]

@@ -14,7 +14,7 @@ import pytest
 
 import lance_core
 from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.dataset.naming_migration import migrate_manifest_paths_v2
+from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
 from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
 from lance_core.plugins.handlers import MARKER
 from lance_core_sql.store import SqlManifestStore
@@ -38,7 +38,7 @@ def forks() -> Iterator[Forks]:
     """Makes processes that have imported what writers need."""
     with forking(
         "import pandas, sqlalchemy.dialects.sqlite, sqlalchemy.dialects.postgresql, psycopg\n"
-        "import lance_core.dataset.write, lance_core.dataset.cleanup, lance_core_sql.store"
+        "import lance_core.dataset.write.write, lance_core.dataset.maintenance.cleanup, lance_core_sql.store"
     ) as made:
         yield made
 

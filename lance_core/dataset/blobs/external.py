@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.bases import parse_base
+from lance_core.dataset.snapshot.base_paths import parse_base
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
 from lance_core.table.manifest_parts import BasePath

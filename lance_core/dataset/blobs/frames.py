@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset import scan
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.blobs.take import Selection, take_blobs
-from lance_core.dataset.projection import ROW_ADDRESS, Output, Projection, select
-from lance_core.dataset.row_selection import Selector
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
+from lance_core.dataset.read.row_addresses import Selector
 from lance_core.errors import InvalidInputError
 from lance_core.schema import BLOB_KEY, format_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lance_core.dataset.scan_plan import ScanPlan
-    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.snapshot.snapshot import Snapshot
 
 LAZY, BYTES, DESCRIPTIONS = "lazy", "bytes", "descriptions"
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.bases import allowing, object_place, open_base
 from lance_core.dataset.blobs.external import url_text
 from lance_core.dataset.blobs.source import BlobSource
+from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_base
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Field, has_blobs_v2, is_blob_v2
 from lance_core.schema.blob import GIVEN_V2

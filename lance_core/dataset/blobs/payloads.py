@@ -19,7 +19,7 @@ from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.rebuild import visible_children, with_children
 
 if TYPE_CHECKING:
-    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.store.base import ObjectStore
     from lance_core.table.data_file import DataFile
 

@@ -16,7 +16,7 @@ from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.table.paths import check_relative
 
 if TYPE_CHECKING:
-    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.table.data_file import DataFile
 
 _MAX_POSITION = (1 << 63) - 1

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from lance_core.concurrency.pools import in_order
 from lance_core.dataset.blobs.file import BlobFile, check_range, checked_buffer_size
 from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1, sources_v2
-from lance_core.dataset.fragment_read import read_fields
-from lance_core.dataset.row_selection import Selector, picks_of
-from lance_core.dataset.snapshot import Snapshot
-from lance_core.dataset.take import Indices, Int64Array, Picks
-from lance_core.dataset.threads import in_order
+from lance_core.dataset.read.fragment_reader import read_fields
+from lance_core.dataset.read.row_addresses import Selector, picks_of
+from lance_core.dataset.read.take import Indices, Int64Array, Picks
+from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, format_path, is_blob_v2

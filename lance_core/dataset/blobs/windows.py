@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.fragment_read import read_fields
+from lance_core.dataset.read.fragment_reader import read_fields
 from lance_core.encodings.decoding import RowRange
 from lance_core.schema import UNASSIGNED, BlobKind, Field
 from lance_core.schema.project import project_lineages
 
 if TYPE_CHECKING:
-    from lance_core.dataset.scan_plan import Span
-    from lance_core.dataset.snapshot import Snapshot
+    from lance_core.dataset.read.plan import Span
+    from lance_core.dataset.snapshot.snapshot import Snapshot
 
 SIZED_ROWS = 1 << 14
 """Rows whose blobs are looked at, by their descriptions, before any is read."""

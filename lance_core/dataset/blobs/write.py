@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.dataset.blobs.external import ExternalBlobs
-from lance_core.dataset.fragment_writer import BlobOptions
+from lance_core.dataset.write.fragment_writer import BlobOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema, upgraded

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructField, StructType
 
 import lance_core
 from lance_core import LanceOperation
-from lance_core.dataset.transaction import properties_of
+from lance_core.dataset.values.transaction import properties_of
 from lance_core.errors import (
     CommitUnknownError,
     DatasetExistsError,

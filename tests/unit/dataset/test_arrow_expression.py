@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lance_core.dataset.expression import as_filter, as_value
+from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.errors import InvalidInputError
 
 STRUCT = pa.struct([("x", pa.int64()), ("y", pa.string()), ("in", pa.struct([("z", pa.int64())]))])

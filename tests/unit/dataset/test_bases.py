@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import bases
-from lance_core.dataset.bases import allowing, known_places, open_base, parse_base
+from lance_core.dataset.snapshot import base_paths
+from lance_core.dataset.snapshot.base_paths import allowing, known_places, open_base, parse_base
 from lance_core.errors import BasePathRefusedError, CorruptFileError, LanceError
 from lance_core.plugins import open_store
 from lance_core.store.config import StoreConfig
@@ -64,7 +64,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         places.append(str(place))
         return open_store(place, options)
 
-    monkeypatch.setattr(bases, "open_store", remember)
+    monkeypatch.setattr(base_paths, "open_store", remember)
     return places
 
 
@@ -221,7 +221,7 @@ def test_what_a_manifest_calls_its_branch_opens_nothing(
 def test_options_go_to_the_place_that_the_user_named_only(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr(
-        bases, "open_store", lambda place, options: given.update({str(place): options})
+        base_paths, "open_store", lambda place, options: given.update({str(place): options})
     )
     options = {"aws_secret_access_key": "canary", "allow_base_paths": "yes"}
     config = StoreConfig("s3://bucket/table", options)
@@ -241,7 +241,7 @@ def test_options_go_to_the_place_that_the_user_named_only(monkeypatch: pytest.Mo
 def test_the_account_in_a_url_is_part_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr(
-        bases, "open_store", lambda place, options: given.update({place.netloc: options})
+        base_paths, "open_store", lambda place, options: given.update({place.netloc: options})
     )
     own = "abfss://a@one.dfs.core.windows.net/table"
     config = StoreConfig(own, {"account_key": "canary", "allow_base_paths": "yes"})

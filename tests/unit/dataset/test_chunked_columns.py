@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import one_array
-from lance_core.dataset.expression import as_filter, as_value
-from lance_core.dataset.one_array import with_few_chunks, with_joined_chunks
+from lance_core.dataset.expressions import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import with_few_chunks, with_joined_chunks
+from lance_core.dataset.expressions.filters import as_filter, as_value
 
 
 def _and(left: bool | None, right: bool | None) -> bool | None:
@@ -71,7 +71,7 @@ def _cut(chance: random.Random, values: list[bool | None]) -> pa.ChunkedArray:
 def test_conditions_and_values_do_not_depend_on_the_chunks_of_columns(
     few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one_array, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(combine_chunks, "_FEW_ROWS", few_rows)
     chance = random.Random(13)
     schema = pa.schema([("a", pa.bool_()), ("b", pa.bool_())])
     planned = [(as_value(e, schema), as_filter(e, schema), meaning) for e, meaning in MEANINGS]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.dataset.auto_cleanup import duration
+from lance_core.dataset.maintenance.auto_cleanup import duration
 from lance_core.errors import CleanupError, InvalidInputError
 
 ROWS = pa.table({"x": [1, 2, 3]})

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import clone
+from lance_core.dataset.maintenance import clone
 from lance_core.errors import (
     BasePathRefusedError,
     DatasetExistsError,

@@ -15,8 +15,8 @@ import pytest
 import lance_core as lance
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.rename import RenameCommitHandler
-from lance_core.dataset import write as writing
-from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write import write as writing
 from lance_core.errors import (
     CommitConflictError,
     CommitError,

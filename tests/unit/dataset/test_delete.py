@@ -22,9 +22,9 @@ from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.surroundings import Surroundings
-from lance_core.dataset import delete as deleting
-from lance_core.dataset.delete import Retries, delete
-from lance_core.dataset.snapshot import Snapshot
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write import delete as deleting
+from lance_core.dataset.write.delete import Retries, delete
 from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,

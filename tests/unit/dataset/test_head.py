@@ -13,7 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset import opening
+from lance_core.dataset.snapshot import open_table
 from lance_core.errors import CommitConflictError, CorruptFileError, LanceError
 from lance_core.plugins import open_store
 from lance_core.store.tracing import TracingStore
@@ -34,10 +34,10 @@ def test_the_latest_of_ten_thousand_versions_is_two_calls_away() -> None:
     file = parse_manifest_file(data)
     newest = replace(file, manifest=replace(file.manifest, version=10_000))
     inner.put(manifest_path(10_000), serialize_manifest_file(newest))
-    root = opening.open_root(uri)
+    root = open_table.open_root(uri)
     traced = TracingStore(root.store)
     root = replace(root, store=traced, handler=PutIfAbsentCommitHandler(traced))
-    opened = opening.load(root, opening.latest_location(root))
+    opened = open_table.load(root, open_table.latest_location(root))
     assert opened.location.version == 10_000
     assert traced.trace.round_trips == 2
     assert traced.trace.counts == {"list": 1, "get": 1}

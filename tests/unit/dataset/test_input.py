@@ -10,7 +10,7 @@ import pyarrow.dataset as pads
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.input import to_reader
+from lance_core.dataset.write.input import to_reader
 from lance_core.errors import InvalidInputError, LanceError, SchemaMismatchError
 
 TABLE = pa.table({"i": pa.array(range(10)), "s": [f"s{n}" for n in range(10)]})

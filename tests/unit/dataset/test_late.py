@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import scan
-from lance_core.dataset.late import Part, completed
-from lance_core.dataset.pace import Pace, WindowBytes
-from lance_core.dataset.window import SPARSE, Chosen, Window
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.late_materialization import Part, completed
+from lance_core.dataset.read.scan_window import SPARSE, Chosen, Window
+from lance_core.dataset.read.window_sizing import Pace, WindowBytes
 from tests.each_case import each_case
 
 WINDOW = 4 * SPARSE

@@ -19,7 +19,7 @@ import pytest
 import lance_core as lance
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset import opening
+from lance_core.dataset.snapshot import open_table
 from lance_core.errors import (
     DatasetNotFoundError,
     InvalidInputError,
@@ -273,5 +273,5 @@ def test_the_newest_version_is_looked_for_again_if_it_was_cleaned_up_meanwhile(
                 self.store.delete(found.path)
             return found
 
-    late = opening.open_version(dataclasses.replace(root, handler=Late(root.store)))
+    late = open_table.open_version(dataclasses.replace(root, handler=Late(root.store)))
     assert late.version == 4

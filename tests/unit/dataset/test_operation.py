@@ -12,7 +12,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import DataFile, FragmentMetadata
-from lance_core.dataset.index_metadata import Index, IndexFile
+from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Schema
 from lance_core.table import operations as stored

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.pace import Pace, WindowBytes, fixed_bytes
-from lance_core.dataset.scan_plan import Span
+from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.window_sizing import Pace, WindowBytes, fixed_bytes
 from lance_core.schema import Schema
 
 FRAGMENT = cast(Any, None)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import scan, window
+from lance_core.dataset.read import scan, scan_window
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.table_surgery import delete_rows
@@ -164,13 +164,13 @@ def test_a_filter_can_use_meta_columns_that_are_not_returned(sample: Sample) -> 
 def reads_of(dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """A log that each reading of a column adds its name and number of rows to."""
     log: list[tuple[str, int]] = []
-    real = window.read_rows
+    real = scan_window.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         log.extend((field.name, len(rows)) for field in fields)
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(window, "read_rows", logged)
+    monkeypatch.setattr(scan_window, "read_rows", logged)
     return log
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.threads import in_order
+from lance_core.concurrency.pools import in_order
 from lance_core.errors import DatasetNotFoundError
 from lance_core.store.config import carrying_secrets
 from tests.unit.dataset.conftest import Sample

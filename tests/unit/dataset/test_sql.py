@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.expression import as_filter, as_value
-from lance_core.dataset.sql.grammar import MAX_DEPTH
+from lance_core.dataset.expressions.filters import as_filter, as_value
+from lance_core.dataset.expressions.sql.grammar import MAX_DEPTH
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 

@@ -11,8 +11,8 @@ import pytest
 
 import lance_core
 from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.expression import as_filter, as_value
-from lance_core.dataset.sql import size_limit
+from lance_core.dataset.expressions.filters import as_filter, as_value
+from lance_core.dataset.expressions.sql import size_limit
 from lance_core.errors import InvalidInputError, LanceError, ResultTooLargeError
 
 DATA = pa.table(

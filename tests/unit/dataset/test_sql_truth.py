@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lance_core.dataset.expression import as_filter, as_value
+from lance_core.dataset.expressions.filters import as_filter, as_value
 
 Truth = bool | None
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from lance_core.dataset.threads import WAITING, in_order, num_threads
+from lance_core.concurrency.pools import WAITING, in_order, num_threads
 
 
 def test_results_come_in_the_order_of_the_items() -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import discard_fragments, scan
+from lance_core.dataset import discard_fragments
+from lance_core.dataset.read import scan
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from tests.unit.dataset.blobs import blob_tables as blobs
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.bases import object_place
 from lance_core.dataset.blobs import ingest as blob_ingest
 from lance_core.dataset.blobs.external import ExternalBlobs
+from lance_core.dataset.snapshot.base_paths import object_place
 from lance_core.errors import (
     BasePathRefusedError,
     CorruptFileError,

@@ -1,0 +1,127 @@
+"""A `pyarrow.compute.Expression` over the columns of a table, evaluated by Arrow itself.
+
+Arrow does not list the columns of an expression. Its text contains all their names, so columns
+whose name does not occur there are out; that the others suffice is proven by binding the
+expression to an empty table of just these, and those that binding does without are left out too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.combine_chunks import with_few_chunks
+from lance_core.dataset.expressions.sql.node import arrow_errors
+from lance_core.errors import InvalidInputError
+from lance_core.schema.empty_arrays import empty_table
+
+Path = tuple[str, ...]
+
+_MOST_TRIALS = 32
+_NESTED = re.compile(r"FieldRef\.Nested\(((?: ?FieldRef\.Name\([^()]*\))+)\)")
+_NAME = re.compile(r"FieldRef\.Name\(([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowExpression:
+    """``columns`` are the paths that it needs, perhaps some more, top-level ones in table order."""
+
+    expression: pc.Expression
+    type: pa.DataType
+    columns: tuple[Path, ...]
+    nullable: ClassVar = True
+    metadata: ClassVar = None
+    path: ClassVar = None
+
+    @classmethod
+    def bind(cls, expression: pc.Expression, schema: pa.Schema) -> ArrowExpression:
+        """Raises `InvalidInputError` if it does not fit the schema."""
+        columns = _needed(expression, schema)
+        try:
+            kind = _bound(expression, schema, columns)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            reason = str(error).split("\n", maxsplit=1)[0]
+            raise InvalidInputError(
+                f"the expression {expression} does not fit: {reason}"
+            ) from error
+        return cls(expression, kind, tuple(columns))
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        """The values for the rows of ``data``, which has at least `columns`."""
+        with arrow_errors():
+            names = dict.fromkeys(path[0] for path in self.columns)
+            return _run(self.expression, with_few_chunks(data.select(list(names))))
+
+
+def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
+    text = str(expression)
+    everything: list[Path] = [(name,) for name in schema.names]
+    if len(set(schema.names)) < len(schema.names) or "FieldPath(" in text:
+        # A column by its position: only the complete table has it there.
+        return everything
+    found = _mentioned(text, schema)
+    if not _fits(expression, schema, found):
+        found = [(name,) for name in schema.names if name in text]
+        if not _fits(expression, schema, found):
+            return everything
+    for path in found[:_MOST_TRIALS]:
+        fewer = [other for other in found if other != path]
+        if _fits(expression, schema, fewer):
+            found = fewer
+    return found
+
+
+def _mentioned(text: str, schema: pa.Schema) -> list[Path]:
+    """Columns that the text may name; fields of a struct if it names nothing else of it."""
+    nested = [tuple(_NAME.findall(match[1])) for match in _NESTED.finditer(text)]
+    rest = _NESTED.sub("", text)
+    found: list[Path] = []
+    for name in schema.names:
+        if name in rest:
+            found.append((name,))
+        else:
+            found.extend(dict.fromkeys(path for path in nested if path[0] == name))
+    return found
+
+
+def _fits(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) -> bool:
+    try:
+        _bound(expression, schema, columns)
+    except (pa.ArrowException, ValueError, TypeError):
+        return False
+    return True
+
+
+def _bound(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) -> pa.DataType:
+    return _run(expression, empty_table(pa.schema(_pruned(schema, columns)))).type
+
+
+def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:
+    """The fields that the paths name, structs with only the children that they name."""
+    kept = []
+    for field in fields:
+        inside = [path[1:] for path in columns if path[0] == field.name]
+        pruned = field
+        if inside and all(inside) and pa.types.is_struct(field.type):
+            children = [field.type.field(i) for i in range(field.type.num_fields)]
+            pruned = field.with_type(pa.struct(_pruned(children, inside)))
+        if inside:
+            kept.append(pruned)
+    return kept
+
+
+def _run(expression: pc.Expression, data: pa.Table) -> pa.ChunkedArray:
+    """One thread keeps the order of the rows."""
+    from pyarrow import acero
+
+    if data.num_columns == 0:
+        data = pa.table({"": pa.nulls(data.num_rows)})
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(data))
+    project = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
+    plan = acero.Declaration.from_sequence([source, project])
+    return plan.to_table(use_threads=False).column(0)

@@ -1,0 +1,185 @@
+"""+ - * / % and unary minus.
+
+Integers stay integers: / cuts towards zero, an overflow and a division by zero are errors. Floats
+follow IEEE 754. Decimals keep the digits that DataFusion keeps.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number, plain
+from lance_core.dataset.expressions.sql.exact import fitted
+from lance_core.dataset.expressions.sql.node import (
+    Column,
+    Constant,
+    Datum,
+    Node,
+    call,
+    null,
+    with_metadata,
+)
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+_CHECKED = {
+    "+": pc.add_checked,
+    "-": pc.subtract_checked,
+    "*": pc.multiply_checked,
+    "/": pc.divide_checked,
+}
+_PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
+
+
+def with_column_type(left: Node, right: Node) -> tuple[Node, Node]:
+    """A numeric literal beside a column in the column's type, if that type has its value."""
+    return _beside(left, right), _beside(right, left)
+
+
+def _beside(node: Node, other: Node) -> Node:
+    if not isinstance(node, Constant) or not isinstance(other, Column) or node.is_null:
+        return node
+    if not (is_number(node.type) and is_number(other.type)):
+        return node
+    if pa.types.is_integer(other.type) and not pa.types.is_integer(node.type):
+        return node  # 1.0 asks for a division with a fraction
+    return fitted(node, other.type) or node
+
+
+def binary(operator: str, left: Node, right: Node) -> Node:
+    """``left operator right``. Raises `InvalidInputError` for types that have no such operation."""
+    left, right = plain(left), plain(right)
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return null(right.type if pa.types.is_null(left.type) else left.type)
+    if not (is_number(left.type) and is_number(right.type)):
+        return _temporal(operator, left, right)
+    kinds = (left.type, right.type)
+    if any(map(pa.types.is_decimal, kinds)) and not any(map(pa.types.is_floating, kinds)):
+        return _decimal(operator, left, right)
+    kind = _result_type(*kinds)
+    left, right = converted(left, kind), converted(right, kind)
+    if pa.types.is_decimal(kind):
+        return _decimal(operator, left, right)
+    if pa.types.is_float16(kind):
+        wide = binary(operator, converted(left, pa.float32()), converted(right, pa.float32()))
+        return converted(wide, kind)
+    if operator == "%":
+        return call("%", _remainder, left, right)
+    table = _PLAIN if pa.types.is_floating(kind) else _CHECKED
+    return call(operator, table[operator], left, right)
+
+
+def _result_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """An integer beside a float takes the float's type, else both go to the common one."""
+    if pa.types.is_floating(left) and pa.types.is_integer(right):
+        return left
+    if pa.types.is_integer(left) and pa.types.is_floating(right):
+        return right
+    return common_type(left, right)
+
+
+def negative(node: Node) -> Node:
+    """Unary minus; not for unsigned integers."""
+    node = plain(node)
+    if pa.types.is_null(node.type):
+        return node
+    if pa.types.is_unsigned_integer(node.type):
+        raise InvalidInputError(f"-: {node.type} has no negative values, cast it")
+    if pa.types.is_float16(node.type):
+        return converted(negative(converted(node, pa.float32())), node.type)
+    return with_metadata(call("-", pc.negate_checked, node), node.metadata)
+
+
+def _temporal(operator: str, left: Node, right: Node) -> Node:
+    if operator not in ("+", "-"):
+        raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
+    if pa.types.is_date32(left.type) and pa.types.is_date32(right.type) and operator == "-":
+        return call("-", _days_between, left, right)
+    sides = {str(left.type).split("[", maxsplit=1)[0], str(right.type).split("[", maxsplit=1)[0]}
+    if sides <= {"timestamp", "duration", "date32", "date64"}:
+        return call(operator, _CHECKED[operator], left, right)
+    raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
+
+
+def _days_between(left: Datum, right: Datum) -> Datum:
+    days = [pc.cast(pc.cast(side, pa.int32()), pa.int64()) for side in (left, right)]
+    return pc.subtract(*days)
+
+
+def _decimal(operator: str, left: Node, right: Node) -> Node:
+    if operator == "%":
+        raise UnsupportedFeatureError("% of decimals is not supported in an expression")
+    left, right = _as_decimal(left), _as_decimal(right)
+    digits, scale = left.type.precision + right.type.precision + 1, left.type.scale
+    is_long = operator == "*" and digits > 38
+    if operator != "/" and not is_long:
+        return call(operator, _CHECKED[operator], left, right)
+    # Arrow's results may have more digits than 128 bits hold; DataFusion keeps 38 of them.
+    kinds = [pa.decimal256(side.type.precision, side.type.scale) for side in (left, right)]
+    wide = [converted(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
+    node = call(operator, _CHECKED[operator], *wide)
+    if is_long:
+        kind = pa.decimal128(38, min(scale + right.type.scale, 38))
+    else:
+        digits = left.type.precision - scale + right.type.scale + min(scale + 4, 38)
+        kind = pa.decimal128(min(digits, 38), min(scale + 4, 38))
+    return call(operator, functools.partial(_cut, kind=kind), node)
+
+
+def _as_decimal(node: Node) -> Node:
+    if pa.types.is_decimal(node.type):
+        return node
+    digits = {8: 3, 16: 5, 32: 10, 64: 20}[node.type.bit_width]
+    return converted(node, pa.decimal128(digits, 0))
+
+
+def _cut(value: Datum, kind: pa.DataType) -> Datum:
+    """Fewer digits after the point, the others dropped."""
+    options = pc.CastOptions(target_type=kind, allow_decimal_truncate=True)
+    return pc.cast(value, options=options)
+
+
+def _remainder(left: Datum, right: Datum) -> Datum:
+    """What division towards zero leaves: it has the sign of ``left``. Arrow has no such kernel."""
+    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+        return _remainder(pa.array([left]), right)[0]
+    kind = left.type
+    divisor = _filled(right)
+    if pa.types.is_integer(kind) and not np.all(divisor):
+        raise InvalidInputError("division by zero")
+    dividend = _filled(left)
+    if pa.types.is_integer(kind) and isinstance(divisor, int) and divisor > 0:
+        result = _remainders(dividend, divisor)
+    else:
+        with np.errstate(invalid="ignore"):
+            result = np.fmod(dividend, divisor)
+    if not (_has_nulls(left) or _has_nulls(right)):
+        return pa.array(result, kind)
+    missing = pc.or_(pc.is_null(left), pc.is_null(right))
+    return pa.array(result, kind, mask=np.asarray(missing))
+
+
+def _has_nulls(value: Datum) -> bool:
+    return not value.is_valid if isinstance(value, pa.Scalar) else bool(value.null_count)
+
+
+def _remainders(values: npt.NDArray[np.integer[Any]], divisor: int) -> npt.NDArray[Any]:
+    """By one divisor above 0: numpy divides by a number much faster than it finds remainders."""
+    result: npt.NDArray[Any] = np.floor_divide(values, values.dtype.type(divisor))
+    result *= values.dtype.type(divisor)
+    np.subtract(values, result, out=result)
+    if len(values) and values.min() < 0:
+        result[(values < 0) & (result != 0)] -= values.dtype.type(divisor)
+    return result
+
+
+def _filled(value: Datum) -> Any:
+    """Values as numpy, 1 in place of NULL."""
+    if _has_nulls(value):
+        value = pc.fill_null(value, pa.scalar(1, value.type))
+    return value.as_py() if isinstance(value, pa.Scalar) else np.asarray(value)

@@ -1,0 +1,104 @@
+"""CAST and the names of types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import literals
+from lance_core.dataset.expressions.sql.coerce import converted, is_bytes, is_text, plain
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.dataset.expressions.sql.syntax import TypeName
+from lance_core.dataset.expressions.sql.value_text import text_kernel
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+_SIMPLE: dict[str, pa.DataType] = {
+    **dict.fromkeys(("BOOLEAN", "BOOL"), pa.bool_()),
+    **dict.fromkeys(("TINYINT", "INT1", "BYTE"), pa.int8()),
+    **dict.fromkeys(("SMALLINT", "INT2", "INT16", "SHORT"), pa.int16()),
+    **dict.fromkeys(("INT", "INTEGER", "INT4", "INT32"), pa.int32()),
+    **dict.fromkeys(("BIGINT", "INT64", "LONG"), pa.int64()),
+    "TINYINT UNSIGNED": pa.uint8(),
+    "SMALLINT UNSIGNED": pa.uint16(),
+    **dict.fromkeys(("INT UNSIGNED", "INTEGER UNSIGNED", "UINT"), pa.uint32()),
+    "BIGINT UNSIGNED": pa.uint64(),
+    **dict.fromkeys(("FLOAT", "FLOAT4", "REAL"), pa.float32()),
+    **dict.fromkeys(("DOUBLE", "DOUBLE PRECISION", "FLOAT8"), pa.float64()),
+    **dict.fromkeys(("STRING", "TEXT", "STR", "CLOB", "VARCHAR", "LONGVARCHAR"), pa.string()),
+    **dict.fromkeys(("CHAR VARYING", "CHARACTER VARYING", "VARCHAR2"), pa.string()),
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), pa.binary()),
+    "DATE": pa.date32(),
+    "TIME": pa.time64("ns"),
+}
+_WITH_UNIT = ("TIMESTAMP", "DATETIME")
+_DECIMAL = ("DECIMAL", "DEC", "NUMERIC", "NUMBER", "FIXED")
+_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+
+
+def arrow_type(written: TypeName) -> pa.DataType:
+    """The Arrow type that a name like ``bigint`` or ``decimal(10, 2)`` stands for.
+
+    Raises `UnsupportedFeatureError` for a name that is not known.
+    """
+    name, numbers = written.name, written.numbers
+    if name in _SIMPLE and not numbers:
+        return _SIMPLE[name]
+    if name in _WITH_UNIT and (not numbers or numbers[0] in _UNITS):
+        return pa.timestamp(_UNITS[numbers[0]] if numbers else "us")
+    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= 76:
+        scale = numbers[1] if len(numbers) == 2 else 0
+        make = pa.decimal128 if numbers[0] <= 38 else pa.decimal256
+        return make(numbers[0], scale)
+    arguments = f"({', '.join(map(str, numbers))})" if numbers else ""
+    raise UnsupportedFeatureError(f"the type {name}{arguments} is not supported in CAST")
+
+
+def cast(node: Node, kind: pa.DataType) -> Node:
+    """The value as ``kind``; a value that does not fit is an error when it is met.
+
+    Numbers lose what comes after the point, timestamps what is finer than the unit. The metadata
+    of a column stays.
+    """
+    return with_metadata(_cast_node(plain(node), kind), node.metadata)
+
+
+def _cast_node(node: Node, kind: pa.DataType) -> Node:
+    if isinstance(node, Constant) and node.is_null:
+        return null(kind)
+    read = _reader(kind)
+    if isinstance(node, Constant) and is_text(node.type) and read is not None:
+        return read(node.value.as_py())
+    write = text_kernel(node.type) if is_text(kind) else None
+    if write is not None:
+        return converted(call("CAST", write, node), kind)
+    if pa.types.is_integer(kind) and pa.types.is_floating(node.type):
+        node = call("CAST", pc.trunc, converted(node, pa.float64()))
+    _refuse(node.type, kind)
+    return call(f"CAST as {kind}", functools.partial(_cast, kind=kind), node)
+
+
+def _refuse(source: pa.DataType, kind: pa.DataType) -> None:
+    if is_bytes(source) != is_bytes(kind) and not (is_text(source) or is_text(kind)):
+        raise InvalidInputError(f"{source} cannot be cast to {kind}")
+
+
+def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:
+    """How a literal text becomes a constant of a temporal type."""
+    if pa.types.is_date32(kind):
+        return literals.date
+    if pa.types.is_timestamp(kind):
+        return functools.partial(literals.timestamp, unit=kind.unit)
+    return literals.time if pa.types.is_time(kind) else None
+
+
+def _cast(value: Datum, kind: pa.DataType) -> Datum:
+    options = pc.CastOptions(
+        target_type=kind,
+        allow_decimal_truncate=True,
+        allow_time_truncate=True,
+        allow_float_truncate=pa.types.is_floating(kind),
+    )
+    return pc.cast(value, options=options)

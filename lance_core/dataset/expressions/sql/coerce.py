@@ -1,0 +1,181 @@
+"""Bringing two values to one type, the way DataFusion does for Lance."""
+
+from __future__ import annotations
+
+import functools
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import literals
+from lance_core.dataset.expressions.sql.exact import fitted
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.errors import InvalidInputError
+
+_FINEST = ("s", "ms", "us", "ns")
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Decimal digits that hold every integer of so many bits."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are text."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether values are bytes."""
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values are integers, floats or decimals."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def plain(node: Node) -> Node:
+    """The node with dictionaries decoded and extension types as what they store."""
+    if isinstance(node.type, pa.BaseExtensionType):
+        kind = node.type.storage_type
+        return with_metadata(
+            call("storage", functools.partial(_cast, kind=kind), node), node.metadata
+        )
+    if pa.types.is_dictionary(node.type):
+        return converted(node, node.type.value_type)
+    return node
+
+
+def converted(node: Node, kind: pa.DataType) -> Node:
+    """The node's values as ``kind``, with its metadata; fails on values that it does not have."""
+    if node.type == kind:
+        return node
+    return with_metadata(_converted(node, kind), node.metadata)
+
+
+def _converted(node: Node, kind: pa.DataType) -> Node:
+    if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(kind) and kind.tz:
+        if node.type.tz is None:
+            local = converted(node, pa.timestamp(kind.unit))
+            return call("time zone", functools.partial(_as_local, zone=kind.tz), local)
+        if isinstance(node, Constant):
+            return fitted(node, kind) or call(f"cast to {kind}", _caster(kind), node)
+    return call(f"cast to {kind}", _caster(kind), node)
+
+
+def _caster(kind: pa.DataType) -> functools.partial[Datum]:
+    return functools.partial(_cast, kind=kind)
+
+
+def _cast(value: Datum, kind: pa.DataType) -> Datum:
+    # A float rounds what it cannot hold; everything else must fit.
+    return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
+
+
+def _as_local(value: Datum, zone: str) -> Datum:
+    """Wall clock times in a zone as instants; the earlier one where a clock was set back."""
+    return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="earliest")
+
+
+def literal_as(node: Constant, kind: pa.DataType) -> Constant:
+    """A literal in the type of what it stands beside: text becomes a date or a time.
+
+    Raises `InvalidInputError` where no such reading exists.
+    """
+    if node.is_null:
+        return null(kind)
+    if is_text(node.type) and not is_text(kind):
+        text = node.value.as_py()
+        if pa.types.is_date(kind):
+            return literals.timestamp(text)
+        if pa.types.is_timestamp(kind):
+            return literals.timestamp(text, kind.unit)
+        if pa.types.is_time(kind):
+            return literals.time(text)
+        raise InvalidInputError(f"{text!r} is not a literal of type {kind}")
+    return node
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type that holds the values of both, None if they are of different kinds.
+
+    Integers next to floats become float64, as do decimals.
+    """
+    if left == right or pa.types.is_null(right):
+        return left
+    if pa.types.is_null(left):
+        return right
+    for rule in (_numbers, _texts, _moments, _times):
+        found = rule(left, right)
+        if found is not None:
+            return found
+    return None
+
+
+def _numbers(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    if not (is_number(left) and is_number(right)):
+        return None
+    if pa.types.is_floating(left) and pa.types.is_floating(right):
+        return left if left.bit_width > right.bit_width else right
+    if pa.types.is_floating(left) or pa.types.is_floating(right):
+        return pa.float64()
+    if pa.types.is_integer(left) and pa.types.is_integer(right):
+        return _integers(left, right)
+    return _decimals(_as_decimal(left), _as_decimal(right))
+
+
+def _integers(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    signed = pa.types.is_signed_integer(left)
+    if signed == pa.types.is_signed_integer(right):
+        return left if left.bit_width > right.bit_width else right
+    unsigned_bits = right.bit_width if signed else left.bit_width
+    signed_bits = left.bit_width if signed else right.bit_width
+    bits = max(signed_bits, unsigned_bits * 2)
+    by_bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+    return by_bits.get(bits, pa.decimal128(20, 0))
+
+
+def _as_decimal(kind: pa.DataType) -> pa.DataType:
+    return pa.decimal128(_DIGITS[kind.bit_width], 0) if pa.types.is_integer(kind) else kind
+
+
+def _decimals(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    digits = max(left.precision - left.scale, right.precision - right.scale) + scale
+    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
+
+
+def _texts(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    if is_text(left) and is_text(right):
+        return pa.large_string()
+    if is_bytes(left) and is_bytes(right):
+        large = pa.types.is_large_binary(left) or pa.types.is_large_binary(right)
+        return pa.large_binary() if large else pa.binary()
+    return None
+
+
+def _moments(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """Dates and timestamps. A wall clock next to a time zone is read in that zone."""
+    sides = (left, right)
+    if not all(pa.types.is_date(kind) or pa.types.is_timestamp(kind) for kind in sides):
+        return None
+    units = [kind.unit for kind in sides if pa.types.is_timestamp(kind)]
+    units += ["ms" for kind in sides if pa.types.is_date64(kind)]
+    zones = [kind.tz for kind in sides if pa.types.is_timestamp(kind) and kind.tz]
+    return pa.timestamp(max(units, key=_FINEST.index), zones[0] if zones else None)
+
+
+def _times(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_time(left) and pa.types.is_time(right):
+        unit = max(left.unit, right.unit, key=_FINEST.index)
+        return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
+    if pa.types.is_duration(left) and pa.types.is_duration(right):
+        return pa.duration(max(left.unit, right.unit, key=_FINEST.index))
+    return None

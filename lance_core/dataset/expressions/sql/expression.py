@@ -1,0 +1,66 @@
+"""SQL text as something that has one value for each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+
+from lance_core.dataset.expressions.sql.node import Column, Metadata, Node, evaluate, paths
+from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExpression:
+    """A planned SQL expression."""
+
+    text: str
+    node: Node
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.node.type
+
+    @property
+    def nullable(self) -> bool:
+        return self.node.nullable
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.node.metadata
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        return self.node.path if isinstance(self.node, Column) else None
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        return paths([self.node])
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        return evaluate(self.node, data)
+
+
+def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
+    """A condition; raises as `lance_core.dataset.expressions.filters.as_filter`.
+
+    Kept, as planning one takes as long as reading a few rows: no function gives another value at
+    another time, and schemas that differ only in their metadata mean the same.
+    """
+    try:
+        return _kept_filter(text, schema)
+    except TypeError:  # an extension type of a user may have no hash
+        return _filter(text, schema)
+
+
+def _filter(text: str, schema: pa.Schema) -> SqlExpression:
+    return SqlExpression(text, plan_filter(text, schema))
+
+
+_kept_filter = lru_cache(maxsize=64)(_filter)
+
+
+def value_expression(text: str, schema: pa.Schema) -> SqlExpression:
+    """A value of any type; raises as `lance_core.dataset.expressions.filters.as_value`."""
+    return SqlExpression(text, plan_value(text, schema))

@@ -1,0 +1,203 @@
+"""Functions by name, with their arguments checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import (
+    compare,
+    lists,
+    logic,
+    moments,
+    names,
+    numbers,
+    regexp,
+    text,
+)
+from lance_core.dataset.expressions.sql.coerce import common_type, converted, plain
+from lance_core.dataset.expressions.sql.node import (
+    Column,
+    Constant,
+    Node,
+    call,
+    null,
+    with_metadata,
+    with_nullable,
+)
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """``plan`` makes the node; it is given ``least`` to ``most`` arguments (None: any number).
+
+    ``infers_nullable``: the result is NOT NULL where the node says so, as in pylance; the results
+    of all other functions are nullable fields.
+    """
+
+    plan: Callable[..., Node]
+    least: int
+    most: int | None
+    infers_nullable: bool = False
+
+
+def call_function(name: str, arguments: Sequence[Node]) -> Node:
+    """The node of ``name(arguments)``; names are the same in all cases.
+
+    Raises `UnsupportedFeatureError` for an unknown name and `InvalidInputError` for arguments that
+    the function does not take.
+    """
+    function = _FUNCTIONS.get(name.lower())
+    if function is None:
+        raise UnsupportedFeatureError(f"the function {name} is not supported in an expression")
+    count = len(arguments)
+    if count < function.least or (function.most is not None and count > function.most):
+        raise InvalidInputError(f"{name} does not take {count} arguments")
+    node = function.plan(*[plain(argument) for argument in arguments])
+    return node if function.infers_nullable else with_nullable(node, True)
+
+
+def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
+    """The value of the first branch whose test is true, else the default."""
+    values = one_type("CASE", [value for _, value in branches] + [default])
+    result = values.pop()
+    for (test, _), value in zip(reversed(branches), reversed(values), strict=True):
+        nullable = value.nullable or result.nullable
+        result = call("CASE", pc.if_else, logic.is_true(test), value, result)
+        result = with_nullable(result, nullable)
+    return result
+
+
+def one_type(what: str, nodes: Sequence[Node]) -> list[Node]:
+    """The nodes in the one type that holds the values of all."""
+    kind = pa.null()
+    for node in nodes:
+        wider = common_type(kind, node.type)
+        if wider is None:
+            raise InvalidInputError(f"{what}: no type holds both {kind} and {node.type}")
+        kind = wider
+    return [converted(node, kind) if not _untyped(node) else null(kind) for node in nodes]
+
+
+def _untyped(node: Node) -> bool:
+    return bool(pa.types.is_null(node.type))
+
+
+def _coalesce(*nodes: Node) -> Node:
+    node = call("coalesce", pc.coalesce, *one_type("coalesce", nodes))
+    node = with_nullable(node, all(argument.nullable for argument in nodes))
+    # The first argument that is NOT NULL is the result, if no other comes before it.
+    return node if nodes[0].nullable else with_metadata(node, nodes[0].metadata)
+
+
+def _nullif(node: Node, other: Node) -> Node:
+    node, other = one_type("nullif", [node, other])
+    return case([(compare.compare("=", node, other), null(node.type))], node)
+
+
+def _nvl2(node: Node, present: Node, missing: Node) -> Node:
+    return case([(logic.is_null(node), missing)], present)
+
+
+def _greatest(*nodes: Node) -> Node:
+    return call("greatest", pc.max_element_wise, *one_type("greatest", nodes))
+
+
+def _least(*nodes: Node) -> Node:
+    return call("least", pc.min_element_wise, *one_type("least", nodes))
+
+
+def _is_valid(node: Node) -> Node:
+    return logic.negated(logic.is_null(node))
+
+
+def _has_any(node: Node, wanted: Node) -> Node:
+    return logic.any_of([lists.has(node, item) for item in lists.items(wanted)])
+
+
+def _has_all(node: Node, wanted: Node) -> Node:
+    return logic.all_of([lists.has(node, item) for item in lists.items(wanted)])
+
+
+def _get_field(node: Node, name: Node) -> Node:
+    wanted = name.value.as_py() if isinstance(name, Constant) else None
+    if not isinstance(node, Column) or not isinstance(wanted, str):
+        raise UnsupportedFeatureError("get_field of something that is not a column")
+    return names.child(node, wanted)
+
+
+_FUNCTIONS: Mapping[str, Function] = {
+    "coalesce": Function(_coalesce, 1, None, infers_nullable=True),
+    "ifnull": Function(_coalesce, 2, 2, infers_nullable=True),
+    "nvl": Function(_coalesce, 2, 2, infers_nullable=True),
+    "nvl2": Function(_nvl2, 3, 3, infers_nullable=True),
+    "nullif": Function(_nullif, 2, 2),
+    "greatest": Function(_greatest, 1, None),
+    "least": Function(_least, 1, None),
+    "is_valid": Function(_is_valid, 1, 1, infers_nullable=True),
+    "get_field": Function(_get_field, 2, 2),
+    "date_part": Function(moments.date_part, 2, 2, infers_nullable=True),
+    "datepart": Function(moments.date_part, 2, 2, infers_nullable=True),
+    "date_trunc": Function(moments.date_trunc, 2, 2, infers_nullable=True),
+    "array_length": Function(lists.length, 1, 1),
+    "cardinality": Function(lists.length, 1, 1),
+    "array_has": Function(lists.has, 2, 2),
+    "array_contains": Function(lists.has, 2, 2),
+    "array_has_any": Function(_has_any, 2, 2),
+    "array_has_all": Function(_has_all, 2, 2),
+    "abs": Function(numbers.absolute, 1, 1),
+    "round": Function(numbers.rounded, 1, 2, infers_nullable=True),
+    "floor": Function(numbers.floor, 1, 1),
+    "ceil": Function(numbers.ceil, 1, 1),
+    "ceiling": Function(numbers.ceil, 1, 1),
+    "trunc": Function(numbers.trunc, 1, 1),
+    "sign": Function(numbers.sign, 1, 1),
+    "signum": Function(numbers.sign, 1, 1),
+    "sqrt": Function(numbers.root, 1, 1),
+    "power": Function(numbers.power, 2, 2),
+    "pow": Function(numbers.power, 2, 2),
+    "exp": Function(numbers.exponential, 1, 1),
+    "ln": Function(numbers.natural_log, 1, 1),
+    "log": Function(numbers.log, 1, 2),
+    "log10": Function(numbers.log10, 1, 1),
+    "log2": Function(numbers.log2, 1, 1),
+    "isnan": Function(numbers.is_nan, 1, 1),
+    "iszero": Function(numbers.is_zero, 1, 1),
+    "nanvl": Function(numbers.instead_of_nan, 2, 2),
+    "||": Function(text.joined, 2, None, infers_nullable=True),
+    "concat": Function(text.concat, 1, None),
+    "concat_ws": Function(text.concat_ws, 2, None),
+    "repeat": Function(text.repeat, 2, 2),
+    "lower": Function(text.lower, 1, 1),
+    "upper": Function(text.upper, 1, 1),
+    "length": Function(text.length, 1, 1),
+    "char_length": Function(text.length, 1, 1),
+    "character_length": Function(text.length, 1, 1),
+    "octet_length": Function(text.octet_length, 1, 1),
+    "bit_length": Function(text.bit_length, 1, 1),
+    "starts_with": Function(text.starts_with, 2, 2, infers_nullable=True),
+    "ends_with": Function(text.ends_with, 2, 2),
+    "contains": Function(text.contains, 2, 2),
+    "strpos": Function(text.position, 2, 2, infers_nullable=True),
+    "instr": Function(text.position, 2, 2, infers_nullable=True),
+    "regexp_like": Function(regexp.regexp_like, 2, 3, infers_nullable=True),
+    "regexp_match": Function(regexp.regexp_match, 2, 3),
+    "regexp_replace": Function(regexp.regexp_replace, 3, 4),
+    "replace": Function(text.replace, 3, 3),
+    "reverse": Function(text.reverse, 1, 1),
+    "left": Function(text.left, 2, 2),
+    "right": Function(text.right, 2, 2),
+    "substr": Function(text.substring, 2, 3),
+    "substring": Function(text.substring, 2, 3),
+    "trim": Function(text.trim, 1, 2),
+    "btrim": Function(text.trim, 1, 2),
+    "ltrim": Function(text.ltrim, 1, 2),
+    "rtrim": Function(text.rtrim, 1, 2),
+}
+
+NAMES = frozenset(_FUNCTIONS)
+"""Of all functions, in small letters."""

@@ -1,0 +1,496 @@
+"""SQL text to a syntax tree, in the dialect that Lance users write.
+
+Operators bind as in DataFusion: OR, AND, NOT, IS, LIKE, then comparisons, BETWEEN and IN, then
+sums, then products and ``||``, then ``::``. Operators of one strength go from left to right.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from lance_core.dataset.expressions.sql import syntax
+from lance_core.dataset.expressions.sql.lexer import (
+    MIN_LITERALS,
+    Kind,
+    Word,
+    place,
+    shown,
+    split_literals,
+    words,
+)
+from lance_core.dataset.expressions.sql.names import Name
+from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+
+MAX_DEPTH = 100
+"""Most levels of nesting; one level costs parser and planner some ten stack frames."""
+
+_MOST_KEPT = 1 << 14
+"""Characters; trees of longer texts are not kept."""
+
+_OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _SUM, _PRODUCT = range(1, 9)
+
+_COMPARISONS = {"==": "=", "!=": "<>", **{sign: sign for sign in ("=", "<>", "<", "<=", ">", ">=")}}
+_STRENGTHS = {
+    "OR": _OR,
+    "AND": _AND,
+    "IS": _IS,
+    "LIKE": _LIKE,
+    "ILIKE": _LIKE,
+    "IN": _COMPARES,
+    "BETWEEN": _COMPARES,
+    **dict.fromkeys(_COMPARISONS, _COMPARES),
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+    "%": _PRODUCT,
+    "||": _PRODUCT,
+}
+_UNKNOWN = frozenset({"&", "|", "^", "~", "<<", ">>", "<=>", "?", "OVER", "SIMILAR", "RLIKE"})
+"""What SQL has and this dialect does not."""
+
+_TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME"})
+_LONG_TYPES = {"DOUBLE": ("PRECISION",), "CHAR": ("VARYING",), "CHARACTER": ("VARYING",)}
+_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"})
+
+
+def parse(text: str, names: Collection[str] = ()) -> syntax.Tree:
+    """The tree of one expression.
+
+    ``names``: columns. A keyword that is one's name counts as the column where it cannot be
+    anything else, as in ``from = 1``.
+    Raises `InvalidInputError` with the position for text that is not one expression, and
+    `UnsupportedFeatureError` naming what only other dialects have.
+    """
+    lower = text.lower()
+    taken = tuple(name for name in names if name.lower() in lower)
+    if len(text) > _MOST_KEPT:
+        return _parse(text, taken)
+    return _kept(text, taken)
+
+
+def _parse(text: str, names: tuple[str, ...]) -> syntax.Tree:
+    """``names``: words that are names, even keywords, if the text is no expression otherwise."""
+    found = words(text)
+    if found[0].kind is Kind.END:
+        raise InvalidInputError(f"cannot parse {shown(text)}: it is empty")
+    try:
+        return _Parser(text, found).whole()
+    except (InvalidInputError, UnsupportedFeatureError):
+        actual = {name.lower(): name for name in names}
+        quoted = [_quoted(word, actual) for word in found]
+        if quoted == found:
+            raise
+        try:
+            return _Parser(text, quoted).whole()
+        except (InvalidInputError, UnsupportedFeatureError):
+            pass
+        raise
+
+
+_kept = functools.lru_cache(maxsize=256)(_parse)
+
+
+def _quoted(word: Word, actual: Mapping[str, str]) -> Word:
+    if word.kind is Kind.WORD and word.text.lower() in actual:
+        return Word(Kind.NAME, actual[word.text.lower()], word.start)
+    return word
+
+
+class _Parser:
+    """One pass over the words; nesting costs stack frames, length does not."""
+
+    def __init__(self, text: str, found: list[Word]) -> None:
+        self._text = text
+        self._words = found
+        self._at = 0
+        self._depth = 0
+
+    def expression(self, weakest: int = 0) -> syntax.Tree:
+        """The longest expression whose operators all bind stronger than ``weakest``."""
+        self._enter()
+        tree = self._operand()
+        wrapped = 0
+        while True:
+            sign = self._next.upper
+            strength = _STRENGTHS.get(sign, 0)
+            if sign == "NOT":
+                strength = _STRENGTHS.get(self._words[self._at + 1].upper, 0)
+            if strength <= weakest:
+                break
+            if strength <= _AND:
+                tree = self._logic(tree, sign, strength)
+            elif strength >= _SUM:
+                tree = self._arithmetic(tree, strength)
+            else:
+                wrapped += 1
+                self._check_depth(self._depth + wrapped)
+                tree = self._predicate(tree, sign)
+        self._depth -= 1
+        return tree
+
+    def whole(self) -> syntax.Tree:
+        """The one expression that all words make."""
+        tree = self.expression()
+        if self._next.kind is not Kind.END:
+            raise self._unexpected()
+        return tree
+
+    @property
+    def _next(self) -> Word:
+        return self._words[self._at]
+
+    def _take(self) -> Word:
+        word = self._words[self._at]
+        self._at += 1
+        return word
+
+    def _accept(self, *wanted: str) -> bool:
+        """Takes these words if they are the next ones."""
+        if any(
+            self._words[min(self._at + i, len(self._words) - 1)].upper != one
+            for i, one in enumerate(wanted)
+        ):
+            return False
+        self._at += len(wanted)
+        return True
+
+    def _expect(self, *wanted: str) -> None:
+        if not self._accept(*wanted):
+            raise self._unexpected(f"{' '.join(wanted)} is expected")
+
+    def _unexpected(self, why: str = "") -> LanceError:
+        word = self._next
+        if word.upper in _UNKNOWN:
+            return UnsupportedFeatureError(f"{word.text} is not supported in an expression")
+        if word.kind is Kind.END:
+            reason = why or "an operand is missing"
+        else:
+            reason = f"unexpected {shown(word.text)}" + (f", {why}" if why else "")
+        last = max(0, len(self._text.rstrip()) - 1)
+        where = place(self._text, last if word.kind is Kind.END else word.start)
+        return InvalidInputError(f"cannot parse {shown(self._text)}: {reason} {where}")
+
+    def _enter(self) -> None:
+        self._depth += 1
+        self._check_depth(self._depth)
+
+    def _check_depth(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise InvalidInputError(
+                f"cannot parse {shown(self._text)}: nested more than {MAX_DEPTH} levels deep"
+                f" {place(self._text, self._next.start)}"
+            )
+
+    def _logic(self, first: syntax.Tree, sign: str, strength: int) -> syntax.Tree:
+        operands = [first]
+        while self._accept(sign):
+            operands.append(self.expression(strength))
+        return syntax.Logic(sign == "AND", tuple(operands))
+
+    def _arithmetic(self, first: syntax.Tree, strength: int) -> syntax.Tree:
+        rest = []
+        while _STRENGTHS.get(self._next.upper, 0) == strength:
+            sign = self._take().text
+            rest.append((sign, self.expression(strength)))
+        return syntax.Arithmetic(first, tuple(rest))
+
+    def _predicate(self, tree: syntax.Tree, sign: str) -> syntax.Tree:
+        if sign in _COMPARISONS:
+            self._take()
+            return syntax.Comparison(_COMPARISONS[sign], tree, self.expression(_COMPARES))
+        if self._accept("IS"):
+            return self._is(tree)
+        negated = self._accept("NOT")
+        if self._accept("IN"):
+            return syntax.In(tree, self._choices(), negated)
+        if self._accept("BETWEEN"):
+            low = self.expression(_COMPARES)
+            self._expect("AND")
+            return syntax.Between(tree, low, self.expression(_COMPARES), negated)
+        ignore_case = self._accept("ILIKE")
+        if not ignore_case and not self._accept("LIKE"):
+            raise self._unexpected("IN, BETWEEN or LIKE is expected")
+        pattern = self.expression(_LIKE)
+        escape = self._escape() if self._accept("ESCAPE") else "\\"
+        return syntax.Like(tree, pattern, escape, ignore_case, negated)
+
+    def _escape(self) -> str:
+        word = self._take()
+        if word.kind is not Kind.TEXT or len(word.text) != 1:
+            raise InvalidInputError(f"ESCAPE needs one character, not {word.text!r}")
+        return word.text
+
+    def _is(self, tree: syntax.Tree) -> syntax.Tree:
+        negated = self._accept("NOT")
+        if self._accept("NULL") or self._accept("UNKNOWN"):
+            return syntax.Is(tree, None, negated)
+        for name, value in (("TRUE", True), ("FALSE", False)):
+            if self._accept(name):
+                return syntax.Is(tree, value, negated)
+        self._expect("DISTINCT", "FROM")
+        return syntax.Distinct(tree, self.expression(_COMPARES), negated)
+
+    def _choices(self) -> tuple[syntax.Tree, ...] | syntax.Literals:
+        if self._next.kind is Kind.LITERALS:
+            return _literals(self._take().text)
+        self._expect("(")
+        if self._next.upper in ("SELECT", ")"):
+            raise UnsupportedFeatureError("IN needs a list of values")
+        return self._list(")")
+
+    def _list(self, closing: str) -> tuple[syntax.Tree, ...]:
+        """Expressions with commas between them, and what closes the list."""
+        items: list[syntax.Tree] = []
+        if not self._accept(closing):
+            items.append(self.expression())
+            while self._accept(","):
+                items.append(self.expression())
+            self._expect(closing)
+        return tuple(items)
+
+    def _operand(self) -> syntax.Tree:
+        prefix = _PREFIXES.get(self._next.upper)
+        if prefix is not None:
+            self._take()
+            return prefix(self)
+        return self._postfixed(self._primary())
+
+    def negation(self) -> syntax.Tree:
+        return syntax.Not(self.expression(_NOT))
+
+    def minus(self) -> syntax.Tree:
+        operand = self.expression(_PRODUCT)
+        if isinstance(operand, syntax.Number) and operand.digits[0] != "-":
+            return syntax.Number(f"-{operand.digits}")
+        return syntax.Negative(operand)
+
+    def plus(self) -> syntax.Tree:
+        return self.expression(_PRODUCT)
+
+    def _primary(self) -> syntax.Tree:
+        word = self._next
+        if word.kind in (Kind.WORD, Kind.NAME):
+            return self._named()
+        self._at += 1
+        match word.kind:
+            case Kind.NUMBER:
+                return syntax.Number(word.text)
+            case Kind.TEXT:
+                return syntax.Text(word.text)
+            case Kind.BYTES:
+                return syntax.Bytes(word.text)
+        if word.text == "(":
+            return self._parenthesis()
+        if word.text == "[":
+            return syntax.ListLiteral(self._list("]"))
+        self._at -= 1
+        raise self._unexpected()
+
+    def _parenthesis(self) -> syntax.Tree:
+        if self._next.upper == "SELECT":
+            raise UnsupportedFeatureError("a subquery is not supported in an expression")
+        tree = self.expression()
+        if self._next.upper == ",":
+            raise UnsupportedFeatureError("a tuple is not supported in an expression")
+        self._expect(")")
+        return tree
+
+    def _named(self) -> syntax.Tree:
+        word = self._take()
+        following = self._next
+        if word.kind is Kind.WORD:
+            special = _SPECIAL.get(word.upper)
+            if special is not None and (word.upper not in _CALLS or following.upper == "("):
+                return special(self)
+            if word.upper in _RESERVED:
+                self._at -= 1
+                raise self._unexpected()
+            if following.upper == "(":
+                return self._call(word)
+            if word.upper in _TYPED and following.kind is Kind.TEXT:
+                return syntax.Cast(syntax.Text(self._take().text), syntax.TypeName(word.upper, ()))
+            if word.upper == "INTERVAL" and following.kind is Kind.TEXT:
+                raise UnsupportedFeatureError("an INTERVAL is not supported in an expression")
+        parts = [Name(word.text, word.kind is Kind.NAME)]
+        while self._next.upper == ".":
+            self._take()
+            parts.append(self._name())
+        return syntax.Reference(tuple(parts))
+
+    def _name(self) -> Name:
+        word = self._next
+        if word.kind not in (Kind.WORD, Kind.NAME):
+            raise self._unexpected("a name is expected")
+        self._take()
+        return Name(word.text, word.kind is Kind.NAME)
+
+    def _call(self, name: Word) -> syntax.Tree:
+        self._expect("(")
+        if self._next.upper in ("SELECT", "*", "DISTINCT"):
+            raise UnsupportedFeatureError(
+                f"{name.text}({self._next.text} …) is not supported in an expression"
+            )
+        start = self._at
+        numbers = self._numbers() if name.upper in _TYPED else ()
+        if numbers:
+            text = self._take()
+            if text.kind is Kind.TEXT:
+                return syntax.Cast(syntax.Text(text.text), syntax.TypeName(name.upper, numbers))
+        self._at = start
+        return syntax.Function(name.text, self._list(")"))
+
+    def _numbers(self) -> tuple[int, ...]:
+        """Digits with commas between them, and a closing parenthesis; none if it is not that."""
+        numbers = []
+        while self._next.kind is Kind.NUMBER and self._next.text.isdecimal():
+            numbers.append(int(self._take().text[:9]))
+            if self._accept(")"):
+                return tuple(numbers)
+            if not self._accept(","):
+                break
+        return ()
+
+    def _postfixed(self, tree: syntax.Tree) -> syntax.Tree:
+        wrapped = 0
+        while True:
+            sign = self._next.upper
+            if sign not in ("[", "::", "."):
+                return tree
+            wrapped += 1
+            self._check_depth(self._depth + wrapped)
+            self._take()
+            if sign == "[":
+                tree = syntax.Index(tree, self.expression())
+                self._expect("]")
+            elif sign == "::":
+                tree = syntax.Cast(tree, self._type())
+            else:
+                tree = syntax.Member(tree, self._name().text)
+
+    def _type(self) -> syntax.TypeName:
+        word = self._next
+        if word.kind is not Kind.WORD:
+            raise self._unexpected("a type is expected")
+        self._take()
+        name = word.upper
+        if name in _LONG_TYPES and self._accept(*_LONG_TYPES[name]):
+            name = f"{name} {_LONG_TYPES[name][0]}"
+        if name in _INTEGERS and self._accept("UNSIGNED"):
+            name = f"{name} UNSIGNED"
+        numbers: tuple[int, ...] = ()
+        if self._accept("("):
+            numbers = self._numbers()
+            if not numbers:
+                raise UnsupportedFeatureError(f"the type {name} with these arguments in CAST")
+        return syntax.TypeName(name, numbers)
+
+    def cast(self) -> syntax.Tree:
+        self._expect("(")
+        operand = self.expression()
+        self._expect("AS")
+        kind = self._type()
+        self._expect(")")
+        return syntax.Cast(operand, kind)
+
+    def try_cast(self) -> syntax.Tree:
+        raise UnsupportedFeatureError("TRY_CAST is not supported in an expression")
+
+    def case(self) -> syntax.Tree:
+        subject = None if self._next.upper == "WHEN" else self.expression()
+        branches = []
+        while self._accept("WHEN"):
+            test = self.expression()
+            self._expect("THEN")
+            branches.append((test, self.expression()))
+        if not branches:
+            raise self._unexpected("WHEN is expected")
+        default = self.expression() if self._accept("ELSE") else None
+        self._expect("END")
+        return syntax.Case(subject, tuple(branches), default)
+
+
+def with_long_lists(tree: syntax.Logic) -> Sequence[syntax.Tree]:
+    """The operands, with one IN for many ``a = 1``; under AND one NOT IN for many ``a <> 1``."""
+    if len(tree.operands) < MIN_LITERALS:
+        return tree.operands
+    operator = "<>" if tree.is_and else "="
+    found: dict[tuple[Name, ...], list[str]] = {}
+    rest: list[syntax.Tree] = []
+    for operand in tree.operands:
+        literal = _literal_compared(operand, operator)
+        if literal is None:
+            rest.append(operand)
+        else:
+            found.setdefault(literal[0], []).append(literal[1])
+    for parts, texts in found.items():
+        choices = _literals(",".join(texts))
+        rest.append(syntax.In(syntax.Reference(parts), choices, negated=tree.is_and))
+    return rest
+
+
+def _literal_compared(tree: syntax.Tree, operator: str) -> tuple[tuple[Name, ...], str] | None:
+    """The column and the literal, as written, that it is compared with by ``operator``."""
+    match tree:
+        case syntax.Comparison(sign, syntax.Reference(parts), syntax.Number(digits)):
+            return (parts, digits) if sign == operator else None
+        case syntax.Comparison(sign, syntax.Reference(parts), syntax.Text(value)):
+            quoted = "'" + value.replace("'", "''") + "'"
+            return (parts, quoted) if sign == operator else None
+    return None
+
+
+def _literals(body: str) -> syntax.Literals:
+    try:
+        numbers = list(map(int, body.split(",")))
+    except ValueError:
+        return _literals_of_kinds(body)
+    if max(numbers) >= _LARGEST or min(numbers) <= -_LARGEST:
+        return _literals_of_kinds(body)
+    return syntax.Literals(numbers, [], [], has_null=False)
+
+
+def _literals_of_kinds(body: str) -> syntax.Literals:
+    integers: list[int] = []
+    fractions: list[str] = []
+    texts: list[str] = []
+    has_null = False
+    for literal in split_literals(body):
+        if literal[0] == "'":
+            texts.append(literal[1:-1].replace("''", "'"))
+        elif len(literal) <= _DIGITS and literal.lstrip("+-").isdecimal():
+            integers.append(int(literal))
+        elif literal[0] in "nN":
+            has_null = True
+        else:
+            fractions.append(literal.removeprefix("+"))
+    return syntax.Literals(integers, fractions, texts, has_null)
+
+
+_DIGITS = 40
+"""Whole numbers of more digits are read as floats."""
+
+_LARGEST = 10 ** (_DIGITS - 1)
+
+_PREFIXES: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
+    "NOT": _Parser.negation,
+    "-": _Parser.minus,
+    "+": _Parser.plus,
+}
+_SPECIAL: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
+    "NULL": lambda _: syntax.Null(),
+    "TRUE": lambda _: syntax.Boolean(True),
+    "FALSE": lambda _: syntax.Boolean(False),
+    "CAST": _Parser.cast,
+    "TRY_CAST": _Parser.try_cast,
+    "CASE": _Parser.case,
+}
+_CALLS = frozenset({"CAST", "TRY_CAST"})
+_RESERVED = frozenset(
+    {
+        *("AND", "OR", "IN", "IS", "LIKE", "ILIKE", "BETWEEN", "ESCAPE", "AS"),
+        *("WHEN", "THEN", "ELSE", "END", "DISTINCT", "SELECT", "FROM"),
+    }
+)
+"""Words that are a column only in backticks, or where nothing else makes sense."""

@@ -1,0 +1,81 @@
+"""LIKE and ILIKE: ``%`` is any text, ``_`` one character, an escape makes what follows literal."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.chunks import once_per_entry
+from lance_core.dataset.expressions.sql.coerce import is_text, plain
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+
+def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
+    """Whether the whole text fits the pattern. NULL for a NULL on either side."""
+    entries = once_per_entry(subject, lambda e: like(e, pattern, escape, ignore_case))
+    if entries is not None:
+        return entries
+    subject = plain(subject)
+    if not isinstance(pattern, Constant):
+        raise UnsupportedFeatureError("LIKE with a pattern that is not a literal")
+    if pattern.is_null or pa.types.is_null(subject.type):
+        return null(pa.bool_())
+    if not (is_text(subject.type) and is_text(pattern.type)):
+        raise InvalidInputError(f"LIKE does not work on {subject.type}, {pattern.type}")
+    return call("LIKE", _kernel(_pieces(pattern.value.as_py(), escape), ignore_case), subject)
+
+
+def _pieces(pattern: str, escape: str) -> list[str]:
+    """Literal text, with ``"%"`` and ``"_"`` alone for the wildcards and text marked by ``=``."""
+    pieces: list[str] = []
+    position = 0
+    while position < len(pattern):
+        character = pattern[position]
+        literal = True
+        if character == escape and position + 1 < len(pattern):
+            position += 1
+            character = pattern[position]
+        elif character in "%_":
+            literal = False
+        position += 1
+        if not literal:
+            pieces.append(character)
+        elif pieces and pieces[-1].startswith("="):
+            pieces[-1] += character
+        else:
+            pieces.append("=" + character)
+    return pieces
+
+
+def _kernel(pieces: list[str], ignore_case: bool) -> Kernel:
+    """The cheapest kernel for a pattern."""
+    if not ignore_case:
+        match pieces:
+            case []:
+                return functools.partial(_equal, text="")
+            case [text] if text.startswith("="):
+                return functools.partial(_equal, text=text[1:])
+            case [text, "%"] if text.startswith("="):
+                return functools.partial(pc.starts_with, pattern=text[1:])
+            case ["%", text] if text.startswith("="):
+                return functools.partial(pc.ends_with, pattern=text[1:])
+            case ["%", text, "%"] if text.startswith("="):
+                return functools.partial(pc.match_substring, pattern=text[1:])
+    expression = "".join(_expression(piece) for piece in pieces)
+    return functools.partial(
+        pc.match_substring_regex, pattern=rf"(?s)\A(?:{expression})\z", ignore_case=ignore_case
+    )
+
+
+def _expression(piece: str) -> str:
+    if piece == "%":
+        return ".*"
+    return "." if piece == "_" else re.escape(piece[1:])
+
+
+def _equal(value: Datum, text: str) -> Datum:
+    return pc.equal(value, pa.scalar(text, value.type))

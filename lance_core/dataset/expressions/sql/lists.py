@@ -1,0 +1,100 @@
+"""List columns: elements by position, membership, length."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.sql import compare
+from lance_core.dataset.expressions.sql.chunks import by_chunk
+from lance_core.dataset.expressions.sql.coerce import common_type, converted
+from lance_core.dataset.expressions.sql.node import (
+    Column,
+    Constant,
+    Node,
+    call,
+    constant,
+    evaluate,
+    with_nullable,
+)
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values are lists, of any or of one fixed length."""
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def literal(items: Sequence[Node]) -> Node:
+    """``[1, 2]``: a list of literals of one type."""
+    kind = pa.null()
+    for item in items:
+        if not isinstance(item, Constant):
+            raise UnsupportedFeatureError("a list literal with something that is no literal")
+        wider = common_type(kind, item.type)
+        if wider is None:
+            raise InvalidInputError(f"a list literal cannot hold both {kind} and {item.type}")
+        kind = wider
+    values = [converted(item, kind) for item in items]
+    return constant([v.value.as_py() for v in values if isinstance(v, Constant)], pa.list_(kind))
+
+
+def element(node: Node, index: Constant) -> Node:
+    """``list[i]``: the first is 1, the last is -1; NULL where there is none."""
+    if not is_list(node.type) or not pa.types.is_integer(index.type):
+        raise InvalidInputError(f"{node.type} has no element [{index.value}]")
+    kernel = by_chunk(functools.partial(_element, index=index.value.as_py()))
+    return with_nullable(call("[]", kernel, node), True)
+
+
+def length(node: Node) -> Node:
+    """How many elements a list has, as uint64."""
+    _need_list("array_length", node)
+    return converted(call("array_length", pc.list_value_length, node), pa.uint64())
+
+
+def has(node: Node, item: Node) -> Node:
+    """Whether a list holds the item, a literal. NULL only for a NULL list."""
+    _need_list("array_has", node)
+    if not isinstance(item, Constant):
+        raise UnsupportedFeatureError("array_has with something that is not a literal")
+    # The elements are compared like a column of their own.
+    test = compare.compare("=", Column(("",), node.type.value_type), item)
+    return call("array_has", by_chunk(functools.partial(_has, test=test)), node)
+
+
+def items(node: Node) -> list[Node]:
+    """The elements of a list literal as constants."""
+    if not isinstance(node, Constant) or not is_list(node.type) or node.is_null:
+        raise UnsupportedFeatureError("a list that is not written out, like [1, 2]")
+    return [Constant(value) for value in node.value]
+
+
+def _need_list(what: str, node: Node) -> None:
+    if not is_list(node.type):
+        raise InvalidInputError(f"{what} needs a list, not {node.type}")
+
+
+def _element(lists: pa.Array, index: int) -> pa.Array:
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
+    if pa.types.is_fixed_size_list(lists.type):
+        starts = (np.arange(len(lists)) + lists.offset) * lists.type.list_size
+    else:
+        starts = np.asarray(lists.offsets)[:-1].astype(np.int64)
+    places = starts + (index - 1 if index > 0 else lengths + index)
+    missing = (abs(index) > lengths) | (index == 0)
+    return lists.values.take(pa.array(places, mask=missing))
+
+
+def _has(lists: pa.Array, test: Node) -> pa.Array:
+    hits = one_array(evaluate(test, pa.table({"": lists.flatten()})))
+    found = np.zeros(len(lists), bool)
+    found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
+    return pa.array(found, mask=np.asarray(lists.is_null()))

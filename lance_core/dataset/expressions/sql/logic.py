@@ -1,0 +1,118 @@
+"""Boolean algebra with three values: TRUE, FALSE and NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.node import (
+    Call,
+    Constant,
+    Datum,
+    Node,
+    call,
+    constant,
+    null,
+    with_metadata,
+    with_nullable,
+)
+from lance_core.errors import InvalidInputError
+
+
+def truth(node: Node, what: str) -> Node:
+    """The node if it is boolean, or its condition (an untyped NULL becomes a boolean one).
+
+    Raises `InvalidInputError` naming ``what`` needs it otherwise.
+    """
+    node = condition(node)
+    if pa.types.is_null(node.type):
+        return null(pa.bool_())
+    if not pa.types.is_boolean(node.type):
+        raise InvalidInputError(f"{what} needs true or false, not {node.type}")
+    return node
+
+
+def condition(node: Node) -> Node:
+    """The boolean node that stands for this one, or the node itself."""
+    return node.condition if isinstance(node, Call) and node.condition is not None else node
+
+
+def both(left: Node, right: Node) -> Node:
+    """AND: false if one side is false, whatever the other is."""
+    left, right = truth(left, "AND"), truth(right, "AND")
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.value.as_py() is False:
+            return one
+        if isinstance(one, Constant) and one.value.as_py() is True:
+            return other
+    return call("AND", pc.and_kleene, left, right, kind=pa.bool_())
+
+
+def either(left: Node, right: Node) -> Node:
+    """OR: true if one side is true, whatever the other is."""
+    left, right = truth(left, "OR"), truth(right, "OR")
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.value.as_py() is True:
+            return one
+        if isinstance(one, Constant) and one.value.as_py() is False:
+            return other
+    return call("OR", pc.or_kleene, left, right, kind=pa.bool_())
+
+
+def negated(node: Node) -> Node:
+    """NOT."""
+    node = truth(node, "NOT")
+    return with_metadata(call("NOT", pc.invert, node, kind=pa.bool_()), node.metadata)
+
+
+def all_of(nodes: Sequence[Node]) -> Node:
+    """AND of any number of nodes."""
+    return _joined(nodes, both, constant(True))
+
+
+def any_of(nodes: Sequence[Node]) -> Node:
+    """OR of any number of nodes."""
+    return _joined(nodes, either, constant(False))
+
+
+def _joined(nodes: Sequence[Node], join: Callable[[Node, Node], Node], none: Node) -> Node:
+    """A balanced tree, so that a thousand terms do not make a thousand levels."""
+    level = list(nodes) or [none]
+    while len(level) > 1:
+        pairs = [join(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(level) & ~1 :]
+    return level[0]
+
+
+def is_true(node: Node) -> Node:
+    """IS TRUE: never NULL."""
+    return call("IS TRUE", known_true, truth(node, "IS TRUE"))
+
+
+def is_false(node: Node) -> Node:
+    """IS FALSE: never NULL."""
+    return call("IS FALSE", known_false, truth(node, "IS FALSE"))
+
+
+def is_null(node: Node) -> Node:
+    """IS NULL. NaN is a value."""
+    if isinstance(node, Call) and node.condition is not None:
+        return negated(node)
+    return with_nullable(call("IS NULL", pc.is_null, node), False)
+
+
+def known_true(value: Datum) -> Datum:
+    """The kernel of IS TRUE."""
+    return pc.fill_null(value, False)
+
+
+def known_false(value: Datum) -> Datum:
+    """The kernel of IS FALSE."""
+    return pc.fill_null(pc.invert(value), False)
+
+
+def where_valid(value: Datum, answer: bool) -> Datum:
+    """``answer``, or NULL where the value is NULL."""
+    return pc.if_else(pc.is_valid(value), pa.scalar(answer), pa.scalar(None, pa.bool_()))

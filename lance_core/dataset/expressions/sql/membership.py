@@ -1,0 +1,143 @@
+"""IN: whether a value is one of many, found by one kernel. NULL makes it NULL where it matters."""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import literals, logic
+from lance_core.dataset.expressions.sql.chunks import once_per_entry
+from lance_core.dataset.expressions.sql.coerce import is_text, literal_as, plain
+from lance_core.dataset.expressions.sql.compare import compare, equals, wide
+from lance_core.dataset.expressions.sql.exact import Grid, exact_value, grid
+from lance_core.dataset.expressions.sql.node import (
+    Constant,
+    Datum,
+    Node,
+    call,
+    constant,
+    null,
+    with_nullable,
+)
+from lance_core.dataset.expressions.sql.syntax import Literals
+
+FEW_WORDS, FEW_TEXTS = 16, 3
+"""Up to so many values a chain of comparisons is faster than a hash table."""
+
+
+def is_in(node: Node, choices: Sequence[Node]) -> Node:
+    """Whether the value is among ``choices``; NULL if that depends on a NULL."""
+    if not all(isinstance(choice, Constant) for choice in choices):
+        return logic.any_of([compare("=", node, choice) for choice in choices])
+    entries = once_per_entry(node, lambda entry: is_in(entry, choices))
+    if entries is not None:
+        return entries
+    node = plain(node)
+    few = FEW_WORDS if _is_word(node.type) else FEW_TEXTS
+    if len(choices) <= few or isinstance(node, Constant):
+        return logic.any_of([compare("=", node, choice) for choice in choices])
+    literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
+    given = [literal for literal in literals if not literal.is_null]
+    found = [value for literal in given for value in equals(node.type, literal)]
+    return _member(node, pa.array(found, node.type), has_null=len(given) < len(literals))
+
+
+def is_among(node: Node, choices: Literals) -> Node:
+    """`is_in` for a long list of literals, with one kernel.
+
+    Raises `InvalidInputError` for types that do not compare.
+    """
+    entries = once_per_entry(node, lambda entry: is_among(entry, choices))
+    if entries is not None:
+        return entries
+    node = plain(node)
+    if pa.types.is_null(node.type):
+        return null(pa.bool_())
+    return _member(node, _members(node.type, choices), choices.has_null)
+
+
+def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
+    node = wide(node)
+    kernel = functools.partial(is_member, values=values.cast(node.type), has_null=has_null)
+    return with_nullable(call("IN", kernel, node), node.nullable or has_null)
+
+
+def _is_word(kind: pa.DataType) -> bool:
+    """Whether values have at most 64 bits."""
+    try:
+        return bool(kind.bit_width <= 64)
+    except ValueError:
+        return False
+
+
+def _members(kind: pa.DataType, choices: Literals) -> pa.Array:
+    """The values of a type that equal one of the literals."""
+    for example in _examples(choices):
+        equals(kind, literal_as(example, kind))
+    if is_text(kind):
+        return pa.array(choices.texts, kind)
+    if choices.texts:
+        texts = [literal_as(constant(text), kind) for text in choices.texts]
+        return pa.array([value for text in texts for value in equals(kind, text)], kind)
+    where = grid(kind)
+    if where is not None:
+        return _at(kind, [n for n in _counts(where, choices) if where.low <= n <= where.high])
+    if pa.types.is_floating(kind):
+        return _floats(kind, choices)
+    return pa.array([], kind)
+
+
+def _examples(choices: Literals) -> Iterator[Constant]:
+    """One literal of each kind."""
+    if choices.texts:
+        yield constant(choices.texts[0])
+    if choices.integers or choices.fractions:
+        yield literals.number(str((choices.integers or choices.fractions)[0]))
+
+
+def _counts(where: Grid, choices: Literals) -> Iterator[int]:
+    """How many steps from zero the numbers are, those that whole steps lead to."""
+    per_unit = 1 / where.step
+    if per_unit == 1:
+        yield from choices.integers
+    else:
+        whole = (number * per_unit for number in choices.integers)
+        yield from (count.numerator for count in whole if count.denominator == 1)
+    for text in choices.fractions:
+        exact = exact_value(literals.number(text))
+        if isinstance(exact, Fraction) and (exact * per_unit).denominator == 1:
+            yield (exact * per_unit).numerator
+
+
+def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
+    """Integers or decimals that lie so many steps from zero."""
+    if pa.types.is_integer(kind):
+        return pa.array(counts, kind)
+    with decimal.localcontext(prec=100):
+        return pa.array([decimal.Decimal(n).scaleb(-kind.scale) for n in counts], kind)
+
+
+def _floats(kind: pa.DataType, choices: Literals) -> pa.Array:
+    """The nearest floats; both zeros for one."""
+    numbers = [*map(float, choices.integers), *map(float, choices.fractions)]
+    values = pa.array(numbers, pa.float64()).cast(kind, safe=False)
+    if pc.any(pc.equal(values.cast(pa.float64()), 0.0)).as_py():
+        zeros = pa.array([0.0, -0.0], pa.float64()).cast(kind)
+        return pa.concat_arrays([values, zeros])
+    return values
+
+
+def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
+    """Whether the value is one of ``values``, or, if ``has_null``, might be."""
+    if isinstance(value, pa.Scalar):
+        return is_member(pa.array([value]), values, has_null)[0]
+    found = pc.is_in(value, value_set=values)
+    missing = pa.scalar(None, pa.bool_())
+    if has_null:
+        return pc.if_else(found, found, missing)
+    return pc.if_else(pc.is_valid(value), found, missing) if value.null_count else found

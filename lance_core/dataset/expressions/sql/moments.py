@@ -1,0 +1,68 @@
+"""Functions of dates and timestamps. A timestamp with a zone is taken apart in that zone."""
+
+from __future__ import annotations
+
+import functools
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.coerce import converted, is_text
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call
+from lance_core.dataset.expressions.sql.value_text import check_years
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+_PARTS: dict[str, Kernel] = {
+    "year": pc.year,
+    "quarter": pc.quarter,
+    "month": pc.month,
+    "week": pc.iso_week,
+    "day": pc.day,
+    "hour": pc.hour,
+    "minute": pc.minute,
+    "second": pc.second,
+    "doy": pc.day_of_year,
+    "dow": functools.partial(pc.day_of_week, count_from_zero=True, week_start=7),
+}
+"""``week`` is that of ISO 8601, ``dow`` counts from Sunday, which is 0."""
+
+_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
+
+
+def date_part(part: Node, node: Node) -> Node:
+    """A part of a date or timestamp as int32."""
+    name = _unit("date_part", part, tuple(_PARTS))
+    return call("date_part", functools.partial(_part, kernel=_PARTS[name]), _timestamp(node))
+
+
+def date_trunc(unit: Node, node: Node) -> Node:
+    """The beginning of the unit that a date or timestamp lies in; weeks begin on Monday."""
+    name = _unit("date_trunc", unit, _UNITS)
+    return call("date_trunc", functools.partial(_truncated, unit=name), _timestamp(node))
+
+
+def _unit(what: str, node: Node, known: tuple[str, ...]) -> str:
+    if not isinstance(node, Constant) or node.is_null or not is_text(node.type):
+        raise UnsupportedFeatureError(f"{what} with a unit that is not a literal")
+    name = str(node.value.as_py()).lower()
+    if name not in known:
+        raise UnsupportedFeatureError(f"{what} of {name!r}; known are {', '.join(known)}")
+    return name
+
+
+def _timestamp(node: Node) -> Node:
+    if pa.types.is_date(node.type):
+        return converted(node, pa.timestamp("us" if pa.types.is_date32(node.type) else "ms"))
+    if not pa.types.is_timestamp(node.type):
+        raise InvalidInputError(f"a date or timestamp is needed, not {node.type}")
+    return node
+
+
+def _part(value: Datum, kernel: Kernel) -> Datum:
+    check_years(value)
+    return pc.cast(kernel(value), pa.int32())
+
+
+def _truncated(value: Datum, unit: str) -> Datum:
+    check_years(value)
+    return pc.floor_temporal(value, unit=unit)

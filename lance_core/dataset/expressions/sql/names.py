@@ -1,0 +1,57 @@
+"""Names in an expression to columns of a schema.
+
+A bare name finds a column of exactly that name, else the only one that differs in case alone; a
+name in backticks must match exactly, as must the names of struct fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lance_core.dataset.expressions.sql.node import Column
+from lance_core.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One part of a dotted name."""
+
+    text: str
+    quoted: bool = False
+
+
+def resolve(schema: pa.Schema, first: Name) -> Column:
+    """The top-level column. Raises `InvalidInputError` listing the valid names."""
+    count = schema.names.count(first.text)
+    found = [first.text] * count
+    if not found and not first.quoted:
+        wanted = first.text.lower()
+        found = [name for name in schema.names if name.lower() == wanted]
+    if len(found) > 1:
+        raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
+    if not found:
+        valid = ", ".join(_shown(name) for name in schema.names)
+        raise InvalidInputError(f"No field named {_shown(first.text)}. Valid fields are {valid}.")
+    field = schema.field(found[0])
+    return Column((found[0],), field.type, field.nullable, field.metadata)
+
+
+def child(parent: Column, name: str) -> Column:
+    """A field of a struct column. Raises `InvalidInputError` if there is none."""
+    kind, shown = parent.type, ".".join(parent.path)
+    if not pa.types.is_struct(kind):
+        raise InvalidInputError(f"{shown} is a {kind}, it has no field {name}")
+    if kind.get_field_index(name) < 0:
+        valid = ", ".join(_shown(kind.field(i).name) for i in range(kind.num_fields))
+        raise InvalidInputError(
+            f"No field named {_shown(name)} in {shown}. Valid fields are {valid}."
+        )
+    field = kind.field(name)
+    nullable = parent.nullable or field.nullable
+    return Column((*parent.path, name), field.type, nullable, field.metadata)
+
+
+def _shown(name: str) -> str:
+    return name if name.isidentifier() and name == name.lower() else f"`{name}`"

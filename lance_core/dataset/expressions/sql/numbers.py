@@ -1,0 +1,136 @@
+"""Functions of numbers. Of floats unless said otherwise: integers and decimals become float64."""
+
+from __future__ import annotations
+
+import functools
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+
+def absolute(node: Node) -> Node:
+    """In the number's own type; the smallest integer of a type has no absolute value there."""
+    return call("abs", pc.abs_checked, _number("abs", node))
+
+
+def rounded(node: Node, digits: Node | None = None) -> Node:
+    """To the nearest, halves away from zero; ``digits`` after the point."""
+    places = 0
+    if digits is not None:
+        if not isinstance(digits, Constant) or not pa.types.is_integer(digits.type):
+            raise UnsupportedFeatureError("round to digits that are not a literal")
+        places = digits.value.as_py()
+    kernel = functools.partial(pc.round, ndigits=places, round_mode="half_towards_infinity")
+    return call("round", kernel, _float("round", node))
+
+
+def floor(node: Node) -> Node:
+    """The whole number at or below."""
+    return _apply("floor", pc.floor, node)
+
+
+def ceil(node: Node) -> Node:
+    """The whole number at or above."""
+    return _apply("ceil", pc.ceil, node)
+
+
+def trunc(node: Node) -> Node:
+    """Without what comes after the point."""
+    return _apply("trunc", pc.trunc, node)
+
+
+def sign(node: Node) -> Node:
+    """-1, 0 or 1."""
+    return _apply("sign", pc.sign, node)
+
+
+def root(node: Node) -> Node:
+    """NaN for a negative number."""
+    return _apply("sqrt", pc.sqrt, node)
+
+
+def exponential(node: Node) -> Node:
+    """Euler's number to the power of this one."""
+    return _apply("exp", pc.exp, node)
+
+
+def natural_log(node: Node) -> Node:
+    """NaN for a negative number."""
+    return _apply("ln", pc.ln, node)
+
+
+def log10(node: Node) -> Node:
+    """NaN for a negative number."""
+    return _apply("log10", pc.log10, node)
+
+
+def log2(node: Node) -> Node:
+    """NaN for a negative number."""
+    return _apply("log2", pc.log2, node)
+
+
+def log(node: Node, value: Node | None = None) -> Node:
+    """``log(x)`` is to base 10, ``log(b, x)`` to base ``b``."""
+    if value is None:
+        return log10(node)
+    base, value = _float("log", node), _float("log", value)
+    kind = common_type(base.type, value.type)
+    return call("log", pc.logb, converted(value, kind), converted(base, kind))
+
+
+def power(node: Node, exponent: Node) -> Node:
+    """As float64."""
+    sides = [converted(_number("power", side), pa.float64()) for side in (node, exponent)]
+    return call("power", pc.power, *sides)
+
+
+def is_nan(node: Node) -> Node:
+    """False for integers and decimals, which have no NaN."""
+    node = _number("isnan", node)
+    if not pa.types.is_floating(node.type):
+        return call("isnan", functools.partial(logic.where_valid, answer=False), node)
+    return call("isnan", pc.is_nan, _float("isnan", node))
+
+
+def is_zero(node: Node) -> Node:
+    """Whether the number is 0 or -0."""
+    return call("iszero", _is_zero, _float("iszero", node))
+
+
+def instead_of_nan(node: Node, other: Node) -> Node:
+    """The number, or ``other`` where it is NaN."""
+    node, other = _float("nanvl", node), _float("nanvl", other)
+    kind = common_type(node.type, other.type)
+    return call("nanvl", _instead_of_nan, converted(node, kind), converted(other, kind))
+
+
+def _number(what: str, node: Node) -> Node:
+    if pa.types.is_null(node.type):
+        return null(pa.float64())
+    if not is_number(node.type):
+        raise InvalidInputError(f"{what} needs a number, not {node.type}")
+    return node
+
+
+def _float(what: str, node: Node) -> Node:
+    node = _number(what, node)
+    if pa.types.is_float32(node.type) or pa.types.is_float16(node.type):
+        return converted(node, pa.float32())
+    return converted(node, pa.float64())
+
+
+def _apply(what: str, kernel: Kernel, node: Node) -> Node:
+    return call(what, kernel, _float(what, node))
+
+
+def _is_zero(value: Datum) -> Datum:
+    return pc.equal(value, pa.scalar(0, value.type))
+
+
+def _instead_of_nan(value: Datum, other: Datum) -> Datum:
+    return pc.if_else(pc.is_nan(value), other, value)

@@ -1,0 +1,287 @@
+"""What a condition can come to in runs of rows of which only bounds are known.
+
+For every node it is worked out which of TRUE, FALSE and NULL may occur, by the very kernels that
+evaluate rows, on bounds in place of values. What is not understood may come to anything; so no row
+for which the condition is TRUE is ever missed.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import compare, logic, membership
+from lance_core.dataset.expressions.sql.node import Call, Column, Constant, Datum, Kernel, Node
+from lance_core.encodings.v0_1.bounds import above_text
+
+BoolArray = npt.NDArray[np.bool_]
+
+Path = tuple[str, ...]
+
+_MOST_FLOATS = 3
+_MOST_MEMBERS = 100
+"""Of so many values of an IN each is looked at; of more, the least and the greatest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """What is known of the values of a column, with an entry for each run of rows.
+
+    Values that are not null lie between ``lowest`` and ``highest``, where a null stands for an
+    unknown bound; NaN lies anywhere. ``may_be_null``: some value may be; ``all_null``: all are.
+    """
+
+    lowest: pa.Array
+    highest: pa.Array
+    may_be_null: BoolArray
+    all_null: BoolArray
+
+
+class Outcomes(NamedTuple):
+    """For each run whether a row may come to TRUE, to FALSE, to NULL."""
+
+    true: BoolArray
+    false: BoolArray
+    null: BoolArray
+
+
+def may_be_true(
+    node: Node, bounds_of: Callable[[Column], Bounds | None], num_runs: int
+) -> BoolArray:
+    """For each run of rows whether the condition ``node`` may be TRUE for some row.
+
+    Rows where a column is NaN are looked at apart from the others: its bounds say nothing of them.
+    """
+    floats = [column for column in _columns(node) if pa.types.is_floating(column.type)]
+    paths = {column.path for column in floats if bounds_of(column) is not None}
+    result = np.zeros(num_runs, np.bool_)
+    for which in _subsets(sorted(paths)[:_MOST_FLOATS]):
+        # What is beyond so many columns may be NaN or not in every case.
+        known = dict.fromkeys(sorted(paths)[:_MOST_FLOATS], False) | dict.fromkeys(which, True)
+        result |= _Analysis(bounds_of, num_runs, known).outcomes(node).true
+    return result
+
+
+def _columns(node: Node) -> list[Column]:
+    found, waiting, seen = [], [node], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Column):
+            found.append(one)
+        elif isinstance(one, Call):
+            waiting.extend(one.arguments)
+    return found
+
+
+def _subsets(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
+    for size in range(len(paths) + 1):
+        yield from itertools.combinations(paths, size)
+
+
+def cannot_fail(node: Node) -> bool:
+    """Whether no values exist for which evaluating ``node`` is an error."""
+    waiting, seen = [node], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or not isinstance(one, Call):
+            continue
+        seen.add(id(one))
+        if _function(one.kernel)[0] not in _TOTAL:
+            return False
+        waiting.extend(one.arguments)
+    return True
+
+
+def _function(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
+    """The function that a kernel calls, and the arguments that it adds."""
+    if isinstance(kernel, functools.partial):
+        return kernel.func, kernel.keywords
+    return kernel, {}
+
+
+class _Analysis:
+    """``is_nan``: of which columns it is assumed that values are, or that they are not."""
+
+    def __init__(
+        self,
+        bounds_of: Callable[[Column], Bounds | None],
+        num_runs: int,
+        is_nan: Mapping[Path, bool],
+    ) -> None:
+        self._bounds_of = bounds_of
+        self._is_nan = is_nan
+        self._all = np.ones(num_runs, np.bool_)
+        self._none = np.zeros(num_runs, np.bool_)
+
+    def outcomes(self, node: Node) -> Outcomes:
+        """Of a boolean node."""
+        if isinstance(node, Constant):
+            value = node.value.as_py()
+            picked = [self._all if value is one else self._none for one in (True, False, None)]
+            return Outcomes(*picked)
+        if isinstance(node, Column):
+            return self._compared(node, pc.equal, pa.scalar(True))
+        function, options = _function(node.kernel)
+        rule = _RULES.get(function)
+        return self._anything if rule is None else rule(self, node.arguments, options)
+
+    @property
+    def _anything(self) -> Outcomes:
+        return Outcomes(self._all, self._all, self._all)
+
+    def _bounds(self, node: Node) -> Bounds | None:
+        bounds = self._bounds_of(node) if isinstance(node, Column) else None
+        return bounds if bounds is not None and bounds.lowest.type == node.type else None
+
+    def both(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        a, b = (self.outcomes(one) for one in arguments)
+        null = (a.null & (b.true | b.null)) | (b.null & a.true)
+        return Outcomes(a.true & b.true, a.false | b.false, null)
+
+    def either(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        a, b = (self.outcomes(one) for one in arguments)
+        null = (a.null & (b.false | b.null)) | (b.null & a.false)
+        return Outcomes(a.true | b.true, a.false & b.false, null)
+
+    def negated(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        true, false, null = self.outcomes(arguments[0])
+        return Outcomes(false, true, null)
+
+    def is_true(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        true, false, null = self.outcomes(arguments[0])
+        return Outcomes(true, false | null, self._none)
+
+    def is_false(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        true, false, null = self.outcomes(arguments[0])
+        return Outcomes(false, true | null, self._none)
+
+    def is_null(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        bounds = self._bounds(arguments[0])
+        if bounds is None:
+            return Outcomes(self._all, self._all, self._none)
+        return Outcomes(bounds.may_be_null, ~bounds.all_null, self._none)
+
+    def where_valid(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        bounds = self._bounds(arguments[0])
+        some = self._all if bounds is None else ~bounds.all_null
+        null = self._all if bounds is None else bounds.may_be_null
+        return (
+            Outcomes(some, self._none, null)
+            if options["answer"]
+            else Outcomes(self._none, some, null)
+        )
+
+    def comparison(self, kernel: Kernel, arguments: tuple[Node, ...]) -> Outcomes:
+        left, right = arguments
+        if not isinstance(right, Constant) or right.is_null:
+            return self._anything
+        return self._compared(left, kernel, right.value)
+
+    def not_below(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        kernel = pc.less_equal if options["operator"] == "<=" else pc.less
+        true, false, null = self.comparison(kernel, arguments)
+        return Outcomes(false, true, null)
+
+    def _compared(self, node: Node, kernel: Kernel, literal: pa.Scalar) -> Outcomes:
+        """``kernel(node, literal)`` with one of the six comparisons."""
+        bounds = self._bounds(node)
+        if bounds is None or bounds.lowest.type != literal.type:
+            return self._anything
+        if kernel is pc.not_equal:
+            true, false, null = self._compared(node, pc.equal, literal)
+            return Outcomes(false, true, null)
+        lowest, highest = bounds.lowest, bounds.highest
+        if kernel is pc.equal:
+            true = _unless(pc.greater(lowest, literal)) & _unless(pc.less(highest, literal))
+            false = _unless(pc.and_(pc.equal(lowest, literal), pc.equal(highest, literal)))
+        else:
+            if kernel in (pc.greater, pc.greater_equal):
+                lowest, highest = highest, lowest
+            true = _unless(pc.invert(kernel(lowest, literal)))
+            false = _unless(kernel(highest, literal))
+        if isinstance(node, Column) and pa.types.is_floating(node.type):
+            is_nan = self._is_nan.get(node.path)
+            of_nan = bool(kernel(pa.scalar(float("nan"), node.type), literal).as_py())
+            if is_nan is True:
+                true, false = self._none | of_nan, self._none | (not of_nan)
+            elif is_nan is None:
+                true, false = true | of_nan, false | (not of_nan)
+        return Outcomes(true & ~bounds.all_null, false & ~bounds.all_null, bounds.may_be_null)
+
+    def is_member(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        bounds, values = self._bounds(arguments[0]), options["values"]
+        if bounds is None or bounds.lowest.type != values.type:
+            return self._anything
+        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+            return self._anything
+        pairs = [(value, value) for value in values]
+        if len(values) > _MOST_MEMBERS:
+            ends = pc.min_max(values)
+            pairs = [(ends["min"], ends["max"])]
+        true = self._none
+        for low, high in pairs:
+            true = true | (
+                _unless(pc.greater(bounds.lowest, high)) & _unless(pc.less(bounds.highest, low))
+            )
+        null = bounds.may_be_null | bool(options["has_null"])
+        return Outcomes(true & ~bounds.all_null, ~bounds.all_null, null)
+
+    def starts_with(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        bounds, prefix = self._bounds(arguments[0]), options["pattern"]
+        if bounds is None:
+            return self._anything
+        type_ = bounds.lowest.type
+        true = _unless(pc.less(bounds.highest, pa.scalar(prefix, type_)))
+        above = above_text(prefix.encode())
+        if above is not None:
+            true = true & _unless(pc.greater_equal(bounds.lowest, pa.scalar(above.decode(), type_)))
+        return Outcomes(true & ~bounds.all_null, ~bounds.all_null, bounds.may_be_null)
+
+
+def _unless(excluded: Datum) -> BoolArray:
+    """Where it is not known that something is excluded."""
+    known: BoolArray = np.asarray(pc.fill_null(excluded, False), np.bool_)
+    return ~known
+
+
+_Rule = Callable[[_Analysis, tuple[Node, ...], Mapping[str, Any]], Outcomes]
+
+
+def _comparison(kernel: Kernel) -> _Rule:
+    return lambda analysis, arguments, options: analysis.comparison(kernel, arguments)
+
+
+_COMPARISONS = (pc.equal, pc.not_equal, pc.less, pc.less_equal, pc.greater, pc.greater_equal)
+
+_RULES: Mapping[Kernel, _Rule] = {
+    pc.and_kleene: _Analysis.both,
+    pc.or_kleene: _Analysis.either,
+    pc.invert: _Analysis.negated,
+    pc.is_null: _Analysis.is_null,
+    pc.starts_with: _Analysis.starts_with,
+    logic.known_true: _Analysis.is_true,
+    logic.known_false: _Analysis.is_false,
+    logic.where_valid: _Analysis.where_valid,
+    compare.not_below: _Analysis.not_below,
+    membership.is_member: _Analysis.is_member,
+    **{kernel: _comparison(kernel) for kernel in _COMPARISONS},
+}
+
+_TOTAL = {
+    *_RULES,
+    *(compare.compare_nan, compare.compare_floats),
+    *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
+    *(pc.utf8_lower, pc.utf8_upper, pc.utf8_length, pc.utf8_reverse),
+}
+"""Kernels that have a value for all arguments of their types."""

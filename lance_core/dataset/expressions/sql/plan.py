@@ -1,0 +1,224 @@
+"""Syntax trees to nodes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from lance_core.dataset.expressions.sql import (
+    arithmetic,
+    casts,
+    compare,
+    functions,
+    lists,
+    literals,
+    logic,
+    membership,
+    syntax,
+)
+from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
+from lance_core.dataset.expressions.sql.lexer import shown
+from lance_core.dataset.expressions.sql.like import like
+from lance_core.dataset.expressions.sql.names import Name, child, resolve
+from lance_core.dataset.expressions.sql.node import Column, Constant, Node, constant, null
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+
+def plan_filter(text: str, schema: pa.Schema) -> Node:
+    """A boolean node.
+
+    Raises `InvalidInputError` for text that is no boolean expression over ``schema``, and
+    `UnsupportedFeatureError` naming a construct that is not known here.
+    """
+    with _bounded_depth(text):
+        node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
+    if not pa.types.is_boolean(node.type):
+        raise InvalidInputError(f"the filter {shown(text)} is not true or false but {node.type}")
+    return node
+
+
+def plan_value(text: str, schema: pa.Schema) -> Node:
+    """A node of any type; text that is exactly a column's name is that column. Raises as above."""
+    if schema.names.count(text) == 1:
+        return resolve(schema, Name(text, quoted=True))
+    with _bounded_depth(text):
+        tree = parse(text, schema.names)
+        planner = _Planner(schema)
+        if isinstance(tree, syntax.Arithmetic):
+            return planner.arithmetic(tree, outermost=True)
+        return planner.plan(tree)
+
+
+@contextmanager
+def _bounded_depth(text: str) -> Iterator[None]:
+    """Nesting is bounded by the parser, but the caller may have used up the stack."""
+    try:
+        yield
+    except RecursionError:
+        raise InvalidInputError(f"the expression {shown(text)} is nested too deeply") from None
+
+
+class _Planner:
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._columns: dict[tuple[Name, ...], Column] = {}
+
+    def plan(self, tree: syntax.Tree) -> Node:
+        return _RULES[type(tree)](self, tree)
+
+    def reference(self, tree: syntax.Reference) -> Node:
+        if tree.parts not in self._columns:
+            self._columns[tree.parts] = self._resolved(tree)
+        return self._columns[tree.parts]
+
+    def _resolved(self, tree: syntax.Reference) -> Column:
+        column = resolve(self._schema, tree.parts[0])
+        for name in tree.parts[1:]:
+            column = child(column, name.text)
+        return column
+
+    def member(self, tree: syntax.Member) -> Node:
+        return self._field(tree.subject, tree.name)
+
+    def _field(self, parent: syntax.Tree, name: str) -> Node:
+        node = self.plan(parent)
+        if not isinstance(node, Column):
+            raise UnsupportedFeatureError(f"the field {name!r} of what is no column")
+        return child(node, name)
+
+    def index(self, tree: syntax.Index) -> Node:
+        index = self.plan(tree.index)
+        if not isinstance(index, Constant):
+            raise UnsupportedFeatureError("an index that is not a literal")
+        if isinstance(index.value.as_py(), str):
+            return self._field(tree.subject, index.value.as_py())
+        return lists.element(self.plan(tree.subject), index)
+
+    def number(self, tree: syntax.Number) -> Node:
+        return literals.number(tree.digits)
+
+    def text(self, tree: syntax.Text) -> Node:
+        return constant(tree.value)
+
+    def bytes(self, tree: syntax.Bytes) -> Node:
+        return literals.hexadecimal(tree.digits)
+
+    def boolean(self, tree: syntax.Boolean) -> Node:
+        return constant(tree.value)
+
+    def null(self, tree: syntax.Null) -> Node:
+        return null(pa.null())
+
+    def list(self, tree: syntax.ListLiteral) -> Node:
+        return lists.literal([self.plan(item) for item in tree.items])
+
+    def logic(self, tree: syntax.Logic) -> Node:
+        operands = [self.plan(operand) for operand in with_long_lists(tree)]
+        return logic.all_of(operands) if tree.is_and else logic.any_of(operands)
+
+    def negation(self, tree: syntax.Not) -> Node:
+        return logic.negated(self.plan(tree.operand))
+
+    def comparison(self, tree: syntax.Comparison) -> Node:
+        return compare.compare(tree.operator, self.plan(tree.left), self.plan(tree.right))
+
+    def is_in(self, tree: syntax.In) -> Node:
+        node = self.plan(tree.subject)
+        if isinstance(tree.choices, syntax.Literals):
+            found = membership.is_among(node, tree.choices)
+        else:
+            found = membership.is_in(node, [self.plan(choice) for choice in tree.choices])
+        return _negated_if(tree.negated, found)
+
+    def between(self, tree: syntax.Between) -> Node:
+        low, high = self.plan(tree.low), self.plan(tree.high)
+        return _negated_if(tree.negated, compare.between(self.plan(tree.subject), low, high))
+
+    def is_(self, tree: syntax.Is) -> Node:
+        node = self.plan(tree.subject)
+        if tree.value is None:
+            found = logic.is_null(node)
+        else:
+            found = logic.is_true(node) if tree.value else logic.is_false(node)
+        return _negated_if(tree.negated, found)
+
+    def distinct(self, tree: syntax.Distinct) -> Node:
+        same = compare.same(self.plan(tree.left), self.plan(tree.right))
+        return _negated_if(not tree.negated, same)
+
+    def like(self, tree: syntax.Like) -> Node:
+        subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
+        found = like(subject, pattern, tree.escape, tree.ignore_case)
+        return _negated_if(tree.negated, found)
+
+    def arithmetic(self, tree: syntax.Arithmetic, outermost: bool = False) -> Node:
+        """``outermost``: a literal takes the type of the column beside it, as in pylance."""
+        left = self.plan(tree.first)
+        rest = itertools.groupby(tree.rest, key=lambda part: part[0])
+        runs = [(operator, [self.plan(right) for _, right in run]) for operator, run in rest]
+        for number, (operator, operands) in enumerate(runs, start=1):
+            if operator == "||":
+                # One call for all: each of many would copy the text made so far.
+                left = functions.call_function(operator, [left, *operands])
+                continue
+            for right in operands[:-1]:
+                left = arithmetic.binary(operator, left, right)
+            right = operands[-1]
+            if outermost and number == len(runs):
+                left, right = arithmetic.with_column_type(left, right)
+            left = arithmetic.binary(operator, left, right)
+        return left
+
+    def negative(self, tree: syntax.Negative) -> Node:
+        return arithmetic.negative(self.plan(tree.operand))
+
+    def cast(self, tree: syntax.Cast) -> Node:
+        return casts.cast(self.plan(tree.operand), casts.arrow_type(tree.type))
+
+    def case(self, tree: syntax.Case) -> Node:
+        subject = None if tree.subject is None else self.plan(tree.subject)
+        branches = []
+        for when, then in tree.branches:
+            test = self.plan(when)
+            if subject is not None:
+                test = compare.compare("=", subject, test)
+            branches.append((test, self.plan(then)))
+        default = null(pa.null()) if tree.default is None else self.plan(tree.default)
+        return functions.case(branches, default)
+
+    def function(self, tree: syntax.Function) -> Node:
+        return functions.call_function(tree.name, [self.plan(one) for one in tree.arguments])
+
+
+def _negated_if(negated: bool, node: Node) -> Node:
+    return logic.negated(node) if negated else node
+
+
+_RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
+    syntax.Reference: _Planner.reference,
+    syntax.Member: _Planner.member,
+    syntax.Index: _Planner.index,
+    syntax.Number: _Planner.number,
+    syntax.Text: _Planner.text,
+    syntax.Bytes: _Planner.bytes,
+    syntax.Boolean: _Planner.boolean,
+    syntax.Null: _Planner.null,
+    syntax.ListLiteral: _Planner.list,
+    syntax.Logic: _Planner.logic,
+    syntax.Not: _Planner.negation,
+    syntax.Comparison: _Planner.comparison,
+    syntax.In: _Planner.is_in,
+    syntax.Between: _Planner.between,
+    syntax.Is: _Planner.is_,
+    syntax.Distinct: _Planner.distinct,
+    syntax.Like: _Planner.like,
+    syntax.Arithmetic: _Planner.arithmetic,
+    syntax.Negative: _Planner.negative,
+    syntax.Cast: _Planner.cast,
+    syntax.Case: _Planner.case,
+    syntax.Function: _Planner.function,
+}

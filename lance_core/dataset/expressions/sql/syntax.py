@@ -1,0 +1,229 @@
+"""The tree of an SQL expression, before names and types are looked at.
+
+Chains of one operator are flat, so that a long expression is no deep one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core.dataset.expressions.sql.names import Name
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A dotted name."""
+
+    parts: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Digits, with a sign, point and exponent, as written."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Hexadecimal digits."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """TRUE or FALSE."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """``[a, b]``."""
+
+    items: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The literals of a long IN list, by kind. ``fractions``: all other numbers, as written."""
+
+    integers: list[int]
+    fractions: list[str]
+    texts: list[str]
+    has_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """``operands`` with AND, or with OR, between them."""
+
+    is_and: bool
+    operands: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """NOT."""
+
+    operand: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus."""
+
+    operand: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``first`` and then, from left to right, an operator and its right operand each."""
+
+    first: Tree
+    rest: tuple[tuple[str, Tree], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One of = <> < <= > >=."""
+
+    operator: str
+    left: Tree
+    right: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """IS DISTINCT FROM; negated: IS NOT DISTINCT FROM."""
+
+    left: Tree
+    right: Tree
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """IS [NOT] NULL, TRUE or FALSE; ``value`` is None for NULL."""
+
+    subject: Tree
+    value: bool | None
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """[NOT] IN."""
+
+    subject: Tree
+    choices: tuple[Tree, ...] | Literals
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """[NOT] BETWEEN."""
+
+    subject: Tree
+    low: Tree
+    high: Tree
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """[NOT] LIKE or ILIKE."""
+
+    subject: Tree
+    pattern: Tree
+    escape: str
+    ignore_case: bool
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A type as CAST names it, in capital letters, with the numbers behind it."""
+
+    name: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """CAST, ``::`` or a literal with a type before it."""
+
+    operand: Tree
+    type: TypeName
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """CASE; with a subject, which each test is compared with."""
+
+    subject: Tree | None
+    branches: tuple[tuple[Tree, Tree], ...]
+    default: Tree | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call by name."""
+
+    name: str
+    arguments: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``subject[index]``."""
+
+    subject: Tree
+    index: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """``subject.name``, where the subject is no dotted name."""
+
+    subject: Tree
+    name: str
+
+
+Tree = (
+    Reference
+    | Number
+    | Text
+    | Bytes
+    | Boolean
+    | Null
+    | ListLiteral
+    | Logic
+    | Not
+    | Negative
+    | Arithmetic
+    | Comparison
+    | Distinct
+    | Is
+    | In
+    | Between
+    | Like
+    | Cast
+    | Case
+    | Function
+    | Index
+    | Member
+)

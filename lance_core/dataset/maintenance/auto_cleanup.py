@@ -1,0 +1,89 @@
+"""Cleaning up after every so many commits, as the table's config asks for.
+
+Keys: ``lance.auto_cleanup.interval`` (in versions), ``.older_than`` (such as ``14d``),
+``.retain_versions``, ``.delete_rate_limit`` and ``.delete_concurrency``. Without the first there is
+no automatic cleanup. Tagged versions stay. Branches are not cleaned up along with their parent.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from lance_core.commits.cleanup_policy import CleanupPolicy
+from lance_core.dataset.maintenance import cleanup
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import InvalidInputError
+
+PREFIX = "lance.auto_cleanup."
+
+_LOG = logging.getLogger("lance_core")
+_LONGEST = 200
+"""Characters of a time; it takes fewer to write any."""
+_PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
+_SECONDS = {
+    "ns nsec nanos": 1e-9,
+    "us usec micros": 1e-6,
+    "ms msec millis": 1e-3,
+    "s sec secs second seconds": 1.0,
+    "m min mins minute minutes": 60.0,
+    "h hr hrs hour hours": 3600.0,
+    "d day days": 86400.0,
+    "w wk wks week weeks": 7 * 86400.0,
+    "M month months": 30.44 * 86400.0,
+    "y yr yrs year years": 365.25 * 86400.0,
+}
+_UNITS = {unit: seconds for units, seconds in _SECONDS.items() for unit in units.split()}
+
+
+def auto_cleanup(snapshot: Snapshot) -> None:
+    """Clean up if it is time to; to be called with a version that was just committed.
+
+    The commit is done: whatever goes wrong here is logged, and nothing is raised.
+    """
+    config = snapshot.manifest.config
+    if f"{PREFIX}interval" not in config:
+        return
+    try:
+        interval = _number(config, "interval") or 1
+        if snapshot.version % interval == 0:
+            report = cleanup.run(
+                snapshot, _policy(snapshot, config), _number(config, "delete_concurrency")
+            )
+            _LOG.info("automatic cleanup removed %d versions", len(report.versions))
+    except Exception as error:
+        _LOG.warning("the commit succeeded, the cleanup after it failed: %s", error)
+
+
+def _policy(snapshot: Snapshot, config: Mapping[str, str]) -> CleanupPolicy:
+    older_than = config.get(f"{PREFIX}older_than")
+    return CleanupPolicy(
+        older_than=None if older_than is None else duration(older_than),
+        retain_versions=_number(config, "retain_versions"),
+        before=snapshot.version,
+        error_if_tagged=False,
+        delete_rate_limit=_number(config, "delete_rate_limit"),
+    )
+
+
+def _number(config: Mapping[str, str], name: str) -> int | None:
+    text = config.get(PREFIX + name)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,19}", text, re.ASCII):
+        raise InvalidInputError(f"{PREFIX}{name} is no whole number: {text!r}")
+    return int(text)
+
+
+def duration(text: str) -> timedelta:
+    """A time such as ``14days``, ``1h 30m`` or ``1209600s``; `InvalidInputError` for others."""
+    parts = _PART.findall(text) if len(text) <= _LONGEST else []  # matching takes time squared
+    is_whole = parts and not _PART.sub("", text)
+    if not is_whole or any(unit not in _UNITS for _, unit in parts):
+        raise InvalidInputError(f"{text[:100]!r} is no length of time: write it like 14days or 1h")
+    try:
+        return timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts))
+    except (OverflowError, ValueError):
+        raise InvalidInputError(f"{text[:100]!r} is too long a time") from None

@@ -1,0 +1,44 @@
+"""Finding out what became of a commit whose outcome was unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lance_core.commits import resolve as resolving
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import Target
+from lance_core.errors import CommitUnknownError, InvalidInputError, StoreError
+from lance_core.store.secret import hide_secrets
+
+if TYPE_CHECKING:
+    from lance_core.dataset.dataset import LanceDataset
+
+
+def resolve(
+    target: Target,
+    unknown: CommitUnknownError,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LanceDataset | None:
+    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
+
+    Returns the version that it led to, open, or None if it certainly was not applied and never will
+    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
+    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
+    one about another table `InvalidInputError`.
+    """
+    storage_options = hide_secrets(storage_options)
+    if not isinstance(unknown, CommitUnknownError):
+        raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
+    root = open_table.root_of(target, storage_options)
+    if unknown.table not in ("", root.place):
+        raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.place}")
+    from lance_core.dataset.dataset import LanceDataset
+
+    try:
+        root = open_table.asked(root)
+        version = resolving.resolve(root.handler, root.store, unknown)
+        return None if version is None else LanceDataset.of(open_table.load(root, version.location))
+    except StoreError as error:
+        raise unknown from error

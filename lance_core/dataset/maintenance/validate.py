@@ -1,0 +1,27 @@
+"""Checks of a version against the files that it names, without decoding their pages."""
+
+from __future__ import annotations
+
+from lance_core.dataset.read.fragment_reader import check_count
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import CorruptFileError
+from lance_core.table.fragment import Fragment
+
+
+def check_table(snapshot: Snapshot) -> None:
+    """Check every fragment. Raises `CorruptFileError` or `ObjectNotFoundError`."""
+    for fragment in snapshot.manifest.fragments:
+        check_fragment(snapshot, fragment)
+
+
+def check_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
+    """Open the fragment's files; row counts and deleted offsets must agree with the manifest."""
+    rows = snapshot.physical_rows(fragment)
+    for file in fragment.files:
+        check_count(snapshot, fragment, file, rows)
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is not None and len(deleted) and int(deleted[-1]) >= rows:
+        raise CorruptFileError(
+            f"row {int(deleted[-1])} of fragment {fragment.id} is deleted, it has {rows} rows",
+            field="DataFragment.deletion_file",
+        )

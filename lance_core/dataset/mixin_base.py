@@ -1,0 +1,28 @@
+"""What every part of `LanceDataset` works on: the open version, and defaults of its scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from lance_core.dataset.snapshot.snapshot import Snapshot
+
+
+class Opened:
+    """An open version of a table, with the default options of its scans."""
+
+    _snapshot: Snapshot
+    _scan_defaults: dict[str, Any]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, scan_defaults: Mapping[str, Any] | None = None) -> Self:
+        """A dataset of a version that is already open."""
+        dataset = cls.__new__(cls)
+        dataset._snapshot = snapshot  # noqa: SLF001  # its own class makes it
+        dataset._scan_defaults = dict(scan_defaults or {})  # noqa: SLF001  # as above
+        return dataset
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The open version; an inner value, not part of pylance's interface."""
+        return self._snapshot

@@ -1,0 +1,301 @@
+"""Rows of one fragment: which data file holds which field, read and put side by side.
+
+A field that no file of the fragment holds reads as null (table.proto, DataFragment).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.datafile.reader import FileReader
+from lance_core.dataset.blobs.payloads import with_payloads
+from lance_core.dataset.blobs.versions import as_in_file, as_version_2
+from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.row_sequence import AnyRows
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema import Field, described_in_file, wrap_chunks
+from lance_core.table.data_file import DataFile
+from lance_core.table.fragment import Fragment, check_fragment_id
+from lance_core.table.row_ids import RowIdSequence
+from lance_core.table.storage_version import LEGACY
+
+
+def read_rows(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    fields: Sequence[Field],
+    meta: Sequence[str],
+    rows: AnyRows,
+) -> pa.Table:
+    """Physical ``rows`` of the fragment: the stored ``fields``, then the ``meta`` columns.
+
+    ``fields`` may be pruned structs. Deleted rows are not left out here.
+    """
+    columns = read_fields(snapshot, fragment, fields, rows)
+    arrow = [field.to_arrow() for field in fields]
+    if meta and not fields:
+        check_some_count(snapshot, fragment)
+    for name in meta:
+        values = meta_column(snapshot, fragment, name, rows)
+        columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
+        arrow.append(pa.field(name, pa.uint64()))
+    if not columns:
+        return columnless(len(rows))
+    return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
+
+
+def read_fields(
+    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field], rows: AnyRows
+) -> list[pa.ChunkedArray]:
+    """Each field's values for physical ``rows``, in the field's Arrow type."""
+    if not fields:
+        return []
+    if fragment.overlays:
+        raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
+    places = _places(snapshot, fragment, fields)
+    columns: dict[int, pa.ChunkedArray] = {}
+    if not any(number >= 0 for number in places):
+        check_some_count(snapshot, fragment)
+    for number, mine in places.items():
+        if number >= 0:
+            read = _read_file(snapshot, fragment, number, [fields[i] for i in mine], rows)
+            columns.update(zip(mine, read, strict=True))
+    for i in places.get(_NOWHERE, ()):
+        columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
+    for i in places.get(_SPLIT, ()):
+        columns[i] = _read_split(snapshot, fragment, fields[i], rows)
+    return [columns[i] for i in range(len(fields))]
+
+
+_SPLIT = -1
+_NOWHERE = -2
+
+
+def _places(
+    snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
+) -> Mapping[int, Sequence[int]]:
+    """Which of ``fields`` each file holds; `_SPLIT` stands for several files.
+
+    Those of the last read of the fragment are kept: single rows cost little else.
+    """
+    kept = snapshot.places.get(fragment.id)
+    if kept is not None and kept[0] is fragment and kept[1] is fields:
+        return kept[2]
+    homes = fragment.file_of_field()
+    found: dict[int, list[int]] = {}
+    for i, field in enumerate(fields):
+        place = _place(field, homes, fragment)
+        found.setdefault(_NOWHERE if place is None else place, []).append(i)
+    places = dict(sorted(found.items()))
+    if isinstance(fields, tuple):  # what is kept must not change
+        snapshot.places[fragment.id] = fragment, fields, places
+    return places
+
+
+def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
+    """Ids of the fields below (or at) ``field`` that own stored values."""
+    if field.is_blob or _is_one_column(field, homes):
+        yield field.id
+    else:
+        for child in field.children:
+            yield from _leaf_ids(child, homes)
+
+
+def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
+    """Whether a single column holds ``field``: it has no parts, or they are packed into its own."""
+    if not field.children:
+        return True
+    return (
+        field.may_be_packed
+        and field.id in homes
+        and not any(child.id in homes for child in field.children)
+    )
+
+
+def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
+    """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
+    found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
+    if len(found) > 1:
+        return _SPLIT
+    (place,) = found
+    if place is None or not field.is_struct or _is_one_column(field, homes):
+        return place
+    file = fragment.files[place]
+    if _has_leaves_only(file):
+        return place
+    structs = {part.id for part in field.walk() if part.is_struct}
+    # Members may be in a file without the struct that they are of.
+    return place if structs.issubset(file.fields) else _SPLIT
+
+
+def _has_leaves_only(file: DataFile) -> bool:
+    """Whether columns hold what is around their values: from 2.1 on, structs have no column."""
+    return file.file_version not in (LEGACY, "2.0")
+
+
+def check_count(
+    snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int
+) -> FileReader:
+    """The open file; `CorruptFileError` unless it has as many rows as the manifest says."""
+    reader = snapshot.reader(file)
+    found = reader.num_rows
+    if found != expected:
+        raise CorruptFileError(
+            f"the file has {found} rows, fragment {fragment.id} has {expected}",
+            path=file.store_path(snapshot.base(file.base_id)),
+            field="DataFragment.physical_rows",
+        )
+    return reader
+
+
+def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
+    """`check_count` for a read that opens no file by itself: it would believe any number."""
+    if fragment.files:
+        check_count(snapshot, fragment, fragment.files[0], snapshot.physical_rows(fragment))
+
+
+def _read_file(
+    snapshot: Snapshot, fragment: Fragment, number: int, fields: Sequence[Field], rows: AnyRows
+) -> list[pa.ChunkedArray]:
+    file = fragment.files[number]
+    reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
+    if snapshot.blobs_v2:
+        read = _read_blobs(snapshot, file, reader, fields, rows)
+    else:
+        read = reader.read(fields, file.columns(), rows)
+    return [wrap_chunks(column, field) for column, field in zip(read, fields, strict=True)]
+
+
+def _read_blobs(
+    snapshot: Snapshot,
+    file: DataFile,
+    reader: FileReader,
+    fields: Sequence[Field],
+    rows: AnyRows,
+) -> list[pa.ChunkedArray]:
+    """Fields, some of which may have blobs of version 2, described or with their bytes."""
+    blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
+    wanted = [
+        field if blob is None else described_in_file(blob)
+        for field, blob in zip(fields, blobs, strict=True)
+    ]
+    stored = as_in_file(file, wanted)
+    read = reader.read(stored, file.columns(), rows)
+    columns = list(map(as_version_2, read, wanted, stored))
+    for i, blob in enumerate(blobs):
+        if blob is not None:
+            columns[i] = with_payloads(snapshot, file, columns[i], blob)
+    return columns
+
+
+def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
+    """``field`` with blobs of version 2 where it wants their bytes; None if it wants none."""
+    if field.id in blobs and not field.children:
+        return blobs[field.id]
+    children = [_with_blobs_v2(child, blobs) for child in field.children]
+    if all(child is None for child in children):
+        return None
+    pairs = zip(field.children, children, strict=True)
+    return field.with_children(tuple(own if new is None else new for own, new in pairs))
+
+
+def _read_split(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
+) -> pa.ChunkedArray:
+    """A struct whose children were added later and live in different files."""
+    if field.logical_type != "struct":
+        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    if any(_has_leaves_only(file) for file in fragment.files):
+        return _read_members(snapshot, fragment, field, rows)
+    children = read_fields(snapshot, fragment, field.children, rows)
+    arrays = [one_array(child) for child in children]
+    struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
+    return pa.chunked_array([struct])
+
+
+def _read_members(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
+) -> pa.ChunkedArray:
+    """As `_read_split`, where every file knows of its members which structs are null."""
+    homes = fragment.file_of_field()
+    parts = []
+    for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
+        part = _part_in(field, homes, place)
+        assert part is not None
+        (column,) = _read_file(snapshot, fragment, place, [part], rows)
+        parts.append((part, one_array(column)))
+    return pa.chunked_array([_merged(field, parts)])
+
+
+def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None:
+    """``field`` with only what the file numbered ``place`` holds of it; None for nothing."""
+    if field.is_blob or _is_one_column(field, homes):
+        return field if homes.get(field.id) == place else None
+    children = [_part_in(child, homes, place) for child in field.children]
+    kept = tuple(child for child in children if child is not None)
+    return field.with_children(kept) if kept else None
+
+
+def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
+    """The array of ``field`` from those of parts of it, which agree in what is null."""
+    part, array = parts[0]
+    if part == field:
+        return array
+    if field.logical_type != "struct":
+        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    members = []
+    for child in field.children:
+        found = [
+            (below, struct.field(number))
+            for one, struct in parts
+            for number, below in enumerate(one.children)
+            if below.id == child.id
+        ]
+        if found:
+            members.append(_merged(child, found))
+        else:
+            members.append(pa.nulls(len(array), child.arrow_type))
+    mask = array.is_null() if array.null_count else None
+    kinds = [child.to_arrow() for child in field.children]
+    return pa.StructArray.from_arrays(members, fields=kinds, mask=mask)
+
+
+def meta_column(
+    snapshot: Snapshot, fragment: Fragment, name: str, rows: AnyRows
+) -> npt.NDArray[np.uint64]:
+    """Values of a meta column for physical ``rows``.
+
+    ``_rowaddr`` is fragment id << 32 | physical offset; ``_rowid`` is the same unless the table
+    has stable row ids; ``_rowoffset`` is the position among all live rows of the table.
+    """
+    offsets = physical_offsets(rows)
+    if name == ROW_ID and snapshot.manifest.uses_stable_row_ids:
+        if not isinstance(fragment.row_ids, bytes):
+            raise UnsupportedFeatureError(
+                f"fragment {fragment.id} has no row ids, or they are not in the manifest"
+            )
+        count = snapshot.physical_rows(fragment)
+        return RowIdSequence.from_bytes(fragment.row_ids, count).take(offsets.astype(np.int64))
+    if name in (ROW_ID, ROW_ADDRESS):
+        check_fragment_id(fragment.id)
+        return offsets + np.uint64(fragment.id << 32)
+    assert name == ROW_OFFSET
+    start = snapshot.row_starts[snapshot.fragment_positions[fragment.id]]
+    deleted = snapshot.deleted_offsets(fragment)
+    before = 0 if deleted is None else np.searchsorted(deleted, offsets).astype(np.uint64)
+    return (offsets - before + np.uint64(start)).astype(np.uint64)
+
+
+def physical_offsets(rows: AnyRows) -> npt.NDArray[np.uint64]:
+    """The row numbers of ``rows`` written out."""
+    if isinstance(rows, RowRange):
+        return np.arange(rows.start, rows.stop, dtype=np.uint64)
+    return rows.numbers.astype(np.uint64)

@@ -1,0 +1,63 @@
+"""Late materialisation: rows that a filter chose in several windows are completed by one read.
+
+A read of few rows is mostly planning, in Python, for each column, by which threads only hinder each
+other. So windows in which few rows passed wait for others of their fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.read.batches import Found
+from lance_core.dataset.read.scan_window import Chosen
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.scan_window import Window
+    from lance_core.dataset.read.window_sizing import Pace
+
+
+class Part(NamedTuple):
+    """What a window found; ``is_last``: no others of the same span come after it."""
+
+    found: pa.Table | Chosen
+    is_last: bool
+
+
+def completed(parts: Iterable[Part], window: Window, pace: Pace) -> Iterator[Found]:
+    """The parts in their order, with all columns.
+
+    ``pace`` says how many chosen rows are completed at a time, and is told what they took.
+    """
+    waiting: list[Chosen] = []
+    for found, is_last in parts:
+        if isinstance(found, Chosen):
+            waiting.append(found)
+            table = window.nothing
+        else:
+            table = found
+        is_enough = sum(len(chosen.offsets) for chosen in waiting) >= pace.rows
+        if waiting and (is_enough or is_last or table.num_rows):
+            for part in _completed(waiting, window, pace):
+                yield Found(part, is_last=False)
+            waiting = []
+        if is_last or table.num_rows:
+            yield Found(table, is_last)
+
+
+def _completed(waiting: Sequence[Chosen], window: Window, pace: Pace) -> Iterator[pa.Table]:
+    """Rows of one fragment, as many at a time as the pace says."""
+    fragment = waiting[0].fragment
+    offsets = np.concatenate([chosen.offsets for chosen in waiting])
+    tested = pa.concat_tables([chosen.tested for chosen in waiting])
+    start = 0
+    while start < len(offsets):
+        count = min(pace.rows, len(offsets) - start)
+        part = Chosen(fragment, offsets[start : start + count], tested.slice(start, count))
+        table = window.complete(part)
+        pace.saw(count, table.nbytes)
+        yield table
+        start += count

@@ -1,0 +1,60 @@
+"""Which rows of a fragment are live, that is, not deleted.
+
+A position counts live rows, an offset counts physical rows; both from 0, within the fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
+from lance_core.table.fragment import Fragment
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
+    """The offsets in ``rows`` that are live. Memory and time are bounded by its length."""
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None or len(deleted) == 0:
+        return rows
+    first, last = np.searchsorted(deleted, [rows.start, rows.stop])
+    if first == last:
+        return rows
+    keep = np.ones(len(rows), bool)
+    keep[deleted[first:last] - rows.start] = False
+    return RowIndices(np.flatnonzero(keep) + rows.start)
+
+
+def within(rows: Rows, ranges: Sequence[tuple[int, int]]) -> Rows:
+    """Those of ``rows``, at least one, that are in one of the ranges, which ascend."""
+    edges = np.array(ranges, np.int64).ravel()
+    if isinstance(rows, RowRange):
+        rows = RowIndices(np.arange(rows.start, rows.stop))
+    inside = np.searchsorted(edges, rows.values, side="right") & 1
+    return packed_rows(rows.values[inside == 1])
+
+
+def count_live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> int:
+    """How many of ``rows`` are live."""
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None:
+        return len(rows)
+    first, last = np.searchsorted(deleted, [rows.start, rows.stop])
+    return len(rows) - int(last - first)
+
+
+def offsets_of(snapshot: Snapshot, fragment: Fragment, positions: Int64Array) -> Int64Array:
+    """The offsets of the live rows at these positions, which are not past the end.
+
+    The k-th deleted offset (from 0) lies before live row r exactly if offset - k <= r.
+    """
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None or len(deleted) == 0:
+        return positions
+    shifted = deleted.astype(np.int64) - np.arange(len(deleted))
+    return positions + np.searchsorted(shifted, positions, side="right")

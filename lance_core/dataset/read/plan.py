@@ -1,0 +1,53 @@
+"""What a scan is to return, and from which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.read.projection import Projection
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.schema import Schema
+    from lance_core.table.fragment import Fragment
+
+DEFAULT_BATCH_SIZE = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Physical rows ``start`` (inclusive) to ``stop`` (exclusive) of a fragment."""
+
+    fragment: Fragment
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What a scan returns. ``limit`` and ``offset`` count rows that are live and pass the filter.
+
+    ``spans``: where to read, in the order of the result. ``batch_size`` is the most rows that a
+    batch has; with ``exact`` all batches but the last have that many. ``schema`` has the stored
+    fields that projection and filter may name. ``use_statistics``: whether files may tell which
+    rows cannot pass the filter.
+    """
+
+    projection: Projection
+    spans: tuple[Span, ...]
+    schema: Schema
+    filter: Filter | None = None
+    limit: int | None = None
+    offset: int = 0
+    batch_size: int = DEFAULT_BATCH_SIZE
+    exact: bool = False
+    use_statistics: bool = True
+
+
+def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
+    """Every row of the table."""
+    return tuple(
+        Span(fragment, 0, snapshot.physical_rows(fragment))
+        for fragment in snapshot.manifest.fragments
+    )

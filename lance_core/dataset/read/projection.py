@@ -1,0 +1,230 @@
+"""Which columns a read returns, and which stored fields that needs.
+
+A column is a stored field (``"a"``), a field inside structs (``"s.x"``, returned as a flat column
+of that name), a meta column, or an SQL expression (``{"b": "a + 1"}``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lance_core.dataset.blobs.description import shown
+from lance_core.dataset.expressions.filters import Value, as_value
+from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.read.prune_struct_fields import narrowed
+from lance_core.dataset.values.checks import check_text
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Field, Schema, format_path
+from lance_core.schema.project import project_lineages
+
+ROW_ID = "_rowid"
+ROW_ADDRESS = "_rowaddr"
+ROW_OFFSET = "_rowoffset"
+META_COLUMNS = (ROW_ID, ROW_ADDRESS, ROW_OFFSET)
+
+META_FIELDS = {name: pa.field(name, pa.uint64()) for name in META_COLUMNS}
+
+Columns = Sequence[str] | Mapping[str, str] | None
+"""What users pass as ``columns``; None means all stored columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the result.
+
+    ``source`` is a path of names from a top-level field, or a value computed from columns.
+    """
+
+    field: pa.Field
+    source: tuple[str, ...] | Value
+
+    def of(self, data: pa.Table) -> pa.ChunkedArray:
+        """The column, taken or computed from ``data``."""
+        if isinstance(self.source, Value):
+            return self.source.evaluate(data)
+        column = _member(data.column(self.source[0]), self.source[1:])
+        return narrowed(column, self.field.type)
+
+
+def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
+    """The field inside structs that ``path`` leads to."""
+    if not path:
+        return column
+    import pyarrow.compute as pc
+
+    return pc.struct_field(column, list(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The columns of a read, in order.
+
+    ``fields``: the top-level stored fields to decode, pruned to what is needed, in table order.
+    ``meta``: the meta columns to compute. ``schema``: of the result, with the table's metadata.
+    """
+
+    outputs: tuple[Output, ...]
+    fields: tuple[Field, ...]
+    meta: tuple[str, ...]
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, table: Schema, outputs: Sequence[Output]) -> Projection:
+        """The projection that returns ``outputs`` of a table."""
+        needed = [path for output in outputs for path in _paths(output)]
+        fields, meta = required(table, needed)
+        arrow = pa.schema([output.field for output in outputs], table.arrow_metadata())
+        return cls(tuple(outputs), fields, meta, arrow)
+
+    def apply(self, data: pa.Table) -> pa.Table:
+        """The result columns out of decoded ``data``."""
+        if not self.outputs:
+            return columnless(data.num_rows, self.schema)
+        return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
+
+
+def select_pruned(schema: Schema, columns: Columns) -> Projection:
+    """The projection of a take, where ``"s.x"`` is the struct ``s`` with its member ``x`` only.
+
+    Naming a column twice is naming it once. Otherwise as `select`.
+    """
+    if columns is None or isinstance(columns, Mapping):
+        return select(schema, columns)
+    names = list(dict.fromkeys(_checked(columns)))
+    lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
+    for name, found in lineages.items():
+        if not found:
+            raise _no_column(schema, name)
+    returned = project_lineages(list(lineages.values()))
+    arrow = {**META_FIELDS, **{field.name: shown(field) for field in returned}}
+    tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
+    pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
+    return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
+
+
+def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Projection:
+    """The projection for ``columns``, with the meta columns ``extra`` at the end if not named yet.
+
+    Raises `InvalidInputError` for an unknown or repeated column.
+    """
+    if columns is None:
+        outputs = [Output(shown(f), (f.name,)) for f in schema.fields]
+    elif isinstance(columns, Mapping):
+        outputs = [_computed(schema, name, text) for name, text in columns.items()]
+    else:
+        outputs = [_named(schema, name) for name in _checked(columns)]
+    names = {output.field.name for output in outputs}
+    outputs += [Output(META_FIELDS[name], (name,)) for name in extra if name not in names]
+    _refuse_repeats([output.field.name for output in outputs])
+    return Projection.of(schema, outputs)
+
+
+def required(
+    schema: Schema, paths: Sequence[tuple[str, ...]]
+) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """The pruned stored fields and the meta columns that ``paths`` need."""
+    own = {field.name: field for field in schema.fields}
+    stored = [_readable(_lineage(own[path[0]], path)) for path in paths if path[0] in own]
+    meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
+    return project_lineages(stored), meta
+
+
+def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
+    """``lineage`` as far as files can be read in parts: packed structs are read whole."""
+    for depth, field in enumerate(lineage):
+        if field.may_be_packed:
+            return lineage[: depth + 1]
+    return lineage
+
+
+def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:
+    """The fields from ``top`` down that ``names`` lead to, or `InvalidInputError`."""
+    found = [top]
+    for name in names[1:]:
+        child = found[-1].child(name)
+        if child is None:
+            raise InvalidInputError(f"there is no field {format_path(names)!r}")
+        found.append(child)
+    return tuple(found)
+
+
+def _paths(output: Output) -> Sequence[tuple[str, ...]]:
+    return output.source.columns if isinstance(output.source, Value) else [output.source]
+
+
+def _checked(columns: Sequence[str]) -> Sequence[str]:
+    if isinstance(columns, str):
+        raise InvalidInputError(f"columns must be a list of names, got the string {columns!r}")
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"column names are strings, got {name!r}")
+    return columns
+
+
+def _is_meta(schema: Schema, name: str) -> bool:
+    return name in META_FIELDS and all(field.name != name for field in schema.fields)
+
+
+def _named(schema: Schema, name: str) -> Output:
+    if _is_meta(schema, name):
+        return Output(META_FIELDS[name], (name,))
+    fields = schema.lineage(name)
+    if not fields:
+        raise _no_column(schema, name)
+    for field in fields[:-1]:
+        if not field.is_struct:
+            raise InvalidInputError(
+                f"column {name!r} is inside of {field.name!r}, which is no struct "
+                f"but {field.arrow_type}"
+            )
+    return _member_output(name, fields)
+
+
+def _member_output(name: str, fields: Sequence[Field]) -> Output:
+    """The last of ``fields`` as a column ``name``; the others are the structs that it is in."""
+    leaf = shown(fields[-1])
+    nullable = any(field.nullable for field in fields)
+    return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
+
+
+def _computed(schema: Schema, name: str, text: str) -> Output:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"column names are strings, got {name!r}")
+    check_text(name)
+    value = as_value(text, queryable(schema))
+    if value.path is not None:
+        return _renamed(schema, name, value.path)
+    return Output(value.field(name), value)
+
+
+def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
+    """The column at ``path``, which exists, under another name."""
+    own = {field.name: field for field in schema.fields}
+    if path[0] not in own:
+        return Output(META_FIELDS[path[0]].with_name(name), path)
+    return _member_output(name, _lineage(own[path[0]], path))
+
+
+def queryable(schema: Schema) -> pa.Schema:
+    """The columns that expressions may name: the stored ones and the meta columns."""
+    arrow = schema.to_arrow()
+    for name, field in META_FIELDS.items():
+        if name not in arrow.names:
+            arrow = arrow.append(field)
+    return arrow
+
+
+def _no_column(schema: Schema, name: str) -> InvalidInputError:
+    valid = ", ".join([*schema.names, *META_COLUMNS])
+    return InvalidInputError(f"No field named {name}. Valid fields are {valid}.")
+
+
+def _refuse_repeats(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInputError(f"column {name!r} is asked for twice")
+        seen.add(name)

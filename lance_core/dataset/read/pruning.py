@@ -1,0 +1,156 @@
+"""Rows that cannot pass a filter, left out by the statistics that data files have of them.
+
+Only files of version 0.1 have such statistics, for batches of rows. What is left out never changes
+a result: see `lance_core.dataset.expressions.sql.outcomes`. Deleted rows count for bounds, which is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.table.storage_version import LEGACY
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+    from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.expressions.sql.node import Column, Node
+    from lance_core.dataset.expressions.sql.outcomes import Bounds
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.schema import Field
+    from lance_core.table.fragment import Fragment
+
+Path = tuple[str, ...]
+
+
+class Skipped(NamedTuple):
+    """What is left of a fragment: row ranges, in order, that do not touch.
+
+    Out of ``num_runs`` runs of rows that have statistics ``num_skipped`` were left out.
+    """
+
+    ranges: Sequence[tuple[int, int]]
+    num_runs: int = 0
+    num_skipped: int = 0
+
+
+def rows_left(
+    snapshot: Snapshot, fragment: Fragment, condition: Filter, start: int, stop: int
+) -> Skipped:
+    """Of the physical rows ``start`` to ``stop`` those that may pass ``condition``."""
+    whole = Skipped([(start, stop)] if stop > start else [])
+    if stop <= start or not _has_statistics(fragment):
+        return whole
+    node = _node(condition)
+    found = {} if node is None else _statistics(snapshot, fragment, condition.columns)
+    if node is None or not found:
+        return whole
+    # Files of one fragment may have batches of different lengths.
+    edges = np.unique(np.concatenate([one.statistics.edges for one in found.values()]))
+    edges = np.unique(np.clip(edges, start, stop))
+    keep = _may_pass(node, found, edges[:-1])
+    return Skipped(_ranges(edges, keep), len(keep), int(np.count_nonzero(~keep)))
+
+
+def _node(condition: Filter) -> Node | None:
+    """The SQL that can be reasoned about: where evaluating it never fails, rows may be left out."""
+    from lance_core.dataset.expressions.sql.expression import SqlExpression
+    from lance_core.dataset.expressions.sql.outcomes import cannot_fail
+
+    sql = condition.condition
+    return sql.node if isinstance(sql, SqlExpression) and cannot_fail(sql.node) else None
+
+
+def _has_statistics(fragment: Fragment) -> bool:
+    return any(file.file_version == LEGACY for file in fragment.files)
+
+
+class _Found(NamedTuple):
+    field: Field
+    statistics: PageStatistics
+
+
+def _statistics(
+    snapshot: Snapshot, fragment: Fragment, columns: Sequence[Path]
+) -> dict[Path, _Found]:
+    """The statistics of those of ``columns`` that have some in this fragment."""
+    homes = fragment.file_of_field()
+    by_file: dict[int, list[tuple[Path, Field]]] = {}
+    for path in columns:
+        field = _field(snapshot, path)
+        home = None if field is None else homes.get(field.id)
+        if field is not None and home is not None and fragment.files[home].file_version == LEGACY:
+            by_file.setdefault(home, []).append((path, field))
+    found: dict[Path, _Found] = {}
+    for number, wanted in by_file.items():
+        reader = snapshot.reader(fragment.files[number])
+        statistics = reader.page_statistics([field for _, field in wanted])
+        if statistics is not None and reader.num_rows == snapshot.physical_rows(fragment):
+            present = [(path, field) for path, field in wanted if field.id in statistics.fields]
+            found.update((path, _Found(field, statistics)) for path, field in present)
+    return found
+
+
+def _field(snapshot: Snapshot, path: Path) -> Field | None:
+    """The field at ``path``, if only structs are above it."""
+    siblings: Sequence[Field] = snapshot.schema.fields
+    found: Field | None = None
+    for name in path:
+        if found is not None and not found.is_struct:
+            return None
+        found = next((field for field in siblings if field.name == name), None)
+        if found is None:
+            return None
+        siblings = found.children
+    return found
+
+
+def _may_pass(
+    node: Node, found: Mapping[Path, _Found], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """For each run of rows, by its first one, whether some row may pass."""
+    from lance_core.dataset.expressions.sql.outcomes import may_be_true
+
+    def bounds_of(column: Column) -> Bounds | None:
+        one = found.get(column.path)
+        if one is None:
+            return None
+        runs = np.searchsorted(one.statistics.edges, starts, side="right") - 1
+        sizes = np.diff(one.statistics.edges)
+        return _bounds(one.statistics.fields[one.field.id], one.field, runs, sizes)
+
+    return may_be_true(node, bounds_of, len(starts))
+
+
+def _bounds(
+    statistics: FieldStatistics,
+    field: Field,
+    runs: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+) -> Bounds:
+    """The statistics of ``runs``. Only values without bytes are read as null, also empty ones."""
+    from lance_core.dataset.expressions.sql.outcomes import Bounds
+    from lance_core.encodings.variable import is_variable
+
+    lowest, highest = (
+        statistics.lowest.take(pa.array(runs)),
+        statistics.highest.take(pa.array(runs)),
+    )
+    never = np.zeros(len(runs), np.bool_)
+    if not field.nullable or not is_variable(field.storage_type):
+        return Bounds(lowest, highest, never, never)
+    null_counts = statistics.null_counts[runs]
+    may_be_null = (null_counts > 0) | np.asarray(lowest.is_null())
+    return Bounds(lowest, highest, may_be_null, null_counts >= sizes[runs])
+
+
+def _ranges(edges: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The runs to keep, joined where they touch."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
+    borders = edges[changes].tolist()
+    return list(zip(borders[::2], borders[1::2], strict=True))

@@ -1,0 +1,207 @@
+"""One window of a scan: a run of physical rows of one fragment, filtered early, materialised late.
+
+Under a filter only the filter's columns are read for all rows of a window; the other columns are
+read for the rows that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.blobs.windows import described_blobs
+from lance_core.dataset.read.fragment_reader import read_rows
+from lance_core.dataset.read.live_rows import live, within
+from lance_core.dataset.read.prefetch import reading_ahead
+from lance_core.dataset.read.projection import required
+from lance_core.dataset.read.pruning import rows_left
+from lance_core.encodings.choose_rows import filter_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
+from lance_core.encodings.room import give_back, sparing
+from lance_core.schema.empty_arrays import empty_table
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.plan import ScanPlan, Span
+    from lance_core.dataset.read.window_sizing import Pace
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.encodings.decoding import Int64Array
+    from lance_core.schema import Field
+    from lance_core.table.deletion import RowOffsets
+    from lance_core.table.fragment import Fragment
+
+DENSE = 4
+"""From one selected row in this many on, decoding all rows and filtering is cheaper."""
+
+SPARSE = 96
+"""Of one selected row in this many, and fewer, the other columns may be read with those of other
+windows: what a read costs besides its rows is then most of it."""
+
+
+class Chosen(NamedTuple):
+    """Physical rows of a fragment, ascending, that passed the filter.
+
+    ``tested`` has the filter's columns of them: the others are still to be read.
+    """
+
+    fragment: Fragment
+    offsets: Int64Array
+    tested: pa.Table
+
+
+class Window:
+    """How one window is read; shared by the threads of a scan.
+
+    With ``spares``, little is held in memory besides what `read` and `complete` return, at some
+    cost. ``nothing`` is what they return of no rows.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, plan: ScanPlan, pace: Pace, *, spares: bool = False
+    ) -> None:
+        self._snapshot = self._chosen_snapshot = snapshot
+        if plan.filter is None or plan.limit is None:
+            self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
+        self._pace = pace
+        self._spares = spares
+        self._projection = projection = plan.projection
+        self._filter = plan.filter
+        self._use_statistics = plan.use_statistics
+        self.nothing = empty_table(projection.schema)
+        if plan.filter is not None:
+            self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
+            self._rest = _others(projection.fields, self._tested)
+            self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
+            # Where reading is waiting, windows do it side by side; blobs are cut by their bytes.
+            self._is_late = not (snapshot.waits or described_blobs(snapshot, self._rest))
+
+    def read(self, span: Span) -> pa.Table | Chosen:
+        """The rows that passed the filter; if they are few, perhaps only `Chosen`."""
+        with self._memory():
+            return self._read(span)
+
+    def complete(self, chosen: Chosen) -> pa.Table:
+        """What `read` would have returned of these rows."""
+        rows = packed_rows(chosen.offsets)
+        with self._memory():
+            data = self._materialised(chosen.fragment, rows, chosen.tested)
+            return self._projection.apply(data)
+
+    def count(self, span: Span) -> int:
+        """How many live rows of the span the filter accepts; reads only the filter's columns."""
+        rows = self._rows(span)
+        if self._filter is None or len(rows) == 0:
+            return len(rows)
+        tested = self._tested_of(span, rows)
+        return int(np.count_nonzero(self._filter.mask(tested)))
+
+    def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
+        """The fragment, and which live rows of the span the filter accepts."""
+        rows = self._rows(span)
+        if self._filter is not None and len(rows):
+            tested = self._tested_of(span, rows)
+            rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
+        return span.fragment, _offsets(rows).astype(np.uint32)
+
+    def _read(self, span: Span) -> pa.Table | Chosen:
+        rows = self._rows(span)
+        if len(rows) == 0:
+            return self.nothing
+        projection = self._projection
+        if self._filter is None:
+            data = self._fetch(span.fragment, projection.fields, projection.meta, rows)
+            self._pace.saw(span.stop - span.start, data.nbytes)
+            return projection.apply(data)
+        tested = self._tested_of(span, rows)
+        mask = self._filter.mask(tested)
+        if not mask.any():
+            return self.nothing
+        number = np.flatnonzero(mask)
+        kept = tested if len(number) == len(rows) else filter_rows(tested, pa.array(mask))
+        passed = _subset(rows, number)
+        if self._is_late and len(number) * SPARSE <= len(rows):
+            return Chosen(span.fragment, _offsets(passed), kept)
+        data = self._materialised(span.fragment, passed, kept)
+        self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
+        return projection.apply(data)
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        if not self._spares:
+            yield
+            return
+        with sparing():
+            yield
+        give_back()
+
+    def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
+        """What the filter looks at."""
+        tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
+        self._pace.saw(span.stop - span.start, tested.nbytes)
+        return tested
+
+    def _rows(self, span: Span) -> Rows:
+        """The live rows of the span, without such that are known not to pass the filter."""
+        snapshot, fragment = self._snapshot, span.fragment
+        if self._filter is None or not self._use_statistics:
+            return live(snapshot, fragment, RowRange(span.start, span.stop))
+        ranges = rows_left(snapshot, fragment, self._filter, span.start, span.stop).ranges
+        if not ranges:
+            return RowRange(span.start, span.start)
+        hull = RowRange(ranges[0][0], ranges[-1][1])
+        rows = live(snapshot, fragment, hull)
+        if sum(stop - start for start, stop in ranges) * DENSE >= len(hull):
+            return rows
+        return within(rows, ranges)
+
+    def _materialised(self, fragment: Fragment, rows: Rows, tested: pa.Table) -> pa.Table:
+        """The projection's fields of ``rows``, for which ``tested`` has been read."""
+        data = tested
+        if self._rest or self._rest_meta:
+            rest = self._fetch(fragment, self._rest, self._rest_meta, rows)
+            for name in rest.column_names:
+                if name in data.column_names:
+                    data = data.drop_columns(name)
+                data = data.append_column(rest.schema.field(name), rest.column(name))
+        return data
+
+    def _fetch(
+        self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+    ) -> pa.Table:
+        """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
+        snapshot = self._snapshot
+        if self._filter is not None and isinstance(rows, RowIndices):
+            snapshot = self._chosen_snapshot
+        if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
+            first, stop = rows.first, rows.last + 1
+            if len(rows) * DENSE >= stop - first:
+                whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
+                keep = np.zeros(stop - first, bool)
+                keep[rows.values - first] = True
+                return filter_rows(whole, pa.array(keep))
+        return read_rows(snapshot, fragment, fields, meta, rows)
+
+
+def _others(fields: tuple[Field, ...], tested: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields that the filter's columns do not already hold completely."""
+    have = {field.id: field for field in tested}
+    return tuple(field for field in fields if have.get(field.id) != field)
+
+
+def _subset(rows: Rows, chosen: npt.NDArray[np.intp]) -> Rows:
+    """The rows at positions ``chosen`` of ``rows``."""
+    if len(chosen) == len(rows):
+        return rows
+    if isinstance(rows, RowIndices):
+        return RowIndices(rows.values[chosen])
+    return RowIndices(chosen + rows.start)
+
+
+def _offsets(rows: Rows) -> Int64Array:
+    if isinstance(rows, RowIndices):
+        return rows.values
+    return np.arange(rows.start, rows.stop)

@@ -1,0 +1,265 @@
+"""Opening: from a URI to a table's root, and from there to a version."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lance_core.commits.base import ManifestLocation
+from lance_core.commits.history import Version, check_number, read_latest, read_version
+from lance_core.commits.lock import CommitLock, locked
+from lance_core.commits.refs import get_tag
+from lance_core.dataset.snapshot.base_paths import allowing
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.errors import (
+    CorruptFileError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.plugins import get_manager, open_store, select_commit_handler
+from lance_core.plugins.handlers import MARKER
+from lance_core.store.config import StoreConfig
+from lance_core.store.prefix import PrefixStore
+from lance_core.store.secret import hide_secrets
+from lance_core.store.uri import parse_uri, uri_above
+from lance_core.suggestions import unknown_argument
+from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
+
+IGNORED_OPTIONS = frozenset(
+    {
+        "block_size",
+        "index_cache_size",
+        "index_cache_size_bytes",
+        "metadata_cache_size",
+        "metadata_cache_size_bytes",
+        "read_params",
+        "session",
+        "s3_credentials_refresh_offset_seconds",
+        "ignore_namespace_table_storage_options",
+    }
+)
+"""Arguments of pylance's ``dataset`` that tune caches this library does not have."""
+
+
+_ARGUMENTS = frozenset(
+    {
+        *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
+        "allow_base_paths",
+    }
+)
+"""Arguments that opening a table has."""
+
+VersionLike = int | str | tuple[str | None, int | None]
+"""A version as users name it: its number on the branch that is open, a tag, or a branch (None or
+"main" for the main one) with a number (None for the newest)."""
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that would change what a call does and cannot be honoured.
+
+    Raises ``TypeError`` for unknown names.
+    """
+    for name, value in options.items():
+        if name in IGNORED_OPTIONS:
+            continue
+        if name in ("namespace", "namespace_client", "table_id"):
+            if value is None:
+                continue
+            raise UnsupportedFeatureError(f"{name!r} is not supported yet")
+        raise unknown_argument(name, IGNORED_OPTIONS | _ARGUMENTS)
+
+
+def open_root(
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    allow_base_paths: str | Sequence[str] | None = None,
+) -> TableRoot:
+    """The place of a table, whether or not there is one."""
+    storage_options = hide_secrets(storage_options)
+    config = StoreConfig(os.fspath(uri), storage_options or {})
+    if allow_base_paths is not None:
+        if isinstance(allow_base_paths, str):
+            allow_base_paths = allow_base_paths.split(",")
+        config = allowing(config, allow_base_paths)
+    return open_root_of(config)
+
+
+def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
+    """The place of the table that a user named."""
+    storage_options = hide_secrets(storage_options)
+    if isinstance(target, HasSnapshot):
+        return target.snapshot.root
+    return open_root(target, storage_options)
+
+
+def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
+    """The place that ``config`` describes, committed to inside ``commit_lock`` if there is one."""
+    url = parse_uri(config.uri)
+    store = open_store(url, config.options)
+    if config.folder:
+        store = PrefixStore(store, config.folder)
+        url = parse_uri(config.place)
+    handler = select_commit_handler(store, url, config.options, config.commit_handler)
+    handler = locked(commit_lock, store, handler)
+    return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
+
+
+def marked(root: TableRoot, marker: str) -> TableRoot:
+    """The same place with the commit handler that the table's config asks for."""
+    config = root.config
+    handler = select_commit_handler(
+        root.store, parse_uri(config.place), config.options, config.commit_handler, marker
+    )
+    return replace(root, handler=locked(root.commit_lock, root.store, handler))
+
+
+def asked(root: TableRoot, otherwise: str | None = None) -> TableRoot:
+    """The same place with the commit handler that the newest version there asks for.
+
+    ``otherwise`` is the handler where there is no version that can be read, None for that of
+    ``root``. Raises `PluginNotFoundError` if the handler is not installed.
+    """
+    marker = otherwise
+    with contextlib.suppress(CorruptFileError, NotFoundError, UnsupportedFeatureError):
+        newest = root.handler.latest()
+        if newest is not None:
+            marker = load(root, newest).manifest.config.get(MARKER)
+    return root if marker is None else marked(root, marker)
+
+
+def latest_location(root: TableRoot) -> ManifestLocation:
+    """Where the newest version's manifest is, or `DatasetNotFoundError`."""
+    location = root.handler.latest()
+    if location is None:
+        raise _no_table(root)
+    return location
+
+
+def open_version(root: TableRoot, version: object = None) -> Snapshot:
+    """A version of the table, the newest one if ``version`` is None; see `VersionLike`.
+
+    Raises `DatasetNotFoundError`, `RefNotFoundError`, `CorruptFileError`, and
+    `UnsupportedFeatureError` for tables that need features this library does not have.
+    """
+    root, number = resolve(root, version)
+    snapshot = _open(root, number)
+    marker = snapshot.manifest.config.get(MARKER)
+    if marker is None:
+        return snapshot
+    # The table says who finds and makes its versions: ask that handler.
+    return _open(marked(root, marker), number)
+
+
+def _open(root: TableRoot, number: int | None) -> Snapshot:
+    """A version by its number, the newest one for None."""
+    if number is not None:
+        return load(root, locate(root, number))
+    newest = read_latest(root.handler, root.store)
+    if newest is None:
+        raise _no_table(root)
+    return _checked(root, newest)
+
+
+def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
+    """The branch that a `VersionLike` is of, and its number there, None for the newest.
+
+    Raises `InvalidInputError` for what names no version, and `RefNotFoundError` for a tag that is
+    not there; whether the version is there is not looked at.
+    """
+    if isinstance(version, str):
+        table = table_of(root)
+        tag = get_tag(table.store, version)
+        return branch_root(table, tag.branch), tag.version
+    if not isinstance(version, tuple):
+        return root, None if version is None else _number(version)
+    if len(version) != 2 or not isinstance(version[0], str | None):
+        raise InvalidInputError(f"a version is (branch, number), got {version!r}")
+    branch, number = version
+    target = branch_root(table_of(root), branch_or_main(branch))
+    if target.uri == root.uri:
+        target = root  # with what it has read already
+    return target, None if number is None else _number(number)
+
+
+def table_of(root: TableRoot) -> TableRoot:
+    """The root of the whole table that ``root`` may be a branch of: there its refs are kept."""
+    config = root.config
+    if config.folder:
+        return open_root_of(replace(config, folder=""), root.commit_lock)
+    if f"/{TREE}/" not in config.uri:
+        return root
+    # Opened by the URI of the branch: its versions know whether it is one, and which.
+    newest = root.handler.latest()
+    branch = None if newest is None else recorded_branch(load(root, newest).manifest.branch)
+    above = None if branch is None else uri_above(config.uri, branch_folder(branch))
+    if above is None:
+        return root
+    return open_root_of(replace(config, uri=above), root.commit_lock)
+
+
+def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
+    """The root of a branch (None: the main one), whether or not there is one."""
+    if branch is None:
+        return table
+    config = replace(table.config, folder=branch_folder(branch))
+    return open_root_of(config, table.commit_lock)
+
+
+def branch_of(snapshot: Snapshot) -> str | None:
+    """The branch that a version is on, None for the main one."""
+    branch = branch_at(snapshot.root) or recorded_branch(snapshot.manifest.branch)
+    if branch is None or uri_above(snapshot.root.uri, branch_folder(branch)) is None:
+        return None
+    return branch
+
+
+def branch_at(root: TableRoot) -> str | None:
+    """The branch that was asked for when ``root`` was opened, None if none was."""
+    return root.config.folder.removeprefix(f"{TREE}/") or None
+
+
+def locate(root: TableRoot, number: int | None) -> ManifestLocation:
+    """Where a version is, the newest one for None; `DatasetNotFoundError` if it is not there."""
+    if number is None:
+        return latest_location(root)
+    try:
+        if number >= 1:
+            return root.handler.locate(number)
+    except (DatasetNotFoundError, InvalidInputError) as error:
+        raise _no_version(root, number) from error
+    raise _no_version(root, number)
+
+
+def _number(version: object) -> int:
+    try:
+        return operator.index(version)  # type: ignore[arg-type]  # what it is for is to find out
+    except TypeError:
+        raise InvalidInputError(f"a version is a whole number, got {version!r}") from None
+
+
+def _no_table(root: TableRoot) -> DatasetNotFoundError:
+    return DatasetNotFoundError(f"Dataset at path {root.shown} was not found")
+
+
+def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
+    return DatasetNotFoundError(f"Dataset at path {root.shown} has no version {number}")
+
+
+def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
+    """Read the manifest at a known place."""
+    try:
+        found = read_version(root.store, location)
+    except DatasetNotFoundError as error:
+        raise _no_version(root, location.version) from error
+    return _checked(root, found)
+
+
+def _checked(root: TableRoot, version: Version) -> Snapshot:
+    check_number(version)
+    return Snapshot(root, version.file, version.location)

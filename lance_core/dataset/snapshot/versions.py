@@ -1,0 +1,126 @@
+"""The versions of a table: listing them, finding one by time, and what made them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from lance_core.commits.base import ManifestLocation
+from lance_core.commits.history import read_transaction, transaction_of
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
+from lance_core.dataset.values.transaction import Transaction
+from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
+from lance_core.table.fragment import Fragment
+from lance_core.table.manifest import Manifest
+from lance_core.table.paths import DETACHED
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def describe_all(root: TableRoot) -> list[dict[str, Any]]:
+    """Every attached version, oldest first; reads all manifests."""
+    return [describe(manifest) for manifest in _manifests(root.handler.list_versions(), root)]
+
+
+def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
+    """The manifests at ``locations``, without those that a cleanup has removed meanwhile."""
+    for location in locations:
+        with contextlib.suppress(DatasetNotFoundError):
+            yield open_table.load(root, location).manifest
+
+
+def describe(manifest: Manifest) -> dict[str, Any]:
+    """Number, local time without a zone, and totals as text, as pylance gives them."""
+    return {
+        "version": manifest.version,
+        "timestamp": local_time(manifest),
+        "metadata": {name: str(total) for name, total in _totals(manifest).items()},
+    }
+
+
+def local_time(manifest: Manifest) -> datetime:
+    """When the version was made, in local time without a zone."""
+    timestamp = manifest.timestamp
+    if timestamp is None:
+        return _EPOCH
+    try:
+        return timestamp.astimezone().replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        raise CorruptFileError(
+            f"{timestamp} is no date in the local time zone", field="Manifest.timestamp"
+        ) from None
+
+
+def _totals(manifest: Manifest) -> dict[str, int]:
+    fragments = manifest.recorded_fragments
+    files = [file for fragment in fragments for file in fragment.files]
+    deletions = [f.deletion_file for f in fragments if f.deletion_file is not None]
+    return {
+        "total_data_file_rows": sum(f.physical_rows or 0 for f in fragments),
+        "total_data_files": len(files),
+        "total_deletion_file_rows": sum(file.num_deleted_rows or 0 for file in deletions),
+        "total_deletion_files": len(deletions),
+        "total_files_size": sum(file.file_size_bytes or 0 for file in files),
+        "total_fragments": len(fragments),
+        "total_rows": sum(_rows(f, manifest.uncorrected is not None) for f in fragments),
+    }
+
+
+def _rows(fragment: Fragment, may_be_wrong: bool) -> int:
+    """Rows that are not deleted as the manifest counts them, 0 if unknown."""
+    rows, deleted = fragment.physical_rows, fragment.num_deleted_rows
+    if may_be_wrong and rows is not None and deleted is not None:
+        return max(0, rows - deleted)
+    return fragment.num_rows or 0
+
+
+def version_at(root: TableRoot, asof: datetime | str) -> int:
+    """The newest version that is not newer than ``asof`` (local time if it has no zone).
+
+    Raises `DatasetNotFoundError` if all versions are newer.
+    """
+    moment = _moment(asof)
+    for manifest in _manifests(reversed(root.handler.list_versions()), root):
+        made = manifest.timestamp
+        if made is None or made <= moment:
+            return manifest.version
+    raise DatasetNotFoundError(f"{asof} is earlier than the first version of this dataset")
+
+
+def _moment(asof: datetime | str) -> datetime:
+    if isinstance(asof, str):
+        try:
+            asof = datetime.fromisoformat(asof)
+        except ValueError as error:
+            raise InvalidInputError(f"{asof!r} is not a date and time: {error}") from error
+    if not isinstance(asof, datetime):
+        raise InvalidInputError(f"asof must be a datetime or text, got {type(asof).__name__}")
+    try:
+        return asof.astimezone()
+    except (OverflowError, ValueError):
+        raise InvalidInputError(f"{asof} is no date in UTC as well") from None
+
+
+def transaction(root: TableRoot, version: int) -> Transaction | None:
+    """What made a version, None if it was not recorded."""
+    made_by = transaction_of(root.store, open_table.open_version(root, version).file)
+    return None if made_by is None else Transaction.of(made_by)
+
+
+def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | None]:
+    """What made the newest ``count`` versions up to ``snapshot``, newest first."""
+    if count < 0:
+        raise InvalidInputError(f"cannot give {count} transactions")
+    if snapshot.version & DETACHED:  # made beside the history
+        made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
+        return [None if found is None else Transaction.of(found) for found in made_by]
+    locations = [
+        location
+        for location in reversed(snapshot.root.handler.list_versions())
+        if location.version <= snapshot.version
+    ]
+    made_by = [read_transaction(snapshot.root.store, where) for where in locations[:count]]
+    return [None if found is None else Transaction.of(found) for found in made_by]

@@ -1,0 +1,342 @@
+"""`LanceOperation`: changes of a table as users hand them to a commit."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.checks import (
+    check_fragments,
+    check_text,
+    checked_updates,
+    to_bases,
+    to_fragments,
+    to_schema,
+    to_version,
+)
+from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata, stored_file
+from lance_core.dataset.values.index import Index, to_uuid
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema import Schema
+from lance_core.table import operations as stored
+from lance_core.table.index_metadata import IndexDetails
+
+UPDATE_MODES = {
+    "": stored.UpdateMode.REWRITE_ROWS,
+    "rewrite_rows": stored.UpdateMode.REWRITE_ROWS,
+    "rewrite_columns": stored.UpdateMode.REWRITE_COLUMNS,
+}
+"""Names of where an update puts new values; it is into new rows if nothing is said."""
+
+
+class LanceOperation:
+    """The kinds of changes; each is a class in here."""
+
+    class BaseOperation(ABC):
+        """A change of a table."""
+
+        @abstractmethod
+        def to_stored(self) -> stored.Operation:
+            """The operation as a transaction holds it."""
+
+    @dataclass
+    class Append(BaseOperation):
+        """New rows, in fragments whose files are written."""
+
+        fragments: list[FragmentMetadata]
+
+        def __post_init__(self) -> None:
+            check_fragments(self.fragments)
+
+        def to_stored(self) -> stored.Operation:
+            return stored.Append(to_fragments(self.fragments))
+
+    @dataclass
+    class Overwrite(BaseOperation):
+        """A new table, or new content with its own schema for an existing one.
+
+        Fragments get new ids; those with deleted rows are refused. ``initial_bases``: base paths of
+        a new table.
+        """
+
+        new_schema: pa.Schema | Schema
+        fragments: list[FragmentMetadata]
+        initial_bases: list[DatasetBasePath] | None = None
+
+        def __post_init__(self) -> None:
+            check_fragments(self.fragments)
+            if any(fragment.deletion_file is not None for fragment in self.fragments):
+                raise InvalidInputError("an Overwrite cannot take fragments with deleted rows")
+
+        def to_stored(self) -> stored.Operation:
+            bases = to_bases(self.initial_bases)
+            return stored.Overwrite(
+                to_fragments(self.fragments), to_schema(self.new_schema), {}, bases
+            )
+
+    @dataclass
+    class Delete(BaseOperation):
+        """Fragments with new deletion files, and ids of those without any rows left.
+
+        ``predicate``: the condition that chose the rows, for the record.
+        """
+
+        updated_fragments: list[FragmentMetadata]
+        deleted_fragment_ids: Iterable[int]
+        predicate: str
+
+        def __post_init__(self) -> None:
+            check_fragments(self.updated_fragments)
+
+        def to_stored(self) -> stored.Operation:
+            check_text(self.predicate)
+            ids = tuple(self.deleted_fragment_ids)
+            return stored.Delete(to_fragments(self.updated_fragments), ids, self.predicate)
+
+    @dataclass
+    class Update(BaseOperation):
+        """Rows with new values.
+
+        ``new_fragments`` hold rows that moved (``update_mode`` ``"rewrite_rows"``, which ``""``
+        stands for), or ``updated_fragments`` come with new files (``"rewrite_columns"``).
+        ``fields_modified``: ids of the fields with new values.
+        ``fields_for_preserving_frag_bitmap``: an index of these goes on covering rows that moved.
+        ``updated_fragment_offsets``: by fragment id, the Roaring bitmap of the changed rows.
+        """
+
+        removed_fragment_ids: list[int] = field(default_factory=list)
+        updated_fragments: list[FragmentMetadata] = field(default_factory=list)
+        new_fragments: list[FragmentMetadata] = field(default_factory=list)
+        fields_modified: list[int] = field(default_factory=list)
+        fields_for_preserving_frag_bitmap: list[int] = field(default_factory=list)
+        update_mode: str = ""
+        updated_fragment_offsets: dict[int, bytes] | None = None
+
+        def __post_init__(self) -> None:
+            check_fragments(self.updated_fragments)
+            check_fragments(self.new_fragments)
+
+        def to_stored(self) -> stored.Operation:
+            """The operation as a transaction holds it; `InvalidInputError` for other modes."""
+            if self.update_mode not in UPDATE_MODES:
+                raise InvalidInputError(f"unknown update_mode {self.update_mode!r}")
+            return stored.Update(
+                tuple(self.removed_fragment_ids),
+                to_fragments(self.updated_fragments),
+                to_fragments(self.new_fragments),
+                tuple(self.fields_modified),
+                tuple(self.fields_for_preserving_frag_bitmap),
+                UPDATE_MODES[self.update_mode],
+                updated_fragment_offsets=dict(self.updated_fragment_offsets or {}),
+            )
+
+    @dataclass
+    class Merge(BaseOperation):
+        """All fragments, with files of further columns, and the schema with these columns.
+
+        ``preserves_nullability``: all new columns may be null, so that rows which another writer
+        adds without them fit.
+        """
+
+        fragments: list[FragmentMetadata]
+        schema: Schema | pa.Schema
+        preserves_nullability: bool = False
+
+        def __post_init__(self) -> None:
+            if isinstance(self.schema, pa.Schema):
+                warnings.warn(
+                    "a pyarrow.Schema does not say the ids of its fields: pass a LanceSchema",
+                    DeprecationWarning,
+                    stacklevel=3,
+                )
+            check_fragments(self.fragments)
+
+        def to_stored(self) -> stored.Operation:
+            fragments, schema = to_fragments(self.fragments), to_schema(self.schema)
+            return stored.Merge(fragments, schema, self.preserves_nullability)
+
+    @dataclass
+    class Restore(BaseOperation):
+        """The content of an older version, as the newest one."""
+
+        version: int
+
+        def to_stored(self) -> stored.Operation:
+            return stored.Restore(to_version(self.version))
+
+    @dataclass
+    class Clone(BaseOperation):
+        """The beginning of a copy or branch of ``ref_version`` of the table at ``ref_path``.
+
+        ``ref_name``: branch of the source, None for the main one. ``branch_name``: the branch that
+        begins, None for a table. Copies and branches are made by methods of `LanceDataset`.
+        """
+
+        is_shallow: bool
+        ref_name: str | None
+        ref_version: int
+        ref_path: str
+        branch_name: str | None
+
+        def to_stored(self) -> stored.Operation:
+            return stored.Clone(
+                self.is_shallow,
+                self.ref_name,
+                to_version(self.ref_version),
+                self.ref_path,
+                self.branch_name,
+            )
+
+    @dataclass
+    class RewriteGroup:
+        """Fragments, and others that hold the same rows in the same order."""
+
+        old_fragments: list[FragmentMetadata]
+        new_fragments: list[FragmentMetadata]
+
+    @dataclass
+    class RewrittenIndex:
+        """An index (by its UUID) that was made anew for rows that moved."""
+
+        old_id: str
+        new_id: str
+        new_details_type_url: str
+        new_details_value: bytes
+        new_index_version: int
+
+        def to_stored(self) -> stored.RewrittenIndex:
+            details = IndexDetails(self.new_details_type_url, self.new_details_value)
+            old, new = to_uuid(self.old_id), to_uuid(self.new_id)
+            return stored.RewrittenIndex(old, new, details, self.new_index_version)
+
+    @dataclass
+    class Rewrite(BaseOperation):
+        """The same rows in other fragments, and the indices that follow them."""
+
+        groups: list[LanceOperation.RewriteGroup]
+        rewritten_indices: list[LanceOperation.RewrittenIndex]
+
+        def __post_init__(self) -> None:
+            for group in self.groups:
+                check_fragments([*group.old_fragments, *group.new_fragments])
+
+        def to_stored(self) -> stored.Operation:
+            groups = tuple(
+                stored.RewriteGroup(to_fragments(g.old_fragments), to_fragments(g.new_fragments))
+                for g in self.groups
+            )
+            return stored.Rewrite(groups, tuple(i.to_stored() for i in self.rewritten_indices))
+
+    @dataclass
+    class CreateIndex(BaseOperation):
+        """Indices that come, and others that go."""
+
+        new_indices: list[Index]
+        removed_indices: list[Index]
+
+        def to_stored(self) -> stored.Operation:
+            new = tuple(index.to_stored() for index in self.new_indices)
+            return stored.CreateIndex(new, tuple(i.to_stored() for i in self.removed_indices))
+
+    @dataclass
+    class DataReplacementGroup:
+        """A new file for some columns of all rows of a fragment."""
+
+        fragment_id: int
+        new_file: DataFile
+
+    @dataclass
+    class DataReplacement(BaseOperation):
+        """New files for columns of fragments; all hold the same fields."""
+
+        replacements: list[LanceOperation.DataReplacementGroup]
+
+        def to_stored(self) -> stored.Operation:
+            return stored.DataReplacement(
+                tuple(
+                    stored.DataReplacementGroup(group.fragment_id, stored_file(group.new_file))
+                    for group in self.replacements
+                )
+            )
+
+    @dataclass
+    class DataOverlayFile:
+        """New values of some rows, by their offsets in the fragment (one list for each field)."""
+
+        data_file: DataFile
+        offsets: Iterable[int] | list[Iterable[int]]
+        committed_version: int | None = None
+
+    @dataclass
+    class DataOverlayGroup:
+        """Overlays of a fragment, older ones first."""
+
+        fragment_id: int
+        overlays: list[LanceOperation.DataOverlayFile]
+
+    @dataclass
+    class DataOverlay(BaseOperation):
+        """New values that are laid over files; this library cannot commit it."""
+
+        groups: list[LanceOperation.DataOverlayGroup]
+
+        def to_stored(self) -> stored.Operation:
+            """Raises `UnsupportedFeatureError`."""
+            raise UnsupportedFeatureError("data overlays are not supported")
+
+    @dataclass
+    class Project(BaseOperation):
+        """Columns are dropped, renamed, reordered or made nullable: the schema afterwards.
+
+        ``preserves_nullability``: no column stopped being nullable.
+        """
+
+        schema: Schema
+        preserves_nullability: bool = False
+
+        def to_stored(self) -> stored.Operation:
+            return stored.Project(to_schema(self.schema), self.preserves_nullability)
+
+    @dataclass
+    class UpdateMap:
+        """Values by key, None to remove the key; with ``replace`` nothing else stays."""
+
+        updates: dict[str, str | None]
+        replace: bool = False
+
+        def to_stored(self) -> stored.UpdateMap:
+            """The value that a transaction holds; `InvalidInputError` unless all is text."""
+            return stored.UpdateMap(checked_updates(self.updates), bool(self.replace))
+
+    @dataclass
+    class UpdateConfig(BaseOperation):
+        """Changes of the config, the table's metadata, the schema's, and fields' by field id."""
+
+        config_updates: LanceOperation.UpdateMap | None = None
+        table_metadata_updates: LanceOperation.UpdateMap | None = None
+        schema_metadata_updates: LanceOperation.UpdateMap | None = None
+        field_metadata_updates: dict[int, LanceOperation.UpdateMap] | None = None
+
+        def to_stored(self) -> stored.Operation:
+            config, table = self.config_updates, self.table_metadata_updates
+            schema, fields = self.schema_metadata_updates, self.field_metadata_updates or {}
+            return stored.UpdateConfig(
+                None if config is None else config.to_stored(),
+                None if table is None else table.to_stored(),
+                None if schema is None else schema.to_stored(),
+                {field_id: update.to_stored() for field_id, update in fields.items()},
+            )
+
+    @dataclass
+    class Stored(BaseOperation):
+        """An operation of a version's history that users have no class of its own for."""
+
+        operation: stored.Operation
+
+        def to_stored(self) -> stored.Operation:
+            return self.operation

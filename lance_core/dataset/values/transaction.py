@@ -1,0 +1,81 @@
+"""`Transaction`: a change as users hand it to a commit, with what identifies it."""
+
+from __future__ import annotations
+
+import re
+import uuid as uuids
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lance_core.dataset.values.checks import MAX_VERSION, check_text
+from lance_core.dataset.values.from_stored import operation_of
+from lance_core.dataset.values.operations import LanceOperation
+from lance_core.errors import InvalidInputError
+from lance_core.table.transaction import COMMIT_MESSAGE
+from lance_core.table.transaction import Transaction as StoredTransaction
+
+_UUID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+"""It is part of a file's name."""
+
+
+@dataclass
+class Transaction:
+    """A change, the version it is based on, and an identity that every retry keeps.
+
+    ``transaction_properties``: text by name, kept with the transaction; the commit message is under
+    ``__lance_commit_message``.
+    """
+
+    read_version: int
+    operation: LanceOperation.BaseOperation
+    uuid: str = field(default_factory=lambda: str(uuids.uuid4()))
+    transaction_properties: dict[str, str] | None = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, transaction: StoredTransaction) -> Transaction:
+        """A transaction of the history."""
+        return cls(
+            transaction.read_version,
+            operation_of(transaction.operation),
+            transaction.uuid,
+            dict(transaction.properties),
+        )
+
+    def to_stored(self) -> StoredTransaction:
+        """The transaction as it is written to the table."""
+        if not isinstance(self.operation, LanceOperation.BaseOperation):
+            raise TypeError(
+                "operation of a Transaction must be a LanceOperation.BaseOperation, "
+                f"got {type(self.operation).__name__}"
+            )
+        self._check_identity()
+        return StoredTransaction(
+            read_version=self.read_version,
+            uuid=self.uuid,
+            operation=self.operation.to_stored(),
+            properties=properties_of(None, self.transaction_properties),
+        )
+
+    def _check_identity(self) -> None:
+        read, uuid = self.read_version, self.uuid
+        if not isinstance(read, int) or isinstance(read, bool) or not 0 <= read <= MAX_VERSION:
+            raise InvalidInputError(f"read_version must be the number of a version, got {read!r}")
+        if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):
+            raise InvalidInputError(
+                f"uuid of a Transaction must be 1 to 128 letters, digits, '-' or '_', got {uuid!r}"
+            )
+
+
+def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Transaction properties, the commit message among them; all of them must be text."""
+    if properties is not None and not isinstance(properties, Mapping):
+        raise InvalidInputError(f"transaction_properties must be a dict, got {properties!r}")
+    merged = dict(properties or {})
+    if message is not None:
+        merged[COMMIT_MESSAGE] = message
+    for name, value in merged.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInputError(f"transaction property {name!r} is not text: {value!r}")
+        check_text(name)
+        check_text(value)
+    return merged

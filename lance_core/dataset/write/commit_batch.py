@@ -1,0 +1,57 @@
+"""`LanceDataset.commit_batch`: the rows of several transactions in one version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypedDict, TypeVar
+
+from lance_core.commits.lock import CommitLock
+from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
+from lance_core.dataset.values.operations import LanceOperation
+from lance_core.dataset.values.transaction import Transaction
+from lance_core.dataset.write.commit import CommitOptions, commit_operation
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+D = TypeVar("D")
+
+
+class BulkCommitResult(TypedDict, Generic[D]):
+    """What became of a batch: the dataset at its version, and the transaction that made it."""
+
+    dataset: D
+    merged: Transaction
+
+
+def commit_batch(
+    root: TableRoot,
+    transactions: Sequence[Transaction],
+    options: CommitOptions,
+    commit_lock: CommitLock | None = None,
+) -> tuple[Snapshot, Transaction]:
+    """Commit what `merged` makes of ``transactions``; it comes back beside the version."""
+    one = merged(transactions)
+    return commit_operation(root, one, None, options, commit_lock), one
+
+
+def merged(transactions: Sequence[Transaction]) -> Transaction:
+    """One Append of all fragments, based on the oldest version that one of them is based on.
+
+    It is a transaction of its own, without the properties of ``transactions``. Raises
+    `InvalidInputError` if there are none, `UnsupportedFeatureError` for other operations.
+    """
+    if not isinstance(transactions, Sequence):
+        raise TypeError(f"transactions must be a sequence, got {type(transactions).__name__}")
+    fragments = []
+    for transaction in transactions:
+        if not isinstance(transaction, Transaction):
+            raise TypeError(f"not a Transaction: {type(transaction).__name__}")
+        if not isinstance(transaction.operation, LanceOperation.Append):
+            raise UnsupportedFeatureError(
+                "only Append transactions can be committed together, not "
+                f"{type(transaction.operation).__name__}"
+            )
+        fragments += transaction.operation.fragments
+    if not transactions:
+        raise InvalidInputError("there are no transactions to commit")
+    read_version = min(transaction.read_version for transaction in transactions)
+    return Transaction(read_version, LanceOperation.Append(fragments))

@@ -1,0 +1,238 @@
+"""Writing rows as new fragments: one data file each, not yet part of any version."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from lance_core.datafile.file_output import FileWriteResult
+from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
+from lance_core.datafile.writer import FileWriter
+from lance_core.dataset.blobs.external import ExternalBlobs
+from lance_core.dataset.blobs.ingest import Ingest
+from lance_core.dataset.blobs.side_files import SideFiles
+from lance_core.dataset.snapshot.snapshot import TableRoot
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError
+from lance_core.schema import Schema, given_to_files, has_blobs_v2
+from lance_core.schema.align import align_batch
+from lance_core.store.base import ObjectWriter
+from lance_core.store.shortcuts import list_paths
+from lance_core.table.data_file import DataFile
+from lance_core.table.fragment import Fragment
+from lance_core.table.paths import data_file_name, data_file_path
+
+DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
+DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class BlobOptions:
+    """How blobs of version 2 are written that are not in data files.
+
+    ``pack_limit``: bytes that a side file of several grows to, None for what the fields say.
+    ``external``: which URIs are stored. ``ingest``: the bytes at URIs are stored instead.
+    """
+
+    pack_limit: int | None = None
+    external: ExternalBlobs = field(default_factory=ExternalBlobs)
+    ingest: bool = False
+
+    def __post_init__(self) -> None:
+        limit = self.pack_limit
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidInputError(f"blob_pack_file_size_threshold is no size: {limit!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How data files are cut.
+
+    ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is looked at between batches.
+    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
+    cuts the batches of files of version 0.1. ``blobs``: for blobs of version 2.
+    """
+
+    version: FileVersion
+    max_rows_per_file: int = DEFAULT_MAX_ROWS_PER_FILE
+    max_bytes_per_file: int = DEFAULT_MAX_BYTES_PER_FILE
+    data_cache_bytes: int | None = None
+    max_page_bytes: int | None = None
+    progress: FragmentWriteProgress | None = None
+    max_rows_per_group: int = DEFAULT_ROWS_PER_GROUP
+    blobs: BlobOptions = field(default_factory=BlobOptions)
+
+    def __post_init__(self) -> None:
+        for name in ("max_rows_per_file", "max_bytes_per_file", "max_rows_per_group"):
+            limit = getattr(self, name)
+            if not isinstance(limit, int) or limit < 1:
+                raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
+        for name in ("data_cache_bytes", "max_page_bytes"):
+            limit = getattr(self, name)
+            if limit is not None and not isinstance(limit, int):
+                raise InvalidInputError(f"{name} must be a whole number, got {limit!r}")
+        for name in ("begin", "complete"):
+            if self.progress is not None and not callable(getattr(self.progress, name, None)):
+                raise InvalidInputError(f"progress has no method {name!r}: {self.progress!r}")
+
+
+def write_fragments(
+    root: TableRoot, reader: pa.RecordBatchReader, schema: Schema, options: WriteOptions
+) -> list[Fragment]:
+    """Write all rows of ``reader``, whose columns are matched to ``schema`` by name.
+
+    No rows give no fragments. If anything fails, the files written so far are removed: no
+    transaction names them yet.
+    """
+    done: list[Fragment] = []
+    schema = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
+    try:
+        with _FragmentWriter(root, schema, options, done) as writer:
+            for batch in reader:
+                for part in _ingested(root, align_batch(batch, schema), schema, options):
+                    writer.write(part)
+    except BaseException:
+        discard(root, done)
+        raise
+    return done
+
+
+def _ingested(
+    root: TableRoot, batch: pa.RecordBatch, schema: Schema, options: WriteOptions
+) -> Iterator[pa.RecordBatch]:
+    if options.blobs.ingest and has_blobs_v2(schema.fields):
+        return Ingest(root.config).batches(batch, schema.fields)
+    return iter([batch])
+
+
+def discard(root: TableRoot, fragments: list[Fragment]) -> None:
+    """Remove the data files of fragments that no version names and none ever will."""
+    for fragment in fragments:
+        for file in fragment.files:
+            with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
+                path = data_file_path(file.path)
+                root.store.delete(path)
+                if file.file_version >= FileVersion.V2_2.value:
+                    for blobs in list_paths(root.store, path.removesuffix(".lance")):
+                        root.store.delete(blobs)
+
+
+class _FragmentWriter:
+    """Cuts a stream of batches into files. A context manager: finishes, or aborts on an error."""
+
+    def __init__(
+        self, root: TableRoot, schema: Schema, options: WriteOptions, done: list[Fragment]
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._options = options
+        self._done = done
+        self._progress = options.progress or NoopFragmentWriteProgress()
+        self._file: FileWriter | LegacyFileWriter | None = None
+        self._side: SideFiles | None = None
+        self._name = ""
+
+    def __enter__(self) -> _FragmentWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._file is None:
+            return
+        if kind is None:
+            self._finish()
+        else:
+            self._file.abort()
+            if self._side is not None:
+                self._side.abort()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for part in self._parts(batch):
+            file = self._file
+            assert file is not None
+            file.write_batch(part)
+            full = file.num_rows >= self._options.max_rows_per_file
+            if full or file.tell() >= self._options.max_bytes_per_file:
+                self._finish()
+
+    def _parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The batch cut so that no part crosses the limits of the file that it will go to."""
+        start = 0
+        while start < batch.num_rows:
+            if self._file is None:
+                self._start()
+            rows = min(batch.num_rows - start, self._room(batch))
+            yield batch.slice(start, rows)
+            start += rows
+
+    def _room(self, batch: pa.RecordBatch) -> int:
+        """Rows of ``batch`` that still fit into the open file, at least one."""
+        file = self._file
+        assert file is not None
+        rows = self._options.max_rows_per_file - file.num_rows
+        free = self._options.max_bytes_per_file - file.tell()
+        if batch.nbytes > free:
+            rows = min(rows, free * batch.num_rows // batch.nbytes)
+        return max(1, rows)
+
+    def _start(self) -> None:
+        self._name = data_file_name(uuid.uuid4())
+        path, store = data_file_path(self._name), self._root.store
+        if has_blobs_v2(self._schema.fields):
+            blobs = self._options.blobs
+            self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
+        self._file = self._open(store.open_writer(path))
+        self._progress.begin(FragmentMetadata(0, [], 0))
+
+    def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
+        options = self._options
+        if options.version is FileVersion.V0_1:
+            rows = options.max_rows_per_group
+            return LegacyFileWriter(target, self._schema, rows_per_group=rows)
+        return FileWriter(
+            target,
+            self._schema,
+            registry=self._root.registry,
+            version=options.version,
+            data_cache_bytes=options.data_cache_bytes,
+            max_page_bytes=options.max_page_bytes,
+            blobs=self._side,
+        )
+
+    def _finish(self) -> None:
+        assert self._file is not None
+        written = self._finished(self._file)
+        self._file = self._side = None
+        fragment = Fragment(
+            id=0,
+            files=(
+                DataFile(
+                    path=self._name,
+                    fields=tuple(written.field_ids),
+                    column_indices=tuple(written.column_indices),
+                    file_major_version=written.major,
+                    file_minor_version=written.minor,
+                    file_size_bytes=written.size_bytes,
+                ),
+            ),
+            physical_rows=written.num_rows,
+        )
+        self._done.append(fragment)
+        self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
+
+    def _finished(self, file: FileWriter | LegacyFileWriter) -> FileWriteResult:
+        """The file with its side files, which are there before it is."""
+        if self._side is None:
+            return file.finish()
+        try:
+            self._side.close()
+            return file.finish()
+        except BaseException:
+            file.abort()
+            self._side.abort()
+            raise

@@ -1,0 +1,351 @@
+"""`write_dataset`, `write_fragments`: create, append to or overwrite a table."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from lance_core.commits.lock import CommitLock
+from lance_core.commits.surroundings import REAL
+from lance_core.dataset.blobs.write import blob_options, stored_schema
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
+from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.checks import to_bases
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core.dataset.values.progress import FragmentWriteProgress
+from lance_core.dataset.values.transaction import Transaction, properties_of
+from lance_core.dataset.write import fragment_writer
+from lance_core.dataset.write.commit import CommitOptions, commit, with_lock
+from lance_core.dataset.write.input import ReaderLike, to_reader
+from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import (
+    CommitUnknownError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    LanceError,
+    RetryableCommitConflictError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
+from lance_core.store.secret import hide_secrets, hide_secrets_in
+from lance_core.suggestions import unknown_argument
+from lance_core.table.feature_flags import check_writable
+from lance_core.table.fragment import Fragment
+from lance_core.table.manifest_parts import BasePath
+from lance_core.table.operations import Append, Operation, Overwrite
+from lance_core.table.storage_version import may_mix
+from lance_core.table.transaction import Transaction as StoredTransaction
+
+DEFAULT_VERSION = FileVersion.V2_2
+"""File version of new tables."""
+
+CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
+
+
+class WriteArguments(TypedDict, total=False):
+    """Keyword arguments of `write_dataset`.
+
+    ``max_rows_per_file`` (1 Mi) and ``max_bytes_per_file`` (90 GiB) cut the data into files.
+    ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages; ``max_rows_per_group`` (1024)
+    cuts files of version 0.1 into batches.
+    ``storage_options``: for the store; which, is said on the store's page.
+    ``data_storage_version``: of the files, ``"2.2"`` in a new table, else that of the table.
+    Appending may name another one, from 2.0 on.
+    ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
+    ``commit_message`` and ``transaction_properties`` are kept with the transaction.
+    ``progress`` is told when a fragment begins and is complete.
+    ``commit_lock``: called with the version; the commit happens inside the context manager that it
+    returns. Of a new table: ``auto_cleanup_options``, when commits clean up older versions, and
+    ``initial_bases``, further places for files.
+    ``allow_external_blob_outside_bases`` (False): store URIs of blobs that are in no base path.
+    ``external_blob_mode``: ``"reference"``, these URIs are what is stored, or ``"ingest"``, the
+    bytes of the objects are.
+    ``blob_pack_file_size_threshold``: bytes that a file of several blobs grows to, if not what
+    their fields say (1 GiB).
+    """
+
+    max_rows_per_file: int
+    max_bytes_per_file: int
+    max_rows_per_group: int
+    data_cache_bytes: int | None
+    max_page_bytes: int | None
+    progress: FragmentWriteProgress | None
+    storage_options: Mapping[str, Any] | None
+    data_storage_version: str | None
+    enable_v2_manifest_paths: bool
+    enable_stable_row_ids: bool
+    commit_message: str | None
+    transaction_properties: Mapping[str, str] | None
+    commit_lock: CommitLock | None
+    auto_cleanup_options: AutoCleanupConfig | None
+    initial_bases: list[DatasetBasePath] | None
+    allow_external_blob_outside_bases: bool
+    external_blob_mode: str
+    blob_pack_file_size_threshold: int | None
+
+
+_UNSUPPORTED = frozenset(
+    {
+        "target_bases",
+        "target_all_bases",
+        "base_store_params",
+        "namespace_client",
+        "table_id",
+    }
+)
+_IGNORED = frozenset({"session"})
+
+
+def write(
+    data: ReaderLike,
+    target: Target,
+    schema: pa.Schema | None,
+    mode: str,
+    arguments: Mapping[str, Any],
+) -> Snapshot:
+    """Write rows and commit them: see `lance_core.dataset.api.write_dataset`."""
+    job = _Job.prepare(data, target, schema, mode, dict(arguments))
+    fragments = job.write()
+    try:
+        return _committed(job, fragments)
+    except CommitUnknownError:
+        raise  # The files may be part of a version.
+    except LanceError as error:
+        fragment_writer.discard(job.root, fragments)
+        if isinstance(error, DatasetNotFoundError):  # the table was removed while it was open
+            job.root.store.remove_empty_folders()
+        raise
+
+
+def _committed(job: _Job, fragments: list[Fragment]) -> Snapshot:
+    try:
+        return commit(job.root, job.base, job.transaction(fragments), job.commit_options)
+    except DatasetExistsError as error:
+        if job.mode == CREATE:
+            raise
+        if job.mode == OVERWRITE:
+            raise RetryableCommitConflictError(
+                "commit conflict: another writer made the table in the meantime; write again"
+            ) from error
+    # Another writer made the table in the meantime: the rows belong behind those of its own.
+    late = job.on(open_table.open_version(job.root))
+    return commit(late.root, late.base, late.transaction(fragments), late.commit_options)
+
+
+def write_fragments(
+    data: ReaderLike,
+    dataset_uri: Target,
+    schema: pa.Schema | None = None,
+    *,
+    return_transaction: bool = False,
+    mode: str = APPEND,
+    **arguments: Unpack[WriteArguments],
+) -> list[FragmentMetadata] | Transaction:
+    """Write rows as fragments that no version has yet, for one commit of several writers' work.
+
+    Pass the result to `LanceDataset.commit`: as a list in an operation, or, with
+    ``return_transaction``, as a transaction that knows the version it is based on.
+    """
+    hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
+    job = _Job.prepare(data, dataset_uri, schema, mode, dict(arguments))
+    fragments = job.write()
+    if return_transaction:
+        return Transaction.of(job.transaction(fragments))
+    return [FragmentMetadata.of(fragment, fragment.physical_rows or 0) for fragment in fragments]
+
+
+def discard_fragments(
+    fragments: Sequence[FragmentMetadata],
+    dataset_uri: Target,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Remove the data files of fragments that were written but never committed.
+
+    The caller has made sure that no version names them and none ever will. Best effort: a file that
+    cannot be removed stays, unreferenced.
+    """
+    storage_options = hide_secrets(storage_options)
+    root = open_table.root_of(dataset_uri, storage_options)
+    fragment_writer.discard(root, [fragment.to_fragment() for fragment in fragments])
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A write that was checked and can begin. ``base`` is None if there is no table yet."""
+
+    root: TableRoot
+    base: Snapshot | None
+    reader: pa.RecordBatchReader
+    schema: Schema
+    mode: str
+    file_options: fragment_writer.WriteOptions
+    commit_options: CommitOptions
+    config: Mapping[str, str] = field(default_factory=dict)
+    initial_bases: tuple[BasePath, ...] = ()
+
+    @classmethod
+    def prepare(
+        cls,
+        data: ReaderLike,
+        target: Target,
+        schema: pa.Schema | None,
+        mode: str,
+        arguments: dict[str, Any],
+    ) -> _Job:
+        _check_arguments(mode, arguments)
+        root, base = _target(target, mode, arguments.get("storage_options"))
+        root = with_lock(root, arguments.get("commit_lock"))
+        reader = to_reader(data, schema)
+        version = _file_version(base, mode, arguments.get("data_storage_version"))
+        table = base.schema if base is not None and mode == APPEND else None
+        arrow = stored_schema(reader.schema, version, table)
+        if table is not None:
+            # A 0.1 fragment has all columns: its readers know no other.
+            partial = version is not FileVersion.V0_1
+            stored = append_schema(table, arrow, allow_subschema=partial)
+        else:
+            stored = Schema.from_arrow(arrow)
+        check_storable(stored, version.value)
+        if version is FileVersion.V0_1:
+            reader, stored = with_dictionaries(reader, stored)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        new_bases = _initial_bases(given.get("initial_bases"), base)
+        blobs = blob_options(new_bases if base is None else base.manifest.base_paths, given)
+        return cls(
+            root,
+            base,
+            reader,
+            stored,
+            mode,
+            replace(_file_options(version, given), blobs=blobs),
+            CommitOptions(
+                v2_manifest_paths=given.get("enable_v2_manifest_paths", True),
+                stable_row_ids=given.get("enable_stable_row_ids", False),
+                storage_version=version,
+                properties=properties_of(
+                    given.get("commit_message"), given.get("transaction_properties")
+                ),
+                age_of_files=REAL.stopwatch(),
+            ),
+            auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
+            new_bases,
+        )
+
+    def on(self, base: Snapshot) -> _Job:
+        """This write, its files written for a new table, as one to the table ``base``.
+
+        Raises `SchemaMismatchError` unless the files fit that table as they are.
+        """
+        same_fields = (
+            append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
+        )
+        # Blobs may refer to base paths that the other table does not have.
+        has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
+        mixes = base.storage_version is not self.file_options.version
+        if not same_fields or has_own_bases or mixes:
+            raise SchemaMismatchError(
+                f"another writer made the table {self.root.shown} with a different schema"
+            )
+        return replace(self, base=base)
+
+    def write(self) -> list[Fragment]:
+        """Write all rows as fragments."""
+        return fragment_writer.write_fragments(
+            self.root, self.reader, self.schema, self.file_options
+        )
+
+    def transaction(self, fragments: list[Fragment]) -> StoredTransaction:
+        """The transaction that makes a version of ``fragments``."""
+        operation: Operation
+        if self.base is not None and self.mode == APPEND:
+            operation = Append(tuple(fragments))
+        else:
+            operation = Overwrite(tuple(fragments), self.schema, self.config, self.initial_bases)
+        read_version = 0 if self.base is None else self.base.version
+        properties = dict(self.commit_options.properties)
+        return StoredTransaction(read_version, str(uuids.uuid4()), operation, properties)
+
+
+def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
+    if mode not in (CREATE, APPEND, OVERWRITE):
+        raise InvalidInputError(f"Invalid mode {mode}")
+    for name in [name for name in arguments if name not in WriteArguments.__annotations__]:
+        value = arguments.pop(name)
+        if name == "use_legacy_format":  # an old name of the same choice
+            arguments.update({"data_storage_version": "legacy"} if value else {})
+        elif name in _UNSUPPORTED:
+            if value is not None and value is not False:
+                raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
+        elif name not in _IGNORED:
+            raise unknown_argument(name, WriteArguments.__annotations__)
+
+
+def _target(
+    target: Target, mode: str, storage_options: Mapping[str, Any] | None
+) -> tuple[TableRoot, Snapshot | None]:
+    """The place to write to and the version to build on, None if there is no table yet."""
+    if isinstance(target, HasSnapshot):
+        base = target.snapshot
+    else:
+        root = open_table.open_root(target, storage_options)
+        try:
+            base = open_table.open_version(root)
+        except DatasetNotFoundError:
+            return root, None
+    if mode == CREATE:
+        raise DatasetExistsError(f"Dataset already exists: {base.root.shown}")
+    check_writable(base.manifest.flags)
+    return base.root, base
+
+
+def _initial_bases(
+    bases: Sequence[DatasetBasePath] | None, base: Snapshot | None
+) -> tuple[BasePath, ...]:
+    """Base paths of a new table, with ids from 1 on where none is given."""
+    if bases is None:
+        return ()
+    if base is not None:
+        raise InvalidInputError("initial_bases can be given to a new table only")
+    return tuple(replace(one, id=one.id or place) for place, one in enumerate(to_bases(bases), 1))
+
+
+def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
+    """The version of the new files; appending others does not change the table's own."""
+    if selector is not None and not isinstance(selector, str):
+        raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
+    if base is None or mode == OVERWRITE:
+        if selector is not None:
+            return FileVersion.from_selector(selector)
+        return DEFAULT_VERSION if base is None else base.storage_version
+    if selector is None:
+        return base.storage_version
+    version = FileVersion.from_selector(selector)
+    if not may_mix(version.value, base.storage_version.value):
+        raise InvalidInputError(
+            f"the table holds files of version {base.storage_version.value}, "
+            f"data of version {selector} cannot be appended"
+        )
+    return version
+
+
+def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:
+    defaults = fragment_writer.WriteOptions(version)
+    return fragment_writer.WriteOptions(
+        version,
+        given.get("max_rows_per_file", defaults.max_rows_per_file),
+        given.get("max_bytes_per_file", defaults.max_bytes_per_file),
+        given.get("data_cache_bytes"),
+        given.get("max_page_bytes"),
+        given.get("progress"),
+        given.get("max_rows_per_group", defaults.max_rows_per_group),
+    )
