@@ -14,8 +14,9 @@ from typing import Any
 from lance_core.commits import refs
 from lance_core.dataset.maintenance.clone import clone_to
 from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot
-from lance_core.dataset.tags import Ordered, Reference, by_number, target_of
+from lance_core.dataset.tags import Ordered, by_number, target_of
 from lance_core.errors import (
     CommitUnknownError,
     DatasetExistsError,

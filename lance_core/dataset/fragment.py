@@ -12,7 +12,8 @@ import pyarrow as pa
 from lance_core.dataset.maintenance.validate import check_fragment
 from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import Columns
-from lance_core.dataset.scanner import LanceScanner, options_of, split_options
+from lance_core.dataset.read.scan_options import options_of, split_options
+from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.write import deletions

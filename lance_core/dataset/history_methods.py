@@ -9,7 +9,8 @@ from lance_core.dataset.branches import Branches, create_branch
 from lance_core.dataset.maintenance.clone import deep_clone, shallow_clone
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table, versions
-from lance_core.dataset.tags import Reference, Tags
+from lance_core.dataset.snapshot.open_table import Reference
+from lance_core.dataset.tags import Tags
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.transaction import Transaction
 from lance_core.store.secret import hide_secrets

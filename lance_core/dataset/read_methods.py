@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs import take as blob_take
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.read import take as taking
+from lance_core.dataset.read import take_blobs as blob_take
 from lance_core.dataset.read.projection import Columns
-from lance_core.dataset.scanner import LanceScanner, options_of, split_options
+from lance_core.dataset.read.scan_options import options_of, split_options
+from lance_core.dataset.scanner import LanceScanner
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

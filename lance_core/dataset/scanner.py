@@ -2,207 +2,27 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs import frames
-from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.expressions.zero_column_tables import columnless
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.read import blob_frames, scan
+from lance_core.dataset.read.scan_options import (
+    BLOBS_AS_BYTES,
+    ScanOptions,
+    not_negative,
+    plan_scan,
+)
 from lance_core.dataset.read.take import Indices, as_indices
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.choose_rows import take_rows
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.on_demand import Part, load
+from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow.compute as pc
-
-BLOBS_AS_BYTES = "all_binary"
-BLOBS_AS_DESCRIPTIONS = ("blobs_descriptions", "all_descriptions")
-
-MAX_BATCH_SIZE = 2**32 - 1
-
-
-class HasFragmentId(Protocol):
-    """Whatever names a fragment, such as a `LanceFragment`."""
-
-    @property
-    def fragment_id(self) -> int:
-        """Id of a fragment of the version that is scanned."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanOptions:
-    """The arguments of `LanceDataset.scanner` that change the result.
-
-    ``filter`` is SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that pass it.
-    ``fragments``: only these, in this order. ``row_ranges``: only these physical rows, as
-    (fragment id, first offset, end offset), in this order. ``strict_batch_size``: all batches but
-    the last have ``batch_size`` rows. ``use_stats``: False reads rows even if the statistics of
-    files of version 0.1 show that they cannot pass ``filter``; that changes no result.
-    """
-
-    columns: Columns = None
-    filter: str | pc.Expression | None = None
-    limit: int | None = None
-    offset: int | None = None
-    batch_size: int | None = None
-    strict_batch_size: bool | None = None
-    fragments: Sequence[HasFragmentId] | None = None
-    row_ranges: Sequence[tuple[int, int, int]] | None = None
-    with_row_id: bool | None = None
-    with_row_address: bool | None = None
-    blob_handling: str | None = None
-    use_stats: bool | None = None
-
-
-HINTS = frozenset(
-    {
-        "batch_readahead",
-        "fragment_readahead",
-        "scan_in_order",
-        "prefilter",
-        "fast_search",
-        "io_buffer_size",
-        "late_materialization",
-        "use_scalar_index",
-    }
-)
-"""Arguments of pylance that tune how it scans; they cannot change the result of a scan here."""
-
-UNSUPPORTED = frozenset(
-    {
-        "nearest",
-        "full_text_query",
-        "index_segments",
-        "batch_size_bytes",
-        "include_deleted_rows",
-        "scan_stats_callback",
-        "order_by",
-        "disable_scoring_autoprojection",
-        "row_addr_allowlist",
-        "row_addr_blocklist",
-    }
-)
-
-_OPTIONS = frozenset(field.name for field in fields(ScanOptions))
-
-
-def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None) -> ScanOptions:
-    """Options out of keyword arguments; what is None falls back to ``defaults``.
-
-    Raises `UnsupportedFeatureError` for arguments that would need something this library does not
-    have yet, and ``TypeError`` for unknown ones.
-    """
-    given = {name: value for name, value in (defaults or {}).items() if value is not None}
-    given.update({name: value for name, value in arguments.items() if value is not None})
-    for name in sorted(given):
-        if name in UNSUPPORTED:
-            if given[name] is False:
-                continue
-            raise UnsupportedFeatureError(f"scans do not support {name!r} yet")
-        if name not in _OPTIONS and name not in HINTS:
-            raise TypeError(f"unknown scan option {name!r}")
-    return ScanOptions(**{name: value for name, value in given.items() if name in _OPTIONS})
-
-
-def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of a scan, and all others."""
-    names = _OPTIONS | HINTS | UNSUPPORTED
-    of_scan = {name: value for name, value in options.items() if name in names}
-    return of_scan, {name: value for name, value in options.items() if name not in names}
-
-
-def plan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
-    """What the options mean for this version. Raises `InvalidInputError`."""
-    load(Part.FILES)
-    handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
-    if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
-        raise InvalidInputError(
-            f"Invalid blob_handling: {handling}. Expected one of: "
-            f"{', '.join(sorted([BLOBS_AS_BYTES, *BLOBS_AS_DESCRIPTIONS]))}"
-        )
-    extra = [ROW_ID] if options.with_row_id else []
-    extra += [ROW_ADDRESS] if options.with_row_address else []
-    schema = snapshot.schema_with_descriptions
-    if handling == BLOBS_AS_BYTES:
-        schema = snapshot.schema_with_bytes
-    condition = None
-    if options.filter is not None:
-        condition = as_filter(options.filter, queryable(schema))
-    return ScanPlan(
-        projection=select(schema, options.columns, extra),
-        spans=_spans(snapshot, options),
-        filter=condition,
-        limit=_not_negative(options.limit, "Limit"),
-        offset=_not_negative(options.offset, "Offset") or 0,
-        batch_size=_batch_size(options.batch_size),
-        exact=bool(options.strict_batch_size),
-        schema=schema,
-        use_statistics=options.use_stats is not False,
-    )
-
-
-def _whole(value: object, name: str) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]  # what it is for is to find out
-    except TypeError:
-        raise InvalidInputError(f"{name} must be a whole number, got {value!r}") from None
-
-
-def _not_negative(value: int | None, name: str) -> int | None:
-    if value is None:
-        return None
-    number = _whole(value, name)
-    if number < 0:
-        raise InvalidInputError(f"{name} must be non-negative, got {number}")
-    return number
-
-
-def _batch_size(value: int | None) -> int:
-    if value is None:
-        return DEFAULT_BATCH_SIZE
-    number = _whole(value, "batch_size")
-    if not 1 <= number <= MAX_BATCH_SIZE:
-        raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {number}")
-    return number
-
-
-def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[Span, ...]:
-    if options.row_ranges is not None:
-        if options.fragments is not None:
-            raise InvalidInputError("fragments and row_ranges cannot both be given")
-        return tuple(_span(snapshot, entry) for entry in options.row_ranges)
-    if options.fragments is None:
-        return all_spans(snapshot)
-    try:
-        chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
-    except AttributeError:
-        raise InvalidInputError(
-            "fragments are LanceFragment objects, see LanceDataset.get_fragments"
-        ) from None
-    return tuple(Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
-
-
-def _span(snapshot: Snapshot, entry: Sequence[int]) -> Span:
-    try:
-        fragment_id, start, stop = map(operator.index, entry)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"row ranges are (fragment id, first offset, end offset), got {entry!r}"
-        ) from None
-    fragment = snapshot.fragment(fragment_id)
-    if not 0 <= start <= stop <= snapshot.physical_rows(fragment):
-        raise InvalidInputError(f"rows {start} to {stop} are not in fragment {fragment_id}")
-    return Span(fragment, start, stop)
 
 
 class LanceScanner:
@@ -211,7 +31,7 @@ class LanceScanner:
     def __init__(self, snapshot: Snapshot, options: ScanOptions) -> None:
         self._snapshot = snapshot
         self._options = options
-        self._plan = plan(snapshot, options)
+        self._plan = plan_scan(snapshot, options)
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -243,20 +63,20 @@ class LanceScanner:
         """The same as `to_batches`."""
         return self.to_batches()
 
-    def to_pandas(self, *, blob_mode: str = frames.LAZY, **kwargs: Any) -> pd.DataFrame:
+    def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
         """The whole result as a data frame; ``kwargs`` as of `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: blobs are ``"lazy"``, as `BlobFile` objects, ``"bytes"`` or, as in a table,
         ``"descriptions"``; None for null.
         """
-        frames.check_mode(blob_mode)
-        has_blobs = frames.has_described_blobs(self.projected_schema)
-        if not has_blobs or blob_mode == frames.DESCRIPTIONS:
+        blob_frames.check_mode(blob_mode)
+        has_blobs = blob_frames.has_described_blobs(self.projected_schema)
+        if not has_blobs or blob_mode == blob_frames.DESCRIPTIONS:
             return self.to_table().to_pandas(**kwargs)
-        if blob_mode == frames.BYTES:
+        if blob_mode == blob_frames.BYTES:
             options = replace(self._options, blob_handling=BLOBS_AS_BYTES)
             return LanceScanner(self._snapshot, options).to_table().to_pandas(**kwargs)
-        return frames.with_files(self._snapshot, self._plan, kwargs)
+        return blob_frames.with_files(self._snapshot, self._plan, kwargs)
 
     def count_rows(self) -> int:
         """Number of rows of the result; reads only what the filter needs."""
@@ -264,7 +84,7 @@ class LanceScanner:
 
     def head(self, num_rows: int) -> pa.Table:
         """The first rows of the result."""
-        wanted = _not_negative(num_rows, "Limit") or 0
+        wanted = not_negative(num_rows, "Limit") or 0
         limit = wanted if self._plan.limit is None else min(wanted, self._plan.limit)
         return scan.scan_table(self._snapshot, replace(self._plan, limit=limit))
 

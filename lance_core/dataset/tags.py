@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from lance_core.commits import refs
 from lance_core.commits.pins import is_pin
 from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot
 from lance_core.errors import (
     CorruptFileError,
@@ -26,9 +27,6 @@ R = TypeVar("R")
 
 Ordered = list[tuple[str, dict[str, Any]]]
 """Names with what is known of them."""
-
-Reference = open_table.VersionLike | None
-"""What a ref is made of: a version as of `VersionLike`, None for the one that is open."""
 
 
 class Tags:

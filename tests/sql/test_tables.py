@@ -38,7 +38,8 @@ def forks() -> Iterator[Forks]:
     """Makes processes that have imported what writers need."""
     with forking(
         "import pandas, sqlalchemy.dialects.sqlite, sqlalchemy.dialects.postgresql, psycopg\n"
-        "import lance_core.dataset.write.write, lance_core.dataset.maintenance.cleanup, lance_core_sql.store"
+        "import lance_core.dataset.write.write, lance_core.dataset.maintenance.cleanup\n"
+        "import lance_core_sql.store"
     ) as made:
         yield made
 

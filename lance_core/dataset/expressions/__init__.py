@@ -1,1 +1,1 @@
-"""TODO."""
+"""Filters and computed columns: SQL and Arrow expressions over the columns of a table."""

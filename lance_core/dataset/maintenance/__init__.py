@@ -1,1 +1,1 @@
-"""TODO."""
+"""Looking after a table's files: cleanup, clones, checks, removal."""

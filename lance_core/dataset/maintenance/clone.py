@@ -18,8 +18,8 @@ from lance_core.commits.surroundings import REAL
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.base_paths import allowing, known_places
+from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
-from lance_core.dataset.tags import Reference
 from lance_core.errors import (
     CorruptFileError,
     DatasetExistsError,

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lance_core.commits import resolve as resolving
 from lance_core.dataset.snapshot import open_table
-from lance_core.dataset.snapshot.snapshot import Target
+from lance_core.dataset.snapshot.snapshot import Snapshot, Target
 from lance_core.errors import CommitUnknownError, InvalidInputError, StoreError
 from lance_core.store.secret import hide_secrets
 
-if TYPE_CHECKING:
-    from lance_core.dataset.dataset import LanceDataset
 
-
-def resolve(
+def find_outcome(
     target: Target,
     unknown: CommitUnknownError,
     *,
     storage_options: Mapping[str, Any] | None = None,
-) -> LanceDataset | None:
-    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
+) -> Snapshot | None:
+    """The version that a commit led to, None if it certainly was and will not be applied.
 
-    Returns the version that it led to, open, or None if it certainly was not applied and never will
-    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
-    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
-    one about another table `InvalidInputError`.
+    Arguments and errors are those of `lance_core.commit.resolve`.
     """
     storage_options = hide_secrets(storage_options)
     if not isinstance(unknown, CommitUnknownError):
@@ -34,11 +28,9 @@ def resolve(
     root = open_table.root_of(target, storage_options)
     if unknown.table not in ("", root.place):
         raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.place}")
-    from lance_core.dataset.dataset import LanceDataset
-
     try:
         root = open_table.asked(root)
         version = resolving.resolve(root.handler, root.store, unknown)
-        return None if version is None else LanceDataset.of(open_table.load(root, version.location))
+        return None if version is None else open_table.load(root, version.location)
     except StoreError as error:
         raise unknown from error

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Reading: plans, scans in windows, and rows by position, address or id."""

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs.description import shown
+from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow type of blobs)
 from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.expressions.zero_column_tables import columnless
 from lance_core.dataset.read.prune_struct_fields import narrowed
 from lance_core.dataset.values.checks import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, format_path
+from lance_core.schema.blob_views import shown
 from lance_core.schema.project import project_lineages
 
 ROW_ID = "_rowid"

@@ -1,7 +1,8 @@
 """Rows that cannot pass a filter, left out by the statistics that data files have of them.
 
 Only files of version 0.1 have such statistics, for batches of rows. What is left out never changes
-a result: see `lance_core.dataset.expressions.sql.outcomes`. Deleted rows count for bounds, which is harmless.
+a result: see `lance_core.dataset.expressions.sql.outcomes`. Bounds count deleted rows, too, which
+leaves out less.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
-from lance_core.dataset.blobs.windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.batches import BatchSizes, Found, in_batches
+from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.read.late_materialization import Part, completed
 from lance_core.dataset.read.live_rows import count_live, offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.blobs.windows import described_blobs
+from lance_core.dataset.read.blob_windows import described_blobs
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import live, within
 from lance_core.dataset.read.prefetch import reading_ahead

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from lance_core.concurrency.pools import WAITING, in_order
 from lance_core.dataset.expressions.zero_column_tables import columnless
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
-from lance_core.dataset.read.projection import Columns, Projection, select_pruned
+from lance_core.dataset.read.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.choose_rows import take_rows
 from lance_core.encodings.decoding import RowIndices
@@ -55,10 +56,17 @@ def as_indices(indices: Indices) -> Int64Array:
     return rows
 
 
+_all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
+"""The projection of a read that names no columns, by version."""
+
+
 def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
     """What a take of ``columns`` returns; see `select_pruned`."""
     if columns is None:
-        return snapshot.all_columns
+        found = _all_columns.get(snapshot)
+        if found is None:
+            found = _all_columns[snapshot] = select(snapshot.schema_with_descriptions, None)
+        return found
     return select_pruned(snapshot.schema_with_descriptions, columns)
 
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""One version of a table, open, and how it is found."""

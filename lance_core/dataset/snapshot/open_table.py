@@ -60,6 +60,10 @@ VersionLike = int | str | tuple[str | None, int | None]
 "main" for the main one) with a number (None for the newest)."""
 
 
+Reference = VersionLike | None
+"""What a ref is made of: a version as of `VersionLike`, None for the one that is open."""
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse keyword arguments that would change what a call does and cannot be honoured.
 

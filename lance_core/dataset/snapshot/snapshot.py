@@ -14,14 +14,13 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.lock import CommitLock
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.small_files import SmallFiles
-from lance_core.dataset.blobs.description import with_bytes, with_descriptions
-from lance_core.dataset.read.projection import Projection, select
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
+from lance_core.schema.blob_views import with_bytes, with_descriptions
 from lance_core.store.base import ObjectStore
 from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
@@ -136,11 +135,6 @@ class Snapshot:
     def places(self) -> dict[int, Places]:
         """What was read last of fragments, by their ids; `fragment_read` keeps it here."""
         return {}
-
-    @cached_property
-    def all_columns(self) -> Projection:
-        """The projection of a read that names no columns."""
-        return select(self.schema_with_descriptions, None)
 
     def base(self, base_id: int | None) -> BasePath | None:
         """The base path of this id, None for the table itself (None).

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Making versions: rows in, changes committed."""

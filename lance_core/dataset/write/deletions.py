@@ -18,7 +18,7 @@ from lance_core.concurrency.pools import in_order
 from lance_core.dataset.expressions.zero_column_tables import columnless
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import matching
-from lance_core.dataset.scanner import HasFragmentId, ScanOptions, plan
+from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.errors import InvalidInputError
 from lance_core.table.deletion import RowOffsets, encode_deletions
@@ -53,7 +53,7 @@ def plan_of(
     """
     if predicate is None:
         raise InvalidInputError("a condition is needed; 'true' deletes all rows")
-    return plan(snapshot, ScanOptions(columns=[], filter=predicate, fragments=fragments))
+    return plan_scan(snapshot, ScanOptions(columns=[], filter=predicate, fragments=fragments))
 
 
 def constant(search: ScanPlan) -> bool | None:

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from lance_core.commits.lock import CommitLock
 from lance_core.commits.surroundings import REAL
-from lance_core.dataset.blobs.write import blob_options, stored_schema
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
@@ -21,6 +20,7 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write import fragment_writer
+from lance_core.dataset.write.blob_options import blob_options, stored_schema
 from lance_core.dataset.write.commit import CommitOptions, commit, with_lock
 from lance_core.dataset.write.input import ReaderLike, to_reader
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries

@@ -42,7 +42,8 @@ def forks() -> Iterator[Forks]:
     """Makes processes that have imported what writers need."""
     with forking(
         "import pandas, sqlalchemy.dialects.sqlite, lance_core_sql.store, lance_core_fsspec.store\n"
-        "import fsspec.implementations.local, lance_core.dataset.write.write, lance_core.dataset.maintenance.cleanup"
+        "import fsspec.implementations.local\n"
+        "import lance_core.dataset.write.write, lance_core.dataset.maintenance.cleanup"
     ) as made:
         yield made
 

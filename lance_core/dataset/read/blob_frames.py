@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.blobs.take import Selection, take_blobs
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.row_addresses import Selector
+from lance_core.dataset.read.take_blobs import Selection, take_blobs
 from lance_core.errors import InvalidInputError
 from lance_core.schema import BLOB_KEY, format_path
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow type of blobs)
 from lance_core.schema import (
     BLOB_KEY,
     DESCRIPTION_V2,
