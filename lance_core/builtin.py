@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
-from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
 from lance_core.encodings.codecs import builtin as codecs
 from lance_core.hookspecs import CommitHandlerSpec, EncodingSpec, ObjectStoreSpec, hookimpl

@@ -18,7 +18,7 @@ from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.factories import problem_of
 from lance_core.plugins.loading import DISABLE_VARIABLE, ONLY_VARIABLE, Contribution
-from lance_core.plugins.remedies import this_process
+from lance_core.plugins.missing_plugin import this_process
 from lance_core.plugins.scaffold import KINDS, write_package
 from lance_core.schema import Field
 from lance_core.store.secret import Secret, wrap_secrets

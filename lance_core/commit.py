@@ -3,7 +3,7 @@
 The names of pylance's ``lance.commit``, and `resolve`.
 """
 
-from lance_core.commits.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.api import resolve
 from lance_core.errors import CommitConflictError, CommitUnknownError
 

@@ -30,9 +30,9 @@ from lance_core.commits.base import (
     ManifestLocation,
     ManifestStoreSpec,
 )
-from lance_core.commits.directory import DirectoryCommitHandler
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.store.base import (
@@ -128,8 +128,8 @@ def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
     """Key-value back-ends of the external manifest protocol, by name and by URL suffix.
 
     A back-end holds a row for each version of a table and adds one only if there is none; the
-    protocol on top of it belongs to this project (`lance_core.commits.external_manifest`). It is
-    used for ``scheme+suffix://`` URLs and where its name is asked for as a commit handler's. The
+    protocol on top of it belongs to this project
+    (`lance_core.commits.handlers.external_manifest`). It is used for ``scheme+suffix://`` URLs and where its name is asked for as a commit handler's. The
     factory is called with the parsed URL of a table and all options, whenever the table is opened:
     it connects to nothing, and connections are shared.
     """

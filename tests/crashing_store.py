@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lance_core.store.base import ObjectStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 
 T = TypeVar("T")
 

@@ -10,15 +10,15 @@ import numpy as np
 
 import lance_core as lance
 from lance_core._pb import table_pb2
-from lance_core.table.deletion import encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.manifest import Manifest
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.deletion import encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.operations import Delete
+from lance_core.table.manifest.manifest import Manifest
+from lance_core.table.transactions.operations import Delete
 
 _ids = itertools.count(1)
 

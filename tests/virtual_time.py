@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
 
 
 class VirtualTime:

@@ -36,7 +36,7 @@ SINK = (
 
 _STORE = """
 import json
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 uri, options, library, size = json.loads(sys.argv[1])
 store = open_store(uri.format("store"), options)
 def upload(name, size):

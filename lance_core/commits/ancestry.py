@@ -18,12 +18,18 @@ import numpy as np
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, find_transaction, find_version, read_latest
 from lance_core.store.base import ObjectStore
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.deletion import RowOffsets, decode_deletions
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest import Manifest
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import (
+from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.manifest import Manifest
+from lance_core.table.references import (
+    Reference,
+    ReferenceKind,
+    fragment_references,
+    references,
+)
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Append,
     CreateIndex,
     Delete,
@@ -33,13 +39,7 @@ from lance_core.table.operations import (
     UpdateBases,
     UpdateConfig,
 )
-from lance_core.table.references import (
-    Reference,
-    ReferenceKind,
-    fragment_references,
-    references,
-)
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 
 _KEEP_FRAGMENTS = (Append, CreateIndex, ReserveFragments, UpdateBases, UpdateConfig)
 """Operations that leave the fragments that were there as they are, and bring none of them back."""

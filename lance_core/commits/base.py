@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.config import Secret

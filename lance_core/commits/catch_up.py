@@ -10,7 +10,7 @@ import contextlib
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.history import LOOKS, Version, find_transaction, find_version, read_version
-from lance_core.commits.intent import is_same
+from lance_core.commits.identity import is_same
 from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -20,10 +20,10 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.table import conflicts
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import Clone, Overwrite
-from lance_core.table.transaction import Transaction
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.transactions import conflicts
+from lance_core.table.transactions.operations import Clone, Overwrite
+from lance_core.table.transactions.transaction import Transaction
 
 
 class _Vanished(Exception):  # noqa: N818  # no error: there is a newer version by now

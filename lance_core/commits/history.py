@@ -13,9 +13,9 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
+from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import transaction_path
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 
 LOOKS = 5
 """How often to look for the newest version if it is gone when it is read."""

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
 from lance_core.store.base import ObjectStore
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.references import fragment_references
 
 

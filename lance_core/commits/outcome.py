@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -31,7 +31,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.manifest.file import parse_manifest_file
 
 SENDINGS = 4
 """How often one candidate is sent before its fate is called unknown."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
 from lance_core.errors import (
     CommitError,
     ObjectNotFoundError,
@@ -26,13 +26,13 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.table.deletion import RowOffsets, decode_deletions, encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations.delete import Delete
-from lance_core.table.operations.update import Update, UpdateMode
-from lance_core.table.transaction import Transaction
+from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.transactions.operations.delete import Delete
+from lance_core.table.transactions.operations.update import Update, UpdateMode
+from lance_core.table.transactions.transaction import Transaction
 
 _LOW_64_BITS = (1 << 64) - 1
 

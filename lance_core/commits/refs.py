@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lance_core.commits.surroundings import REAL, Surroundings
+from lance_core.commits.environment import REAL, Surroundings
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -25,7 +25,7 @@ from lance_core.errors import (
     RefNotFoundError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
-from lance_core.store.shortcuts import exists, list_paths
+from lance_core.store.functions import exists, list_paths
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core.table.refs import (
     BRANCHES,

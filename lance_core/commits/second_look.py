@@ -11,15 +11,15 @@ from __future__ import annotations
 from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.new_files import check_new_files
-from lance_core.commits.settings import FRESH, CommitSettings
+from lance_core.commits.options import FRESH, CommitSettings
 from lance_core.errors import CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import Clone, Restore
-from lance_core.table.transaction import Transaction
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.transactions.operations import Clone, Restore
+from lance_core.table.transactions.transaction import Transaction
 
 
 class SecondLook:

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.paths import VERSIONS

@@ -11,8 +11,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from typing import Generic, TypeVar
 
-from lance_core.datafile.processors import VARIABLE, processors
-from lance_core.store.late_work import submit
+from lance_core.concurrency.cpu_count import VARIABLE, processors
+from lance_core.concurrency.submit import submit
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
@@ -29,7 +30,6 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
-from lance_core.store.fork_safe import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

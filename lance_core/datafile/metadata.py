@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 from google.protobuf.message import DecodeError
 
 from lance_core._pb.file_pb2 import FileDescriptor
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
@@ -19,7 +20,6 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
-from lance_core.store.fork_safe import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from functools import cache
 from itertools import islice
 from typing import TypeVar
 
-from lance_core.datafile.processors import processors
-from lance_core.store.late_work import submit
+from lance_core.concurrency.cpu_count import processors
+from lance_core.concurrency.submit import submit
 
 T = TypeVar("T")
 

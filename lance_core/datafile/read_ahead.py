@@ -16,13 +16,13 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Page
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.buffers import joined
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.remote.plan import Extent, plan_reads
+from lance_core.store.read_planning import Extent, plan_reads
 
 CAPACITY = 64 << 20
 """Bytes that one scan keeps for windows to come."""

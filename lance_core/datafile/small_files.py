@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.datafile.tail import TAIL_LENGTH
 from lance_core.store.base import ByteRange, ObjectStore
-from lance_core.store.bounded import Bounded
 from lance_core.store.ranges import slice_ranges
 
 SMALL_FILE = 256 << 10

@@ -23,7 +23,7 @@ from lance_core.errors import (
     LanceError,
     RefConflictError,
 )
-from lance_core.plugins.handlers import MARKER
+from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Branch, branch_path, check_branch_name
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from lance_core.commits.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
@@ -32,7 +32,7 @@ from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.secret import hide_secrets
-from lance_core.table.operations import UpdateBases
+from lance_core.table.transactions.operations import UpdateBases
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

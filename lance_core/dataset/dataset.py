@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.commits.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
 from lance_core.dataset.maintenance_methods import MaintenanceMethods

@@ -22,7 +22,7 @@ from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, is_blob_v2
 from lance_core.store.secret import hide_secrets_in
-from lance_core.table.deletion import RowOffsets
+from lance_core.table.fragments.deletion import RowOffsets
 
 if TYPE_CHECKING:
     import pandas as pd

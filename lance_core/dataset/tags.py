@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from lance_core.commits import refs
-from lance_core.commits.pins import is_pin
+from lance_core.commits.cleanup.pins import is_pin
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot

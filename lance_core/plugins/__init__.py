@@ -1,9 +1,9 @@
 """Plugins: collecting what they provide, and answering look-ups by scheme, name and key."""
 
-from lance_core.plugins.handlers import MARKER, select_commit_handler
+from lance_core.plugins.handler_choice import MARKER, select_commit_handler
 from lance_core.plugins.loading import PluginLoadFailure
 from lance_core.plugins.manager import PluginManager, get_manager
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 
 __all__ = [
     "MARKER",

@@ -9,18 +9,18 @@ them.
 from __future__ import annotations
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.directory import ReadOnlyCommitHandler
-from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
-from lance_core.commits.store_leases import StoreLeases
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
+from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
-from lance_core.plugins.evidence import settle, vouched
-from lance_core.plugins.handlers import UnprovenCommitHandler
-from lance_core.plugins.stores import CAPABILITY_OPTIONS, LEASE_OPTIONS, Options, open_store
+from lance_core.plugins.capability_evidence import settle, vouched
+from lance_core.plugins.handler_choice import UnprovenCommitHandler
+from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, LEASE_OPTIONS, Options, open_store
 from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.declared import DeclaredStore
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl, parse_uri
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.suggestions import hint, shortened
 
 _TERMS = {

@@ -13,7 +13,6 @@ from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError
-from lance_core.plugins.external_manifests import as_commit_handler
 from lance_core.plugins.loading import (
     Contribution,
     InstalledPlugins,
@@ -22,7 +21,14 @@ from lance_core.plugins.loading import (
     installed_plugins,
     load,
 )
-from lance_core.plugins.remedies import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, LeftOut, Look, not_found
+from lance_core.plugins.manifest_stores import as_commit_handler
+from lance_core.plugins.missing_plugin import (
+    EXTRA_OF_HANDLER,
+    EXTRA_OF_SCHEME,
+    LeftOut,
+    Look,
+    not_found,
+)
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"

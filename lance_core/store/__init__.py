@@ -17,13 +17,13 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.config import StoreConfig
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, carrying_secrets, plain
-from lance_core.store.shortcuts import exists, list_paths
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
+from lance_core.store.wrappers.prefix import PrefixStore
 
 __all__ = [
     "Buffers",

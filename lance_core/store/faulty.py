@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias, TypeVar
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
@@ -17,8 +18,7 @@ from lance_core.errors import (
 )
 from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.buffers import joined
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 
 T = TypeVar("T")
 

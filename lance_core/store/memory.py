@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFoundError
 from lance_core.store.base import (
     Buffers,
@@ -21,12 +22,11 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import byte_view, joined
-from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.paths import check_folder, check_path, is_below
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.ranges import slice_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
+from lance_core.store.wrappers.prefix import PrefixStore
 
 CAPABILITIES = StoreCapabilities(**{f.name: Guarantee.YES for f in fields(StoreCapabilities)})
 """What every memory store guarantees: everything."""

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.base import ObjectStore
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.wrapper import REQUESTS, StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
 
 T = TypeVar("T")
 

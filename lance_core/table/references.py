@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.data_file import DataFile, ExternalFile
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment, Sequence
-from lance_core.table.manifest import Manifest
-from lance_core.table.manifest_file import ManifestFile
+from lance_core.table.fragments.data_file import DataFile, ExternalFile
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment, Sequence
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.paths import (
     DATA,
     DELETIONS,

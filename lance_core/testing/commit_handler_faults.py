@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.history import Version
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CommitUnknownError,
     DatasetNotFoundError,
@@ -32,7 +32,7 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler_races import MakeHandler
 from lance_core.testing.sample_transactions import (

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetExistsError, ObjectExistsError
 from lance_core.store.base import ObjectStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.testing.assertions import check_bytes
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.processes import (

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, ObjectExistsError
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path

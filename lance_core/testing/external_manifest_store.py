@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import pytest
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import LanceError, ObjectExistsError, ObjectNotFoundError
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.testing.assertions import must_raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import (
     ExistsError,
     NotFoundError,

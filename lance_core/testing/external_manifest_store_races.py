@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import ObjectExistsError
 from lance_core.testing.processes import (
     PROCESSES,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
-from lance_core.store.shortcuts import exists, list_paths
+from lance_core.store.functions import exists, list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.threads import race_threads
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore, PutMode
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.functions import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.processes import (
     Attempt,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.functions import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
 
 TREE = [

@@ -8,7 +8,7 @@ import pytest
 
 from lance_core.errors import InvalidPathError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange, ObjectStore, PutMode
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.functions import list_paths
 
 _LEAVING = [
     *("..", "../", "../x", "../../etc/passwd", "a/..", "a/../", "a/../b", "a/../../b"),

@@ -13,7 +13,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, LanceError, ObjectNotFoundError
 from lance_core.store.base import Buffers, ByteRange, ObjectStore
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.functions import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.threads import meanwhile
 

@@ -7,18 +7,18 @@ import uuid
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler
+from lance_core.commits.environment import Surroundings
 from lance_core.commits.history import read_transaction
-from lance_core.commits.settings import CommitSettings
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.options import CommitSettings
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import serialize_manifest_file
-from lance_core.table.operations import Append, Overwrite
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import serialize_manifest_file
 from lance_core.table.paths import NamingScheme
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import Append, Overwrite
+from lance_core.table.transactions.transaction import Transaction
 
 SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))
 ROWS = 10

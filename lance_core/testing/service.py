@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
-from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.testing.network import FaultProxy, Reset, Rule
 
 T = TypeVar("T")

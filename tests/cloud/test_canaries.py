@@ -17,7 +17,7 @@ import lance_core as lance
 import lance_core_dynamodb
 from lance_core.cli import main
 from lance_core.errors import InvalidInputError, LanceError
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import StoreConfig
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret

@@ -22,7 +22,7 @@ from lance_core.hookspecs import (
     hookimpl,
 )
 from lance_core.plugins import get_manager
-from lance_core.plugins.external_manifests import base_uri_of
+from lance_core.plugins.manifest_stores import base_uri_of
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri

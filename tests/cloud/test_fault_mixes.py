@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from lance_core.errors import OutcomeUnknownError, StoreError
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import PutMode
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from tests.soak.places import NAMES, Place
 
 BOTH = {"ours": lance_core, "pylance's": pylance}

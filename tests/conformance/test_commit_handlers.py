@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
-from lance_core.commits.lock import LockCommitHandler
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
-from lance_core.commits.store_leases import StoreLeases
+from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.handlers.lock import LockCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
-from lance_core.store.declared import DeclaredStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.sample_transactions import IMPATIENT

@@ -9,12 +9,12 @@ import pytest
 from lance_core_example_vault.ledger import LedgerCommitHandler
 from lance_core_example_vault.store import VaultStore
 
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.local import Durability, LocalStore
-from lance_core.store.shortcuts import exists, list_paths
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore

@@ -11,7 +11,7 @@ import pytest
 from lance_core_example_webdav.client import WebdavClient
 
 import lance_core
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     InvalidInputError,
     NoSafeCommitHandlerError,
@@ -19,7 +19,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins.manager import get_manager
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore
 from lance_core.store.probe import probe
 from lance_core.store.remote.client import Failure, RequestError

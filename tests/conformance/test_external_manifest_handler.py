@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.store.base import ObjectStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore

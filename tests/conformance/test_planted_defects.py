@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.memory import MemoryStore
 from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
 from tests.conformance.planted import encodings, handlers, rows, stores

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore

@@ -13,9 +13,9 @@ from lance_core.store.buffers import joined
 from lance_core.store.faulty import FaultyStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.throttled import ThrottledStore
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
 

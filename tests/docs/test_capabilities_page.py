@@ -12,7 +12,7 @@ import s3fs
 from fsspec.implementations.memory import MemoryFileSystem
 
 from lance_core.plugins import get_manager, open_store
-from lance_core.plugins.handlers import UnprovenCommitHandler, select_commit_handler
+from lance_core.plugins.handler_choice import UnprovenCommitHandler, select_commit_handler
 from lance_core.plugins.loading import Contribution
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.uri import parse_uri

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lance_core.commits import refs
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, read_latest
-from lance_core.commits.lock import CommitLock
-from lance_core.commits.settings import CommitSettings
+from lance_core.commits.options import CommitSettings
 from lance_core.errors import (
     DatasetNotFoundError,
     ExistsError,
@@ -23,17 +23,20 @@ from lance_core.errors import (
     RetryableCommitConflictError,
 )
 from lance_core.store.base import ObjectStore, PutMode
-from lance_core.table.deletion import RowOffsets, decode_deletions, encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import Append, Delete, UpdateBases
-from lance_core.table.operations.data_replacement import DataReplacement, DataReplacementGroup
-from lance_core.table.operations.key_filter import ExactKeys, KeyExistenceFilter
-from lance_core.table.operations.update import Update
-from lance_core.table.operations.update_config import UpdateConfig
-from lance_core.table.operations.update_map import UpdateMap
-from lance_core.table.transaction import Transaction
+from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.operations import Append, Delete, UpdateBases
+from lance_core.table.transactions.operations.data_replacement import (
+    DataReplacement,
+    DataReplacementGroup,
+)
+from lance_core.table.transactions.operations.key_filter import ExactKeys, KeyExistenceFilter
+from lance_core.table.transactions.operations.update import Update
+from lance_core.table.transactions.operations.update_config import UpdateConfig
+from lance_core.table.transactions.operations.update_map import UpdateMap
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.explorer import Effects, aged, creating
 from lance_core.testing.explorer.actors import Change, commit, new_fragment, send
 from lance_core.testing.explorer.configuration import Body

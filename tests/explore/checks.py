@@ -11,19 +11,19 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate
-from lance_core.commits.cleanup import clean
-from lance_core.commits.cleanup_policy import CleanupPolicy
+from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.cleanup.policy import CleanupPolicy
+from lance_core.commits.environment import REAL
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.latest import newest_manifest
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.surroundings import REAL
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CorruptFileError,
     NoSafeCommitHandlerError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins import handlers
+from lance_core.plugins import handler_choice
 from lance_core.plugins.manager import get_manager
 from lance_core.store import probe
 from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
@@ -77,7 +77,7 @@ class Careless(MemoryStore):
 
 def nothing_unsafe_is_chosen() -> None:
     """On a store that guarantees nothing, nobody commits without having asked for it."""
-    chosen = handlers.select_commit_handler(Dumb(), parse_uri("memory://t/t"), {})
+    chosen = handler_choice.select_commit_handler(Dumb(), parse_uri("memory://t/t"), {})
     candidate = Candidate(1, NamingScheme.V2, b"", "u", b"")
     with contextlib.suppress(NoSafeCommitHandlerError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -87,7 +87,7 @@ def nothing_unsafe_is_chosen() -> None:
 def unsafe_by_default() -> contextlib.AbstractContextManager[object]:
     """Handlers that need to be asked for may be chosen."""
     specs = [spec for spec in get_manager().commit_handlers if spec.url_suffix is None]
-    return mock.patch.object(handlers, "_automatic", return_value=specs)
+    return mock.patch.object(handler_choice, "_automatic", return_value=specs)
 
 
 def careless_stores_are_found_out() -> None:

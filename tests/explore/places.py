@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.lease import LeaseCommitHandler
-from lance_core.commits.lock import LockCommitHandler
-from lance_core.commits.store_leases import StoreLeases
+from lance_core.commits.handlers.lease import LeaseCommitHandler
+from lance_core.commits.handlers.lock import LockCommitHandler
+from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.declared import DeclaredStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.table.paths import VERSION_HINT
 from lance_core.testing.explorer import (
     EXTERNAL,

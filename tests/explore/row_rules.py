@@ -12,18 +12,18 @@ import numpy as np
 
 from lance_core.commits.refs import list_branches, list_tags
 from lance_core.store.base import ObjectStore
-from lance_core.table.deletion import decode_deletions
-from lance_core.table.fragment import Fragment
-from lance_core.table.operations import Append, Delete, Overwrite
-from lance_core.table.operations.base import Operation
-from lance_core.table.operations.data_replacement import DataReplacement
-from lance_core.table.operations.key_filter import ExactKeys
-from lance_core.table.operations.reserve_fragments import ReserveFragments
-from lance_core.table.operations.restore import Restore
-from lance_core.table.operations.rewrite import Rewrite
-from lance_core.table.operations.update import Update
-from lance_core.table.operations.update_config import UpdateConfig
-from lance_core.table.row_versions import RowVersions
+from lance_core.table.fragments.deletion import decode_deletions
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.transactions.operations import Append, Delete, Overwrite
+from lance_core.table.transactions.operations.base import Operation
+from lance_core.table.transactions.operations.data_replacement import DataReplacement
+from lance_core.table.transactions.operations.key_filter import ExactKeys
+from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
+from lance_core.table.transactions.operations.restore import Restore
+from lance_core.table.transactions.operations.rewrite import Rewrite
+from lance_core.table.transactions.operations.update import Update
+from lance_core.table.transactions.operations.update_config import UpdateConfig
 from lance_core.testing.explorer import ALL, Facts, Invariant, Scope, Seen, View
 from lance_core.testing.explorer.notes import Ended, NotCommitted
 

@@ -9,17 +9,18 @@ from datetime import timedelta
 from typing import Any
 from unittest import mock
 
-from lance_core.commits import ancestry, cleanup, cleanup_planning, cleanup_scope, reachability
+from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
-from lance_core.commits.cleanup import _Execution
-from lance_core.commits.reachability import Reachable
+from lance_core.commits.cleanup import clean, planning, reachability, scope
+from lance_core.commits.cleanup.clean import _Execution
+from lance_core.commits.cleanup.reachability import Reachable
 from lance_core.commits.second_look import SecondLook
 from lance_core.table import references
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 
 _is_continued = SecondLook.is_continued
-_named_versions = cleanup_scope.named_versions
+_named_versions = scope.named_versions
 _remove_versions = _Execution._remove_versions
 _remove_files = _Execution._remove_files
 _fragment_references = references.fragment_references
@@ -54,8 +55,8 @@ def _is_continued_if_late(self: Any, made: Any, before: Any, doubt: Doubt, slow:
 @contextlib.contextmanager
 def _pins_overlooked() -> Iterator[None]:
     with (
-        mock.patch.object(cleanup, "named_versions", _without_pins),
-        mock.patch.object(cleanup_planning, "named_versions", _without_pins),
+        mock.patch.object(clean, "named_versions", _without_pins),
+        mock.patch.object(planning, "named_versions", _without_pins),
     ):
         yield
 
@@ -75,7 +76,7 @@ SEEDS = (
         Failure.CLEANUP,
         "A version goes as soon as there is a newer one, while writers still build on it"
         " (lance#3718, ducklake#1472).",
-        put_in(cleanup_planning, "deadline_of", lambda *_: 0.0),
+        put_in(planning, "deadline_of", lambda *_: 0.0),
         places.CLEANED_YOUNG,
     ),
     Seed(
@@ -105,7 +106,7 @@ SEEDS = (
         "branches-not-seen",
         Failure.CLEANUP,
         "What a branch begins with is not kept (lance#7514).",
-        put_in(cleanup_scope, "list_branches", lambda store: {}),
+        put_in(scope, "list_branches", lambda store: {}),
         places.CLEANED_BRANCH,
     ),
     Seed(
@@ -149,7 +150,7 @@ SEEDS = (
         "unknown-names-passed-over",
         Failure.CLEANUP,
         "What protects versions in a way that is not known is taken for nothing (lance#8956).",
-        put_in(cleanup_scope, "_check_kinds", lambda paths: None),
+        put_in(scope, "_check_kinds", lambda paths: None),
         checks.unknown_names_stop_a_cleanup,
     ),
     Seed(
@@ -157,7 +158,7 @@ SEEDS = (
         Failure.CLEANUP,
         "Files that no version names yet are removed under their writer"
         " (delta-rs#3645, hudi#11600, paimon#9269).",
-        put_in(cleanup_planning, "UNVERIFIED_AGE", timedelta(0)),
+        put_in(planning, "UNVERIFIED_AGE", timedelta(0)),
         places.CLEANED,
     ),
 )

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from lance_core.commits import attempt, catch_up, outcome
+from lance_core.commits import catch_up, loop, outcome
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.outcome import Holder
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -26,8 +26,8 @@ from tests.explore.seed import Failure, Seed, put_in
 
 _commit = PutIfAbsentCommitHandler.commit
 _who_holds = outcome.who_holds
-_run = attempt._Attempts.run
-_init = attempt._Attempts.__init__
+_run = loop._Attempts.run
+_init = loop._Attempts.__init__
 _catch_up = CatchUp.run
 _check_until = CatchUp._check_until
 _check = CatchUp._check
@@ -159,14 +159,14 @@ SEEDS = (
         "files-removed-in-doubt",
         Failure.LOST_ANSWER,
         "A writer that does not know what became of its commit removes its files (iceberg#13443).",
-        put_in(attempt._Attempts, "run", _run_removing_files_in_doubt),
+        put_in(loop._Attempts, "run", _run_removing_files_in_doubt),
         places.NO_ANSWER,
     ),
     Seed(
         "uuid-of-each-sending",
         Failure.LOST_ANSWER,
         "Each time it is committed a transaction gets a new identity (iceberg-python#3320).",
-        put_in(attempt._Attempts, "__init__", _init_with_new_uuid),
+        put_in(loop._Attempts, "__init__", _init_with_new_uuid),
         places.REDELIVERED,
     ),
     Seed(

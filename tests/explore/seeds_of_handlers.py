@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from lance_core.commits import directory, exclusive, latest, lease, store_leases
+from lance_core.commits import latest
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
-from lance_core.commits.exclusive import ExclusiveWriter
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.external_manifest_row import entry_of, row_of, staging_path
-from lance_core.commits.lock import LockCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
-from lance_core.commits.rename import staging_path as renamed_from
+from lance_core.commits.handlers import directory, exclusive, lease, store_leases
+from lance_core.commits.handlers.exclusive import ExclusiveWriter
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest_row import entry_of, row_of, staging_path
+from lance_core.commits.handlers.lock import LockCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.handlers.rename import staging_path as renamed_from
 from lance_core.errors import (
     CommitConflictError,
     CommitLockError,
@@ -23,7 +24,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.shortcuts import exists
+from lance_core.store.functions import exists
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 

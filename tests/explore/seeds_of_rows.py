@@ -10,16 +10,16 @@ from unittest import mock
 
 import numpy as np
 
-from lance_core.commits import attempt, rebase
+from lance_core.commits import loop, rebase
 from lance_core.commits.catch_up import CatchUp
-from lance_core.table import conflict_conditions, conflicts
-from lance_core.table.conflicts import Verdict
-from lance_core.table.draft import Draft
-from lance_core.table.operations import rewrite
-from lance_core.table.operations.base import OperationKind as Kind
-from lance_core.table.operations.overwrite import Overwrite
-from lance_core.table.operations.reserve_fragments import ReserveFragments
-from lance_core.table.operations.restore import Restore
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.transactions import conflict_conditions, conflicts
+from lance_core.table.transactions.conflicts import Verdict
+from lance_core.table.transactions.operations import rewrite
+from lance_core.table.transactions.operations.base import OperationKind as Kind
+from lance_core.table.transactions.operations.overwrite import Overwrite
+from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
+from lance_core.table.transactions.operations.restore import Restore
 from tests.explore import places
 from tests.explore.seed import Failure, Patch, Seed, put_in
 
@@ -138,7 +138,7 @@ SEEDS = (
         "last-deletions-win",
         Failure.CONFLICT,
         "Deleted rows of two writers are not merged.",
-        put_in(attempt, "rebased", lambda store, transaction, *_: transaction),
+        put_in(loop, "rebased", lambda store, transaction, *_: transaction),
         places.DELETES,
     ),
     Seed(

@@ -11,11 +11,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from lance_core.commits import attempt, rebase
-from lance_core.table import conflict_conditions, conflicts
-from lance_core.table.draft import Draft
-from lance_core.table.operations import Update, data_replacement, rewrite, update
-from lance_core.table.operations import delete as delete_module
+from lance_core.commits import loop, rebase
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.transactions import conflict_conditions, conflicts
+from lance_core.table.transactions.operations import Update, data_replacement, rewrite, update
+from lance_core.table.transactions.operations import delete as delete_module
 from tests.explore.pairs.base import base_of
 from tests.explore.pairs.cases import Case, Outcome, Summary, run, run_all, triples, usual_pairs
 from tests.explore.pairs.catalogue import BY_NAME, KINDS, Place
@@ -104,7 +104,7 @@ def _conflicts_are_not_checked() -> AbstractContextManager[object]:
 
 
 def _rows_are_not_merged() -> AbstractContextManager[object]:
-    return mock.patch.object(attempt, "rebased", lambda store, transaction, *_: transaction)
+    return mock.patch.object(loop, "rebased", lambda store, transaction, *_: transaction)
 
 
 def _overlaps_are_not_seen() -> AbstractContextManager[object]:

@@ -11,7 +11,7 @@ import pytest
 
 from lance_core.commits import ancestry, catch_up, outcome
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import PutMode
 from lance_core.testing.explorer import (

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 import lance_core as lance
 from lance_core._pb import table_pb2, transaction_pb2
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.errors import LanceError
 from lance_core.plugins import get_manager
 from lance_core.store.config import StoreConfig
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
 from tests.table_surgery import delete_rows

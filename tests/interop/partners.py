@@ -20,7 +20,7 @@ import pyarrow as pa
 from lance.fragment import DataFile
 
 import lance_core
-from lance_core.table.operations import ReserveFragments
+from lance_core.table.transactions.operations import ReserveFragments
 
 Row = dict[str, Any]
 

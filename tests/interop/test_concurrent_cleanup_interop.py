@@ -19,9 +19,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.settings import DEADLINE_KEY, SHORTEST_DEADLINE
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import DEADLINE_KEY, SHORTEST_DEADLINE
 from lance_core.errors import CommitUnknownError
 from lance_core.fragment import write_fragments
 from tests.patience import LASTING

@@ -20,10 +20,10 @@ from lance import Index, LanceOperation
 from lance.fragment import DataFile, FragmentMetadata
 from lance.schema import LanceSchema
 
-from lance_core.table.conflicts import Verdict, verdict
-from lance_core.table.manifest_file import parse_manifest_file
-from lance_core.table.operations import Operation
-from lance_core.table.transaction import Transaction
+from lance_core.table.manifest.file import parse_manifest_file
+from lance_core.table.transactions.conflicts import Verdict, verdict
+from lance_core.table.transactions.operations import Operation
+from lance_core.table.transactions.transaction import Transaction
 
 SAME, OTHER = 0, 1
 NAMES = ("a", "b")

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.commits import attempt
+from lance_core.commits import loop
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import CommitError, CommitUnknownError
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -67,8 +67,8 @@ def test_a_stopped_writer_is_told_no_version_that_the_history_goes_on_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_slow: bool
 ) -> None:
     seconds = -1.0 if is_slow else math.inf
-    monkeypatch.setattr(attempt, "slow_after", lambda usual: seconds, raising=False)
-    monkeypatch.setattr(attempt, "SLOW", seconds, raising=False)
+    monkeypatch.setattr(loop, "slow_after", lambda usual: seconds, raising=False)
+    monkeypatch.setattr(loop, "SLOW", seconds, raising=False)
     for cleanup in CLEANUPS:
         _stopped_beside_others(tmp_path / cleanup, monkeypatch, change, cleanup)
 
@@ -145,7 +145,7 @@ def test_a_writer_that_is_stopped_while_its_files_are_removed_leaves_a_table_tha
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Right before it publishes: the version that nobody can read is removed again."""
-    monkeypatch.setattr(attempt, "slow_after", lambda usual: math.inf, raising=False)
+    monkeypatch.setattr(loop, "slow_after", lambda usual: math.inf, raising=False)
     place = str(tmp_path / "table")
     lance_core.write_dataset(rows(1), place)
 

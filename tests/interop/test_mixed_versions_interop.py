@@ -13,8 +13,8 @@ import pytest
 
 import lance_core
 from lance_core.errors import InvalidInputError
-from lance_core.table.feature_flags import FeatureFlags
-from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.manifest.feature_flags import FeatureFlags
+from lance_core.table.manifest.file import parse_manifest_file
 from tests.each_case import each_case
 from tests.interop.columns import same
 

@@ -18,19 +18,19 @@ from lance import DatasetBasePath, LanceOperation
 from lance.fragment import DataFile
 
 from lance_core._pb import transaction_pb2
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.fragment import Fragment
-from lance_core.table.index_metadata import parse_index_section
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import parse_index_section
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.manifest_parts import WriterVersion
-from lance_core.table.operations import Clone, Restore
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
-from lance_core.table.transaction import Transaction
+from lance_core.table.manifest.parts import WriterVersion
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import Clone, Restore
+from lance_core.table.transactions.transaction import Transaction
 
 Versions = Mapping[int, ManifestFile]
 

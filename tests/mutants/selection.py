@@ -25,7 +25,7 @@ TESTS = (
 """The tests near these modules. A mutant is tried by those that call the changed function."""
 
 EDITED = (
-    ("lance_core/commits/cleanup_scope.py", "age > pin_age:", "age > pin_age / 2:"),
+    ("lance_core/commits/cleanup/scope.py", "age > pin_age:", "age > pin_age / 2:"),
     ("lance_core/dataset/write/delete.py", "if current is None or ", "if current is not None and "),
     (
         "lance_core/commits/ancestry.py",

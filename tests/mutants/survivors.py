@@ -5,21 +5,20 @@ from __future__ import annotations
 _PRESENT = "merging bytes into the message, even none, says already that it is there"
 
 EQUIVALENT: dict[str, str] = {
-    "lance_core.commits.lock:_leave: 4 -> 5": (
+    "lance_core.commits.handlers.lock:_leave: 4 -> 5": (
         "the warning is attributed to another line of this library"
     ),
-    "lance_core.table.draft:Draft.with_files_of: may_mix(expected, version) -> "
+    "lance_core.table.manifest.manifest_draft:Draft.with_files_of: may_mix(expected, version) -> "
     "may_mix(version, expected)": "whether two versions may mix does not depend on their order",
-    "lance_core.table.ipc_sizes:_slot: table < 0 -> table <= 0": (
+    "lance_core.table.fragments.ipc_sizes:_slot: table < 0 -> table <= 0": (
         "at position 0 of a message is where its root begins, never a table"
     ),
-    "lance_core.table.operations.append:Append.add_to: message.append.SetInParent() -> pass": (
-        _PRESENT
-    ),
-    "lance_core.table.operations.preserved:PreservedOperation.add_to: "
+    "lance_core.table.transactions.operations.append:Append.add_to: "
+    "message.append.SetInParent() -> pass": _PRESENT,
+    "lance_core.table.transactions.operations.preserved:PreservedOperation.add_to: "
     "getattr(message, self.arm).SetInParent() -> pass": _PRESENT,
-    "lance_core.table.operations.project:Project.apply: len(files) < len(fragment.files) -> "
-    "len(files) <= len(fragment.files)": "fragments that keep all files are written as they were",
+    "lance_core.table.transactions.operations.project:Project.apply: "
+    "len(files) < len(fragment.files) -> len(files) <= len(fragment.files)": "fragments that keep all files are written as they were",
     "lance_core.table.paths:parse_manifest_name: not 0 <= version <= _U64_MAX or "
     "(version & DETACHED != 0) != (scheme is None) -> not 0 <= version <= _U64_MAX and "
     "(version & DETACHED != 0) != (scheme is None)": (

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import lance_core as lance
-from lance_core.commits.settings import DEADLINE_KEY
+from lance_core.commits.options import DEADLINE_KEY
 from tests.soak.check import Findings, check
 from tests.soak.journal import journal_path
 from tests.soak.places import Place
@@ -24,7 +24,11 @@ from tests.soak.worker import COMMIT_DEADLINE, main
 WARM = [
     *("lance_core.dataset.write.write", "lance_core.dataset.write.delete", "tests.soak.worker"),
     # What deleting rows needs takes longest.
-    *("lance_core.dataset.expressions.sql.expression", "lance_core.commits.cleanup", "pandas"),
+    *(
+        "lance_core.dataset.expressions.sql.expression",
+        "lance_core.commits.cleanup.clean",
+        "pandas",
+    ),
     *("lance_core_s3.store", "lance_core_dynamodb.store", "lance_core_gcs.store"),
     "lance_core_azure.store",
 ]

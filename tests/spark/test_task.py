@@ -8,7 +8,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from lance_core.datafile import processors
+from lance_core.concurrency import cpu_count
 from lance_core_spark.task import VARIABLE, keep_to_share
 
 
@@ -19,7 +19,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_name_is_that_of_the_core() -> None:
-    assert processors.VARIABLE == VARIABLE
+    assert cpu_count.VARIABLE == VARIABLE
 
 
 def test_outside_of_tasks_nothing_changes() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
 from lance_core.store.local import Durability, LocalStore

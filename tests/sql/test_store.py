@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
 from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
-from lance_core.plugins.handlers import MARKER
+from lance_core.plugins.handler_choice import MARKER
 from lance_core_sql.store import SqlManifestStore
 from tests.forked import Forks, forking
 
@@ -125,7 +125,7 @@ def test_a_table_from_before_goes_on_with_the_database(
 
 KILLED = """
 import os, sys, pyarrow as pa, lance_core
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler as Handler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler as Handler
 Handler._copy = lambda *_: os._exit(9)
 lance_core.write_dataset(
     pa.table({"writer": [7], "number": [7]}), sys.argv[1], mode="append",

@@ -14,7 +14,7 @@ import pytest
 import lance_core as lance
 from lance_core import commit, errors
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CommitUnknownError,
     InvalidInputError,

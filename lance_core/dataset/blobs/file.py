@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.dataset.blobs.source import BlobSource, read_ranges
 from lance_core.errors import InvalidInputError
-from lance_core.store.fork_safe import ForkSafeLock
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.dataset.blobs.external import url_text
 from lance_core.dataset.blobs.source import BlobSource
 from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_base
@@ -17,7 +18,6 @@ from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFe
 from lance_core.schema import Field, has_blobs_v2, is_blob_v2
 from lance_core.schema.blob import GIVEN_V2
 from lance_core.store.base import ObjectStore
-from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri, shown_uri
 

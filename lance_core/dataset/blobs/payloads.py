@@ -21,7 +21,7 @@ from lance_core.schema.rebuild import visible_children, with_children
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.store.base import ObjectStore
-    from lance_core.table.data_file import DataFile
+    from lance_core.table.fragments.data_file import DataFile
 
 _MOST_FILE_BYTES = 1 << 62
 _LARGE_RUN, _LONG_RUN = 64 << 10, 16

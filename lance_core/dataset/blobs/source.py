@@ -17,7 +17,7 @@ from lance_core.table.paths import check_relative
 
 if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
-    from lance_core.table.data_file import DataFile
+    from lance_core.table.fragments.data_file import DataFile
 
 _MAX_POSITION = (1 << 63) - 1
 _MOST_GAP = 1 << 20

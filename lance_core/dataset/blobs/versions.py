@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema import DESCRIPTION_V2, UNASSIGNED, Field
-from lance_core.table.data_file import DataFile
+from lance_core.table.fragments.data_file import DataFile
 
 _HAVE_VERSION_1 = frozenset({"2.0", "2.1"})
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lance_core.commits.cleanup_policy import CleanupPolicy
+from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.dataset.maintenance import cleanup
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError

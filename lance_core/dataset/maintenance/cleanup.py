@@ -1,6 +1,6 @@
 """``cleanup_old_versions``: removing old versions and abandoned files, with pylance's arguments.
 
-What goes and what stays is decided in `lance_core.commits.cleanup_planning`.
+What goes and what stays is decided in `lance_core.commits.cleanup.planning`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from lance_core.commits.cleanup import CleanupReport, clean
-from lance_core.commits.cleanup_files import FileKind
-from lance_core.commits.cleanup_plan import CleanupPlan
-from lance_core.commits.cleanup_planning import plan
-from lance_core.commits.cleanup_policy import CleanupPolicy
-from lance_core.commits.cleanup_scope import CleanupScope
-from lance_core.commits.surroundings import REAL
+from lance_core.commits.cleanup.clean import CleanupReport, clean
+from lance_core.commits.cleanup.files import FileKind
+from lance_core.commits.cleanup.plan import CleanupPlan
+from lance_core.commits.cleanup.planning import plan
+from lance_core.commits.cleanup.policy import CleanupPolicy
+from lance_core.commits.cleanup.scope import CleanupScope
+from lance_core.commits.environment import REAL
+from lance_core.concurrency.submit import submit
 from lance_core.dataset.snapshot.open_table import branch_of, table_of
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
-from lance_core.store.late_work import submit
 
 T = TypeVar("T")
 R = TypeVar("R")

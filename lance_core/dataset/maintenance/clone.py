@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.settings import CommitSettings
-from lance_core.commits.surroundings import REAL
+from lance_core.commits.environment import REAL
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import CommitSettings
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.base_paths import allowing, known_places
@@ -25,16 +25,16 @@ from lance_core.errors import (
     DatasetExistsError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins.handlers import MARKER
+from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri
-from lance_core.table.operations import Clone
 from lance_core.table.paths import DATA, DELETIONS, DETACHED, INDICES
 from lance_core.table.references import Reference as FileReference
 from lance_core.table.references import ReferenceKind, references
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Clone
+from lance_core.table.transactions.transaction import Transaction
 
 COPIED_AT_ONCE = 4
 """Files that a deep clone copies at a time."""

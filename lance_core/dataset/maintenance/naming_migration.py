@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.naming_migration import migrate_names
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import TableRoot, Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lance_core.dataset.read.fragment_reader import check_count
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.fragment import Fragment
 
 
 def check_table(snapshot: Snapshot) -> None:

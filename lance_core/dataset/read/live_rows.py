@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.fragment import Fragment
 
 Int64Array = npt.NDArray[np.int64]
 

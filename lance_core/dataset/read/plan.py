@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.projection import Projection
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Schema
-    from lance_core.table.fragment import Fragment
+    from lance_core.table.fragments.fragment import Fragment
 
 DEFAULT_BATCH_SIZE = 8192
 

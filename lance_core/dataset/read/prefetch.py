@@ -11,7 +11,7 @@ from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
-from lance_core.table.data_file import DataFile
+from lance_core.table.fragments.data_file import DataFile
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import Span

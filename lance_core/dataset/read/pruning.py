@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.table.storage_version import LEGACY
+from lance_core.table.manifest.storage_version import LEGACY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql.outcomes import Bounds
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
-    from lance_core.table.fragment import Fragment
+    from lance_core.table.fragments.fragment import Fragment
 
 Path = tuple[str, ...]
 

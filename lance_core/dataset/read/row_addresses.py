@@ -21,8 +21,8 @@ from lance_core.dataset.read.take import (
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.table.fragment import Fragment
-from lance_core.table.row_ids import RowIdSequence
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_ids import RowIdSequence
 
 
 class Selector(enum.Enum):

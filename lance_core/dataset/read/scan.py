@@ -35,8 +35,8 @@ from lance_core.dataset.read.window_sizing import (
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
 from lance_core.schema import Field
-from lance_core.table.deletion import RowOffsets
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
 
 SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 18

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The arguments of a scan, and the plan that they mean for a version."""
 
 from __future__ import annotations
 
@@ -157,6 +157,7 @@ def _whole(value: object, name: str) -> int:
 
 
 def not_negative(value: int | None, name: str) -> int | None:
+    """``value`` as a whole number of at least 0. Raises `InvalidInputError`, with ``name``."""
     if value is None:
         return None
     number = _whole(value, name)

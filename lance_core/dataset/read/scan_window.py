@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
-    from lance_core.table.deletion import RowOffsets
-    from lance_core.table.fragment import Fragment
+    from lance_core.table.fragments.deletion import RowOffsets
+    from lance_core.table.fragments.fragment import Fragment
 
 DENSE = 4
 """From one selected row in this many on, decoding all rows and filtering is cheaper."""

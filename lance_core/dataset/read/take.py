@@ -22,7 +22,7 @@ from lance_core.encodings.decoding import RowIndices
 from lance_core.encodings.row_sequence import RowSequence
 from lance_core.errors import InvalidInputError
 from lance_core.schema.empty_arrays import empty_table
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.fragment import Fragment
 
 Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
 Int64Array = npt.NDArray[np.int64]

@@ -17,12 +17,12 @@ from urllib.parse import quote, unquote
 
 from lance_core.errors import BasePathRefusedError, CorruptFileError, InvalidInputError
 from lance_core.plugins import get_manager, open_store
-from lance_core.plugins.stores import ALLOW_OPTION
+from lance_core.plugins.store_cache import ALLOW_OPTION
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import Secret, plain
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri, uri_above
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.refs import branch_folder, recorded_branch
 
 ALLOW_VARIABLE = "LANCE_CORE_ALLOW_BASE_PATHS"

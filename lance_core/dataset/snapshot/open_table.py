@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
+from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.commits.history import Version, check_number, read_latest, read_version
-from lance_core.commits.lock import CommitLock, locked
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
@@ -23,11 +23,11 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins import get_manager, open_store, select_commit_handler
-from lance_core.plugins.handlers import MARKER
+from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.config import StoreConfig
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import parse_uri, uri_above
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.suggestions import unknown_argument
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 

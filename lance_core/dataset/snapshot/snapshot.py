@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.small_files import SmallFiles
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
@@ -22,16 +24,14 @@ from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.blob_views import with_bytes, with_descriptions
 from lance_core.store.base import ObjectStore
-from lance_core.store.bounded import Bounded
 from lance_core.store.config import StoreConfig
-from lance_core.store.fork_safe import cached_property
 from lance_core.store.uri import parse_uri
-from lance_core.table.data_file import DataFile
-from lance_core.table.deletion import decode_deletions
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest import Manifest
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.manifest_parts import BasePath
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.deletion import decode_deletions
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.manifest import Manifest
+from lance_core.table.manifest.parts import BasePath
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """A row address has 32 bits for the offset in a fragment."""

@@ -13,8 +13,8 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.transaction import Transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest import Manifest
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.paths import DETACHED
 
 _EPOCH = datetime(1970, 1, 1)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.table import data_file as stored
-from lance_core.table import fragment as table_fragment
-from lance_core.table.deletion_file import DeletionFile as StoredDeletionFile
-from lance_core.table.deletion_file import DeletionFileType
+from lance_core.table.fragments import data_file as stored
+from lance_core.table.fragments import fragment as table_fragment
+from lance_core.table.fragments.deletion_file import DeletionFile as StoredDeletionFile
+from lance_core.table.fragments.deletion_file import DeletionFileType
 
 
 @dataclass

@@ -8,8 +8,8 @@ from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata, file_of
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.values.operations import UPDATE_MODES, LanceOperation
-from lance_core.table import operations as stored
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.transactions import operations as stored
 
 _MODES = {mode: name for name, mode in UPDATE_MODES.items() if name}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.table import index_metadata as stored
+from lance_core.table.indices import index_metadata as stored
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

@@ -23,8 +23,8 @@ from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetada
 from lance_core.dataset.values.index import Index, to_uuid
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Schema
-from lance_core.table import operations as stored
-from lance_core.table.index_metadata import IndexDetails
+from lance_core.table.indices.index_metadata import IndexDetails
+from lance_core.table.transactions import operations as stored
 
 UPDATE_MODES = {
     "": stored.UpdateMode.REWRITE_ROWS,

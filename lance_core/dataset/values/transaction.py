@@ -11,8 +11,8 @@ from lance_core.dataset.values.checks import MAX_VERSION, check_text
 from lance_core.dataset.values.from_stored import operation_of
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.errors import InvalidInputError
-from lance_core.table.transaction import COMMIT_MESSAGE
-from lance_core.table.transaction import Transaction as StoredTransaction
+from lance_core.table.transactions.transaction import COMMIT_MESSAGE
+from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 _UUID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 """It is part of a file's name."""

@@ -10,10 +10,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from lance_core.commits.attempt import commit_transaction
+from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.commits.history import Version
-from lance_core.commits.lock import CommitLock, locked
-from lance_core.commits.settings import CommitSettings
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import CommitSettings
 from lance_core.concurrency.pools import WAITING, in_order
 from lance_core.dataset.maintenance.auto_cleanup import auto_cleanup
 from lance_core.dataset.snapshot import open_table
@@ -29,7 +29,7 @@ from lance_core.errors import (
 )
 from lance_core.suggestions import unknown_argument
 from lance_core.table.paths import DETACHED, NamingScheme
-from lance_core.table.transaction import Transaction as StoredTransaction
+from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 _NEEDS_NO_BASE = (LanceOperation.Overwrite, LanceOperation.Restore)
 

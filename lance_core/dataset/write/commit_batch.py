@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypedDict, TypeVar
 
-from lance_core.commits.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.transaction import Transaction

@@ -9,8 +9,8 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import CommitOptions, commit
 from lance_core.errors import CommitConflictError
-from lance_core.table.operations import Operation, Restore
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Operation, Restore
+from lance_core.table.transactions.transaction import Transaction
 
 _OPTIONS = CommitOptions()
 

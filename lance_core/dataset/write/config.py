@@ -9,7 +9,7 @@ from lance_core.dataset.values.checks import checked_updates
 from lance_core.dataset.write.commit_change import commit_change
 from lance_core.errors import SchemaMismatchError
 from lance_core.schema import Schema
-from lance_core.table.operations import UpdateConfig, UpdateMap
+from lance_core.table.transactions.operations import UpdateConfig, UpdateMap
 
 
 def update_config(snapshot: Snapshot, updates: object, replace: bool) -> Snapshot:

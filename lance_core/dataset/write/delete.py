@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
-from lance_core.commits.surroundings import REAL, Surroundings
+from lance_core.commits.environment import REAL, Surroundings
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
@@ -19,10 +19,10 @@ from lance_core.errors import (
     LanceError,
     RetryableCommitConflictError,
 )
-from lance_core.table.feature_flags import check_writable
-from lance_core.table.fragment import Fragment
-from lance_core.table.operations import Delete
-from lance_core.table.transaction import Transaction
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Delete
+from lance_core.table.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.commits.surroundings import REAL, Surroundings
+from lance_core.commits.environment import REAL, Surroundings
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.expressions.zero_column_tables import columnless
 from lance_core.dataset.read.plan import ScanPlan
@@ -21,9 +21,9 @@ from lance_core.dataset.read.scan import matching
 from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.errors import InvalidInputError
-from lance_core.table.deletion import RowOffsets, encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment
+from lance_core.table.fragments.deletion import RowOffsets, encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

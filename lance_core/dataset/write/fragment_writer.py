@@ -23,9 +23,9 @@ from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
-from lance_core.store.shortcuts import list_paths
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
+from lance_core.store.functions import list_paths
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024

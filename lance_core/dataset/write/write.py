@@ -9,8 +9,8 @@ from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
-from lance_core.commits.lock import CommitLock
-from lance_core.commits.surroundings import REAL
+from lance_core.commits.environment import REAL
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
@@ -38,12 +38,12 @@ from lance_core.errors import (
 from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
 from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.suggestions import unknown_argument
-from lance_core.table.feature_flags import check_writable
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import Append, Operation, Overwrite
-from lance_core.table.storage_version import may_mix
-from lance_core.table.transaction import Transaction as StoredTransaction
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest.storage_version import may_mix
+from lance_core.table.transactions.operations import Append, Operation, Overwrite
+from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 DEFAULT_VERSION = FileVersion.V2_2
 """File version of new tables."""

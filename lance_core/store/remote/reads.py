@@ -11,8 +11,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from lance_core.store.buffers import joined
 from lance_core.store.ranges import check_ranges
+from lance_core.store.read_planning import ReadPlan, plan_reads
 from lance_core.store.remote.client import Content, Failure, RemoteClient, RequestError
-from lance_core.store.remote.plan import ReadPlan, plan_reads
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.threads import RequestThreads

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     CorruptFileError,
     LanceError,
@@ -28,7 +29,6 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.late_work import submit
+from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.submit import submit
 
 T = TypeVar("T")
 

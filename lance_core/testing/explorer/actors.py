@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.history import Version, read_latest
-from lance_core.commits.settings import DEFAULT_SETTINGS, CommitSettings
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import DEFAULT_SETTINGS, CommitSettings
 from lance_core.errors import CommitUnknownError, LanceError, NotFoundError
 from lance_core.schema import Schema
-from lance_core.store.shortcuts import exists
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.operations import Append, Overwrite
-from lance_core.table.operations.base import Operation
-from lance_core.table.operations.reserve_fragments import ReserveFragments
-from lance_core.table.operations.restore import Restore
-from lance_core.table.operations.rewrite import Rewrite, RewriteGroup
-from lance_core.table.transaction import Transaction
+from lance_core.store.functions import exists
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.transactions.operations import Append, Overwrite
+from lance_core.table.transactions.operations.base import Operation
+from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
+from lance_core.table.transactions.operations.restore import Restore
+from lance_core.table.transactions.operations.rewrite import Rewrite, RewriteGroup
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.explorer.configuration import Body, Effects
 from lance_core.testing.explorer.notes import Broken, Committed, Ended, NotCommitted, Read, Unknown
 from lance_core.testing.explorer.view import digest_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_core.commits.base import CommitHandler
+from lance_core.commits.environment import Surroundings
 from lance_core.commits.history import Version
-from lance_core.commits.surroundings import Surroundings
 from lance_core.store.base import StoreCapabilities
 from lance_core.testing.explorer.calls import Call
 from lance_core.testing.explorer.port import Port

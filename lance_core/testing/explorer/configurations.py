@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lance_core.commits.settings import SLOW
+from lance_core.commits.options import SLOW
 from lance_core.testing.explorer import subjects
 from lance_core.testing.explorer.actors import (
     Change,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from lance_core.table.fragment import Fragment
-from lance_core.table.operations import Append, Delete, Overwrite
-from lance_core.table.operations.reserve_fragments import ReserveFragments
-from lance_core.table.operations.restore import Restore
-from lance_core.table.operations.rewrite import Rewrite
-from lance_core.table.operations.update_config import UpdateConfig
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.transactions.operations import Append, Delete, Overwrite
+from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
+from lance_core.table.transactions.operations.restore import Restore
+from lance_core.table.transactions.operations.rewrite import Rewrite
+from lance_core.table.transactions.operations.update_config import UpdateConfig
 from lance_core.testing.explorer.view import Seen
 
 Part: TypeAlias = tuple[tuple[str, ...], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.table.paths import DETACHED
 from lance_core.testing.explorer.calls import Call, exists, not_found
 from lance_core.testing.explorer.port import Port

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
 from lance_core.table.paths import VERSIONS
 from lance_core.testing.explorer.calls import Call, Raised
 from lance_core.testing.explorer.worlds import Fate, Worlds

@@ -13,17 +13,17 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from lance_core.commits import attempt, catch_up, history, outcome
-from lance_core.table.apply import CommitFacts
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.transaction import Transaction
+from lance_core.commits import catch_up, history, loop, outcome
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.transactions.apply import CommitFacts
+from lance_core.table.transactions.transaction import Transaction
 
 
 @contextlib.contextmanager
 def remembering() -> Iterator[None]:
     """While the context lasts, the commit code remembers what its pure functions returned."""
     with contextlib.ExitStack() as stack:
-        for module in (attempt, catch_up, history, outcome):
+        for module in (loop, catch_up, history, outcome):
             for name, remember in _REMEMBER.items():
                 _patch(stack, module, name, remember)
         yield

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.lease import LeaseCommitHandler, LeaseTerms
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
-from lance_core.commits.store_leases import StoreLeases
-from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.handlers.store_leases import StoreLeases
+from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.store.base import Guarantee, StoreCapabilities
-from lance_core.store.declared import DeclaredStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.explorer.calls import Call
 from lance_core.testing.explorer.commuting import lasting_manifests, private_files
 from lance_core.testing.explorer.configuration import Eagerness, Effects, MakeHandler

@@ -14,15 +14,15 @@ from typing import TypeVar
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import transaction_of
 from lance_core.commits.latest import list_manifests
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import LanceError
 from lance_core.store.base import ObjectStore
-from lance_core.store.fork_safe import cached_property
-from lance_core.table.manifest_file import (
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.explorer.configuration import Configuration, Effects
 from lance_core.testing.explorer.port import LivePort
 from lance_core.testing.explorer.spaces import Stored

@@ -12,8 +12,8 @@ import urllib3
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.timed import timed_pools
 from lance_core_azure.settings import AzureSettings
 
 CALLERS = 16

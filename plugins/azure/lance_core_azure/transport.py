@@ -16,7 +16,7 @@ import urllib3
 from azure.core.pipeline.transport import HttpTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
-from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core_azure.answer import Answer
 from lance_core_azure.connections import pool_of

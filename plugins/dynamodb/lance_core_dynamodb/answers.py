@@ -16,9 +16,9 @@ import botocore
 from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, AWSResponse
 
 from lance_core.errors import PluginError
-from lance_core.store.remote.bodies import read_answer
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.timed import timed_pools
+from lance_core.store.remote.request_deadline import timed_pools
+from lance_core.store.remote.response_limits import read_answer
 
 
 class Answers:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.errors import InvalidInputError
-from lance_core.store.bounded import Bounded
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.threads import RequestThreads

@@ -15,8 +15,8 @@ from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 from botocore.utils import IMDSRegionProvider
 
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.errors import InvalidInputError
-from lance_core.store.bounded import Bounded
 from lance_core_dynamodb.answers import Answers
 from lance_core_dynamodb.identity import session_of
 from lance_core_dynamodb.quiet import hush_loggers, quiet

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, unquote
 
-from lance_core.store.fork_safe import ForkSafeLock
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core_fsspec.traits import Traits, traits_of
 
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
@@ -17,7 +18,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.secret import Secret
 from lance_core_fsspec.failures import Hidden, told
 from lance_core_fsspec.mount import Mount

@@ -15,8 +15,8 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.timed import timed_pools
 
 
 def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:

@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.config import Secret
-from lance_core.store.fork_safe import ForkSafeLock
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core_gcs.transport import Answer
 

@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.base import ByteRange, StoreCapabilities
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.remote.bodies import PIECE
 from lance_core.store.remote.client import (
     Content,
     Failure,
@@ -25,6 +24,7 @@ from lance_core.store.remote.client import (
     RemoteObject,
     RequestError,
 )
+from lance_core.store.remote.response_limits import PIECE
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_s3.body import body_of
 from lance_core_s3.capabilities import OF_AMAZON, OF_OTHERS, WITHOUT_CONDITIONS, is_amazon

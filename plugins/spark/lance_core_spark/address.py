@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import lance_core
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.errors import DatasetNotFoundError
-from lance_core.store.bounded import Bounded
 from lance_core.store.secret import Secret, hide_secrets, plain
 from lance_core.store.uri import is_local_text, parse_uri
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.plugins import get_manager
 from lance_core.plugins.manager import plain_name
-from lance_core.plugins.stores import (
+from lance_core.plugins.store_cache import (
     ALLOW_OPTION,
     CAPABILITY_OPTIONS,
     HANDLER_OPTION,

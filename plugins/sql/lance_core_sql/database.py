@@ -17,8 +17,8 @@ from sqlalchemy import Engine, NullPool, Pool, create_engine, event, inspect
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from lance_core.concurrency.lru_cache import Bounded
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core.store.bounded import Bounded
 from lance_core_sql.outcome import refused
 from lance_core_sql.settings import SqlSettings
 from lance_core_sql.table import manifest_table

@@ -12,7 +12,7 @@ import pytest
 
 import lance_core
 import lance_core_dynamodb
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Reset, Rule

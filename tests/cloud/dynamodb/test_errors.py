@@ -13,7 +13,7 @@ from botocore.exceptions import ProxyConnectionError
 from urllib3.exceptions import NewConnectionError, ProxyError
 
 import lance_core
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import OutcomeUnknownError, PluginError, StoreError
 from lance_core_dynamodb.answers import Answers
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,

@@ -12,7 +12,7 @@ from pathlib import Path
 import botocore.session
 import pytest
 
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import LanceError
 from lance_core.store.config import Secret
 from lance_core.testing.network.fault_proxy import FaultProxy

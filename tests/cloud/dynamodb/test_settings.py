@@ -13,9 +13,9 @@ import lance as pylance
 import pytest
 
 import lance_core
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError, UnsupportedFeatureError
-from lance_core.plugins.handlers import select_commit_handler
+from lance_core.plugins.handler_choice import select_commit_handler
 from lance_core.store.config import Secret, carrying_secrets
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import parse_uri

@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.probe import probe

@@ -12,6 +12,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
+from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     LanceError,
     ObjectExistsError,
@@ -20,10 +21,9 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ObjectStore, PutMode
-from lance_core.store.fork_safe import ForkSafeLock
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.functions import list_paths
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Reset, Rule, xml_error
 from lance_core_fsspec import register_file_system, unregister_file_system

@@ -22,7 +22,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ByteRange
 from tests.servers.process import running
 

@@ -19,7 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import lance_core
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core_fsspec import register_file_system, unregister_file_system
 
 

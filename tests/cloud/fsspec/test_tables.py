@@ -13,8 +13,8 @@ import pytest
 
 import lance_core
 from lance_core.errors import CommitError, NoSafeCommitHandlerError
-from lance_core.plugins.stores import open_store
-from lance_core.store.shortcuts import list_paths
+from lance_core.plugins.store_cache import open_store
+from lance_core.store.functions import list_paths
 from lance_core_fsspec import register_file_system, unregister_file_system
 from tests.cloud.fsspec.s3 import s3_file_system
 from tests.forked import Forks, forking

@@ -15,7 +15,7 @@ from lance_core.errors import (
     NotFoundError,
     StoreError,
 )
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.probe import probe
 from tests.patience import ends_within

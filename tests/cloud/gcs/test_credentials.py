@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth.exceptions import TransportError
 
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import Secret
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.testing.network.fault_proxy import FaultProxy

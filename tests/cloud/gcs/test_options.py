@@ -11,7 +11,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.plugins.stores import open_store as open_by_scheme
+from lance_core.plugins.store_cache import open_store as open_by_scheme
 from lance_core.store.base import Guarantee
 from lance_core.store.config import Secret
 from lance_core.store.uri import parse_uri

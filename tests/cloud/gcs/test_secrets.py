@@ -11,7 +11,7 @@ import pytest
 
 import lance_core
 from lance_core.errors import LanceError
-from lance_core.plugins.stores import open_store
+from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import StoreConfig
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore

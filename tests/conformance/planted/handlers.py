@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.directory import DirectoryCommitHandler
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     DatasetNotFoundError,
     ObjectExistsError,
@@ -21,9 +21,9 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore, PutMode
+from lance_core.store.functions import exists
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists
 from lance_core.table.paths import DETACHED
 from lance_core.testing.commit_handler_races import OpenTable
 from lance_core.testing.memory_manifest_store import MemoryManifestStore

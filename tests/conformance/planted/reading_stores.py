@@ -11,8 +11,8 @@ import pyarrow as pa
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
 from lance_core.store.base import Buffers, ByteRange, ObjectMeta, PutMode
 from lance_core.store.buffers import joined
+from lance_core.store.functions import exists
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists
 from tests.conformance.planted.runner import Defect, defects_of
 
 MIB = 1 << 20

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from lance_core.commits.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import (
     ObjectExistsError,
     ObjectNotFoundError,

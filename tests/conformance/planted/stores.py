@@ -28,10 +28,10 @@ from lance_core.store.base import (
     StoreCapabilities,
 )
 from lance_core.store.buffers import joined
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists, list_paths
-from lance_core.store.wrapper import StoreCall, StoreWrapper
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from tests.conformance.planted.reading_stores import READING
 from tests.conformance.planted.runner import Defect, defects_of
 

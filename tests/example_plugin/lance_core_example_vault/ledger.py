@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lance_core.commits.directory import DirectoryCommitHandler
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
@@ -30,7 +30,7 @@ from lance_core.hookspecs import (
     Surroundings,
 )
 from lance_core.store.config import Secret
-from lance_core.store.shortcuts import exists
+from lance_core.store.functions import exists
 
 DETACHED = 1 << 63
 """Numbers from here on are those of detached versions, and more than SQLite's integers hold."""

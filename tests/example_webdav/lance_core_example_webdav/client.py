@@ -29,9 +29,9 @@ from lance_core.store.remote.client import (
     RequestError,
 )
 from lance_core.store.remote.options import take
+from lance_core.store.remote.request_deadline import TimedConnection
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.store.remote.timed import TimedConnection
 
 T = TypeVar("T")
 

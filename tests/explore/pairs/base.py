@@ -14,20 +14,25 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from lance_core.commits.attempt import commit_transaction
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.settings import CommitSettings
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import CommitSettings
 from lance_core.schema import Schema
 from lance_core.store.base import PutMode
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.table.data_file import TOMBSTONE, DataFile
-from lance_core.table.deletion import encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.index_metadata import IndexMetadata, encode_fragment_ids, fragment_bitmap
-from lance_core.table.operations import (
+from lance_core.table.fragments.data_file import TOMBSTONE, DataFile
+from lance_core.table.fragments.deletion import encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import (
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+)
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.transactions.operations import (
     CreateIndex,
     Delete,
     Operation,
@@ -36,8 +41,7 @@ from lance_core.table.operations import (
     UpdateConfig,
     UpdateMap,
 )
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from tests.explore.pairs.decoding import Decoded, decode
 from tests.explore.pairs.model import ID, NEW, Cell, X, Y, Z
 from tests.explore.pairs.shelf import Address, Shelf

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CommitConflictError,
     LanceError,
     RetryableCommitConflictError,
 )
-from lance_core.table.operations import ReserveFragments, Rewrite
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import ReserveFragments, Rewrite
+from lance_core.table.transactions.transaction import Transaction
 from tests.explore.pairs.base import (
     FRAGMENTS,
     RESERVED,

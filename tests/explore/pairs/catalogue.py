@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from lance_core.table.operations import OperationKind
+from lance_core.table.transactions.operations import OperationKind
 from tests.explore.pairs import row_kinds, table_kinds
 from tests.explore.pairs.kinds import Kind, Target
 from tests.explore.pairs.model import X, Y

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lance_core.table.conflicts import MATRIX
-from lance_core.table.operations import ReserveFragments, Restore
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.conflicts import MATRIX
+from lance_core.table.transactions.operations import ReserveFragments, Restore
+from lance_core.table.transactions.transaction import Transaction
 from tests.explore.pairs.base import Base
 from tests.explore.pairs.decoding import Decoded
 from tests.explore.pairs.footprint import conclusion

@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lance_core._pb import table_pb2, transaction_pb2
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
 from tests.explore.pairs.model import ID, Cell, Column, Model
 from tests.explore.pairs.shelf import Address, Shelf
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lance_core.table.operations import Operation, OperationKind
+from lance_core.table.transactions.operations import Operation, OperationKind
 from tests.explore.pairs.base import Base, Desk
 from tests.explore.pairs.footprint import Footprint
 from tests.explore.pairs.model import Effect, Model

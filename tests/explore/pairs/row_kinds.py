@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 from pyroaring import BitMap
 
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.operations import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.row_ids.u64_segment import Ranges
+from lance_core.table.transactions.operations import (
     Append,
     DataReplacement,
     DataReplacementGroup,
@@ -24,9 +27,6 @@ from lance_core.table.operations import (
     Update,
     UpdateMode,
 )
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
-from lance_core.table.u64_segment import Ranges
 from tests.explore.pairs.base import BASE_INDEX, ROWS, SCHEMA, with_file
 from tests.explore.pairs.footprint import Footprint
 from tests.explore.pairs.kinds import Parts, Site

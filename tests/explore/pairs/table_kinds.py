@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lance_core.schema import Schema
-from lance_core.table.index_metadata import IndexMetadata, parse_index_section
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.indices.index_metadata import IndexMetadata, parse_index_section
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.operations import (
     CreateIndex,
     Merge,
     Project,

@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.cleanup_policy import CleanupPolicy
+from lance_core.commits.cleanup.policy import CleanupPolicy
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_version
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.loop import commit_transaction
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.store.prefix import PrefixStore
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.references import references
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append, creation
 
 DAY = timedelta(days=1)

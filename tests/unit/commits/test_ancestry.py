@@ -9,20 +9,21 @@ import numpy as np
 import pytest
 
 from lance_core.commits.ancestry import Doubt, is_continued, is_in_history
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_version
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectStore
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.memory import MemoryStore
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.deletion import encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.manifest_file import serialize_manifest_file
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.fragments.deletion import encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.manifest.file import serialize_manifest_file
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.paths import NamingScheme, manifest_path
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Delete,
     Operation,
     Overwrite,
@@ -31,8 +32,7 @@ from lance_core.table.operations import (
     UpdateConfig,
     UpdateMap,
 )
-from lance_core.table.paths import NamingScheme, manifest_path
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import IMPATIENT, append, creation
 
 EVERY = list(Doubt)

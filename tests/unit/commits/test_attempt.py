@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.commits import attempt
-from lance_core.commits.attempt import CommitSettings, commit_transaction
+from lance_core.commits import loop
 from lance_core.commits.base import Candidate, ManifestLocation
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_transaction, read_version
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.loop import CommitSettings, commit_transaction
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -29,15 +29,15 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ObjectStore
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost
+from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
-from lance_core.table.feature_flags import TRANSACTION_FILE_DISABLED, FeatureFlags
-from lance_core.table.manifest_file import parse_manifest_file, serialize_manifest_file
-from lance_core.table.operations import Append, Overwrite, Restore
+from lance_core.table.manifest.feature_flags import TRANSACTION_FILE_DISABLED, FeatureFlags
+from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Append, Overwrite, Restore
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import (
     IMPATIENT,
     SCHEMA,
@@ -562,7 +562,7 @@ def deletion_files(uri: str) -> tuple[set[str], set[str]]:
 def test_deletions_merged_for_a_version_that_was_not_made_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish, is_still_right = attempt.publish, attempt._Attempts._is_still_right
+    publish, is_still_right = loop.publish, loop._Attempts._is_still_right
     for way in ("publish", "is_still_right"):
         uri = str(tmp_path / way)
         lance.write_dataset(rows_from(0), uri)
@@ -582,9 +582,9 @@ def test_deletions_merged_for_a_version_that_was_not_made_are_removed(
 
         with monkeypatch.context() as patched:
             if way == "publish":
-                patched.setattr(attempt, "publish", overtaken)
+                patched.setattr(loop, "publish", overtaken)
             else:
-                patched.setattr(attempt._Attempts, "_is_still_right", wrong_once)
+                patched.setattr(loop._Attempts, "_is_still_right", wrong_once)
             late.delete("i = 2")
         assert len(calls) >= 2
         there, named = deletion_files(uri)
@@ -609,7 +609,7 @@ def test_what_does_not_fit_a_later_version_can_be_tried_again(
         (RetryableCommitConflictError, "version 1 does not fit version 2: this does not go"),
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(attempt, "apply", refuse)
+            patched.setattr(loop, "apply", refuse)
             with pytest.raises(error, match=text):
                 lance.LanceDataset.commit(uri, append, read_version=1)
         lance.dataset(uri).insert(rows_from(20))

@@ -11,15 +11,15 @@ from uuid import UUID
 import pytest
 
 from lance_core._pb import table_pb2
-from lance_core.commits.cleanup import PUTTING_BACK, CleanupReport, clean, execute
-from lance_core.commits.cleanup_files import FileKind
-from lance_core.commits.cleanup_plan import KeptReason
-from lance_core.commits.cleanup_planning import plan
-from lance_core.commits.cleanup_policy import CleanupPolicy
-from lance_core.commits.cleanup_scope import MAIN_SCOPE, CleanupScope
+from lance_core.commits.cleanup.clean import PUTTING_BACK, CleanupReport, clean, execute
+from lance_core.commits.cleanup.files import FileKind
+from lance_core.commits.cleanup.pins import PIN_PREFIX
+from lance_core.commits.cleanup.plan import KeptReason
+from lance_core.commits.cleanup.planning import plan
+from lance_core.commits.cleanup.policy import CleanupPolicy
+from lance_core.commits.cleanup.scope import MAIN_SCOPE, CleanupScope
+from lance_core.commits.environment import Surroundings
 from lance_core.commits.history import Version, read_version
-from lance_core.commits.pins import PIN_PREFIX
-from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import (
     CleanupError,
     CorruptFileError,
@@ -31,14 +31,14 @@ from lance_core.errors import (
 from lance_core.store.base import PutMode
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.tracing import TracingStore
-from lance_core.table.feature_flags import FeatureFlags
-from lance_core.table.fragment_list import FragmentList
-from lance_core.table.manifest_file import ManifestFile, serialize_manifest_file
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import Restore
+from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.manifest.feature_flags import FeatureFlags
+from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
+from lance_core.table.manifest.parts import BasePath
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.references import references
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Restore
+from lance_core.table.transactions.transaction import Transaction
 from tests.unit.commits.dated_table import (
     ALL_BUT_ONE,
     DAY,

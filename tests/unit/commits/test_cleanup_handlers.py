@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.cleanup import clean
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.external_manifest_row import entry_of
-from lance_core.commits.settings import CommitSettings
+from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest_row import entry_of
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import CommitSettings
 from lance_core.errors import DatasetNotFoundError
 from lance_core.table.paths import NamingScheme, manifest_path
 from lance_core.testing.memory_manifest_store import MemoryManifestStore

@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.cleanup import clean
+from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_version
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import DEADLINE, CommitSettings
 from lance_core.commits.refs import RefTarget, create_tag, delete_tag
-from lance_core.commits.settings import DEADLINE, CommitSettings
 from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -28,12 +28,12 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
-from lance_core.table.manifest_file import parse_manifest_file
-from lance_core.table.operations import Restore, UpdateConfig, UpdateMap
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import manifest_path
 from lance_core.table.references import references
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Restore, UpdateConfig, UpdateMap
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append
 from tests.unit.commits.dated_table import ALL_BUT_ONE, Table, new_name, overwritten
 

@@ -9,7 +9,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits.drop import drop
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core.store.local import LocalStore
 from tests.crashing_store import Crash, CrashingStore

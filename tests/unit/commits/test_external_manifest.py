@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.drop import drop
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.external_manifest_row import staging_path
-from lance_core.commits.external_manifest_store import ManifestEntry
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest_row import staging_path
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CommitUnknownError,
     CorruptFileError,
@@ -22,10 +22,10 @@ from lance_core.errors import (
 )
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, ResponseLost
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.prefix import PrefixStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.sample_transactions import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.external_manifest_store import ManifestEntry
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore

@@ -7,10 +7,10 @@ import warnings
 import pytest
 
 from lance_core.commits.base import ManifestLocation
-from lance_core.commits.directory import ReadOnlyCommitHandler
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler, staging_path
-from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler, staging_path
+from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.errors import (
     NoSafeCommitHandlerError,
     ObjectExistsError,
@@ -18,8 +18,8 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.table.paths import NamingScheme
 from lance_core.testing.sample_transactions import first_candidate

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lance_core.commits import store_leases
-from lance_core.commits.lease import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
-from lance_core.commits.store_leases import (
+from lance_core.commits.environment import REAL
+from lance_core.commits.handlers import store_leases
+from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
+from lance_core.commits.handlers.store_leases import (
     FOLDER,
     KEPT_SECONDS,
     StoreLeases,
 )
-from lance_core.commits.surroundings import REAL
 from lance_core.errors import (
     CommitLockError,
     CorruptFileError,
@@ -34,7 +34,6 @@ from lance_core.store.base import (
     PutMode,
     StoreCapabilities,
 )
-from lance_core.store.declared import DeclaredStore
 from lance_core.store.faulty import (
     Fault,
     FaultRule,
@@ -45,10 +44,11 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
+from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import first_candidate
 from tests.virtual_time import VirtualTime
 

@@ -13,11 +13,11 @@ import lance.commit as pylance_commit
 import pyarrow as pa
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.exclusive import SENDINGS, ExclusiveWriter
-from lance_core.commits.lock import LockCommitHandler, locked
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.exclusive import SENDINGS, ExclusiveWriter
+from lance_core.commits.handlers.lock import LockCommitHandler, locked
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CommitConflictError,
     CommitLockError,
@@ -29,7 +29,6 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
-from lance_core.store.declared import DeclaredStore
 from lance_core.store.faulty import (
     Fault,
     FaultRule,
@@ -39,9 +38,10 @@ from lance_core.store.faulty import (
     RequestLost,
     ResponseLost,
 )
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate, history
 from tests.virtual_time import VirtualTime
 

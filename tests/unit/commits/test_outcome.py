@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.outcome import SENDINGS, Holder, publish, who_holds
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CommitError,
     CommitUnknownError,
@@ -21,8 +21,8 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.memory import MemoryStore
-from lance_core.table.feature_flags import FeatureFlags
-from lance_core.table.manifest_file import parse_manifest_file, serialize_manifest_file
+from lance_core.table.manifest.feature_flags import FeatureFlags
+from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.testing.sample_transactions import (
     IMPATIENT,
     candidate_of,

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lance_core.commits.environment import Surroundings
 from lance_core.commits.rebase import discard_merged, rebased
-from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import CommitError, CorruptFileError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.deletion import RowOffsets, decode_deletions, encode_deletions
-from lance_core.table.deletion_file import DeletionFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations.append import Append
-from lance_core.table.operations.delete import Delete
-from lance_core.table.operations.overwrite import Overwrite
-from lance_core.table.operations.update import Update
-from lance_core.table.transaction import Transaction
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations.append import Append
+from lance_core.table.transactions.operations.delete import Delete
+from lance_core.table.transactions.operations.overwrite import Overwrite
+from lance_core.table.transactions.operations.update import Update
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import SCHEMA
 
 ROWS = 8

@@ -9,8 +9,8 @@ import uuid
 import pytest
 
 from lance_core.commits import refs
+from lance_core.commits.environment import Surroundings
 from lance_core.commits.refs import RefTarget
-from lance_core.commits.surroundings import Surroundings
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -20,8 +20,8 @@ from lance_core.errors import (
     RefNotFoundError,
 )
 from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, StoreCapabilities
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists, list_paths
 from lance_core.table.paths import manifest_path
 
 NOW = 1_795_228_876_266_190_359

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.commits.resolve import resolve
 from lance_core.errors import CommitUnknownError
 from lance_core.store.faulty import FaultRule, FaultyStore, LandsLate, Refused, ResponseLost

@@ -9,17 +9,17 @@ from typing import TypeVar
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
+from lance_core.commits.loop import commit_transaction
 from lance_core.commits.new_files import new_files
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.settings import FRESH, SLOW, CommitSettings, slow_after
+from lance_core.commits.options import FRESH, SLOW, CommitSettings, slow_after
 from lance_core.errors import CommitError, CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
-from lance_core.table.operations import Append, Overwrite
-from lance_core.table.transaction import Transaction
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.transactions.operations import Append, Overwrite
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append, creation, history
 from tests.virtual_time import VirtualTime
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.loop import commit_transaction
+from lance_core.commits.options import DEADLINE, DEADLINE_KEY, CommitSettings, deadline_of
 from lance_core.commits.resolve import resolve
-from lance_core.commits.settings import DEADLINE, DEADLINE_KEY, CommitSettings, deadline_of
 from lance_core.errors import CommitUnknownError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
-from lance_core.table.operations import Overwrite
 from lance_core.table.paths import manifest_path
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import Overwrite
+from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import IMPATIENT, SCHEMA, append, creation, history
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lance_core.datafile.processors import VARIABLE, processors
+from lance_core.concurrency.cpu_count import VARIABLE, processors
 from lance_core.errors import InvalidInputError
 
 

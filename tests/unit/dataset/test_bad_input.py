@@ -22,7 +22,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
 )
-from lance_core.table.deletion import encode_deletions
+from lance_core.table.fragments.deletion import encode_deletions
 from tests.table_surgery import delete_rows, edit_fragment, edit_manifest, replace_deletion_file
 from tests.unit.dataset.conftest import rows
 

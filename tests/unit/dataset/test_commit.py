@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import write as writing
 from lance_core.errors import (
@@ -31,7 +31,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import write_fragments
-from lance_core.plugins.handlers import MARKER
+from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import PutMode
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused, ResponseLost
 from tests.table_surgery import edit_manifest

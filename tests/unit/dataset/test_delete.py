@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import lance_core as lance
 from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import delete as deleting
 from lance_core.dataset.write.delete import Retries, delete
@@ -36,8 +36,8 @@ from lance_core.errors import (
 )
 from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.tracing import TracingStore
-from lance_core.store.wrapper import StoreCall, StoreWrapper
-from lance_core.table.operations import Delete
+from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.transactions.operations import Delete
 from tests.table_surgery import delete_rows, edit_manifest
 
 Rows = Callable[..., pa.Table]

@@ -18,7 +18,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits.base import ManifestLocation
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot import open_table
 from lance_core.errors import (
     DatasetNotFoundError,

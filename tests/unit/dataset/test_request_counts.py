@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.commits import attempt, second_look
+from lance_core.commits import loop, second_look
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.fragment import write_fragments
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
@@ -53,7 +53,7 @@ class Client(MemoryClient):
 @pytest.fixture(autouse=True)
 def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits look again if they take long; how busy the machine is must not count here."""
-    monkeypatch.setattr(attempt, "slow_after", lambda usual: math.inf)
+    monkeypatch.setattr(loop, "slow_after", lambda usual: math.inf)
     monkeypatch.setattr(second_look, "FRESH", 1e9)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits import refs
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,

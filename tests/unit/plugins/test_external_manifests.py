@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from lance_core.commits.base import ManifestStoreSpec
-from lance_core.commits.external_manifest import ExternalManifestCommitHandler
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import NoSafeCommitHandlerError, PluginLoadError
-from lance_core.plugins.external_manifests import as_commit_handler
-from lance_core.plugins.handlers import UnprovenCommitHandler, select_commit_handler
+from lance_core.plugins.handler_choice import UnprovenCommitHandler, select_commit_handler
+from lance_core.plugins.manifest_stores import as_commit_handler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import StoreUrl, parse_uri

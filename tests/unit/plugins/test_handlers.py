@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from lance_core.commits.attempt import commit_transaction
 from lance_core.commits.base import CommitHandler, CommitHandlerSpec, ManifestStoreSpec
-from lance_core.commits.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.rename import RenameCommitHandler
-from lance_core.commits.unsafe import UnsafeCommitHandler
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.handlers.rename import RenameCommitHandler
+from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
+from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
     CommitError,
     CommitUnknownError,
@@ -27,16 +27,16 @@ from lance_core.errors import (
     PluginNotFoundError,
 )
 from lance_core.plugins import select_commit_handler
-from lance_core.plugins.evidence import probes
-from lance_core.plugins.handlers import UnprovenCommitHandler
+from lance_core.plugins.capability_evidence import probes
+from lance_core.plugins.handler_choice import UnprovenCommitHandler
 from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, StoreCapabilities
 from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.probe import RACES, WRITERS
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.store.uri import StoreUrl, parse_uri
-from lance_core.store.wrapper import StoreWrapper
+from lance_core.store.wrappers.base import StoreWrapper
 from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate
 
 YES, NO, UNKNOWN = Guarantee.YES, Guarantee.NO, Guarantee.UNKNOWN
@@ -194,7 +194,7 @@ def test_a_factory_that_cannot_be_imported_is_named() -> None:
 
 def test_a_factory_is_imported_when_it_is_used(install: Callable[..., None]) -> None:
     source = (
-        "from lance_core.commits.rename import RenameCommitHandler\n"
+        "from lance_core.commits.handlers.rename import RenameCommitHandler\n"
         "def make(store, url, options, surroundings):\n"
         "    return RenameCommitHandler(store)\n"
     )

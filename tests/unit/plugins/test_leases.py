@@ -11,11 +11,11 @@ import lance_core as lance
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
 from lance_core.plugins import open_store, select_commit_handler
 from lance_core.store.base import Guarantee, StoreCapabilities
-from lance_core.store.declared import DeclaredStore
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.tracing import TracingStore
 from lance_core.store.uri import parse_uri
+from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import first_candidate
 
 ROW = pa.table({"x": [1]})

@@ -11,7 +11,7 @@ import pytest
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import InvalidInputError, PluginNotFoundError
 from lance_core.plugins import get_manager, open_store
-from lance_core.plugins.stores import live_stores
+from lance_core.plugins.store_cache import live_stores
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.secret import Secret

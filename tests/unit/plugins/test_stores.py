@@ -12,7 +12,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, PluginLoadError, PluginNotFoundError
 from lance_core.plugins import open_store
-from lance_core.plugins.stores import MAX_LIVE_STORES, live_stores
+from lance_core.plugins.store_cache import MAX_LIVE_STORES, live_stores
 from lance_core.store.base import ObjectStore
 from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lance_core.store.bounded import Bounded
+from lance_core.concurrency.lru_cache import Bounded
 
 
 def test_a_map_keeps_what_was_used_last() -> None:

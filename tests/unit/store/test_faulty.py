@@ -19,8 +19,8 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists, list_paths
 
 WRITES: dict[str, Callable[[ObjectStore], object]] = {
     "put": lambda store: store.put("new", b"1", PutMode.create),

@@ -6,7 +6,7 @@ import os
 import threading
 from dataclasses import dataclass, field
 
-from lance_core.store.fork_safe import ForkSafeLock, cached_property
+from lance_core.concurrency.fork_safe import ForkSafeLock, cached_property
 
 
 def test_only_one_thread_at_a_time_holds_it() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.store.late_work import submit
+from lance_core.concurrency.submit import submit
 
 SCRIPT = """
 import atexit, threading

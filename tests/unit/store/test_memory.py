@@ -10,8 +10,8 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore, PutMode
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import CAPABILITIES, MemoryStore, Objects, open_memory
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.uri import parse_uri
 
 

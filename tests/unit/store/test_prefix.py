@@ -11,9 +11,9 @@ from lance_core.errors import (
     ObjectNotFoundError,
 )
 from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.prefix import PrefixStore
-from lance_core.store.shortcuts import list_paths
+from lance_core.store.wrappers.prefix import PrefixStore
 
 
 def test_paths_are_relative_to_the_folder() -> None:

@@ -23,9 +23,9 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import CAPABILITIES, MemoryStore
 from lance_core.store.probe import probe
-from lance_core.store.shortcuts import exists, list_paths
 
 
 class Liar(MemoryStore):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import exists, list_paths
 from lance_core.store.tracing import TracingStore
 
 

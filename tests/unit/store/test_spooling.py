@@ -15,9 +15,9 @@ from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
 from lance_core.store import spooling
 from lance_core.store.base import Buffers, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_views
+from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.spooling import SpoolingWriter
 from lance_core.testing import ObjectStoreTests
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import LanceError
-from lance_core.table.manifest_file import ManifestFile, parse_manifest_file
+from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 
 Parser = Callable[[bytes], object]
 

@@ -19,22 +19,24 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema.tree import Schema
-from lance_core.table import feature_flags
-from lance_core.table.apply import CommitFacts, apply, writes_transaction_file
-from lance_core.table.data_file import DataFile
-from lance_core.table.deletion_file import DeletionFile, DeletionFileType
-from lance_core.table.feature_flags import FeatureFlags
-from lance_core.table.fragment import Fragment
-from lance_core.table.fragment_list import FragmentList
-from lance_core.table.index_metadata import IndexMetadata, serialize_index_section
-from lance_core.table.manifest import CarriedFields, Manifest
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.indices.index_metadata import IndexMetadata, serialize_index_section
+from lance_core.table.manifest import feature_flags
+from lance_core.table.manifest.feature_flags import FeatureFlags
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
-from lance_core.table.operations import (
+from lance_core.table.manifest.manifest import CarriedFields, Manifest
+from lance_core.table.manifest.parts import BasePath, DataFormat, WriterVersion
+from lance_core.table.paths import manifest_path
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.transactions.apply import CommitFacts, apply, writes_transaction_file
+from lance_core.table.transactions.operations import (
     Append,
     Delete,
     Operation,
@@ -42,9 +44,7 @@ from lance_core.table.operations import (
     PreservedOperation,
     Restore,
 )
-from lance_core.table.paths import manifest_path
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64())]))
 FACTS = CommitFacts(1_700_000_000_123_456_789)

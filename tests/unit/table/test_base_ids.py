@@ -9,13 +9,13 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema.tree import Schema
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.deletion_file import DeletionFile, DeletionFileType
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Append,
     DataReplacement,
     Delete,
@@ -24,8 +24,8 @@ from lance_core.table.operations import (
     Overwrite,
     Update,
 )
-from lance_core.table.operations.data_replacement import DataReplacementGroup
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations.data_replacement import DataReplacementGroup
+from lance_core.table.transactions.transaction import Transaction
 
 SCHEMA = Schema.from_arrow(pa.schema({"x": pa.int64()}))
 FACTS = CommitFacts(timestamp_ns=0)

@@ -10,21 +10,21 @@ import pytest
 
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
 from lance_core.schema.tree import Schema
-from lance_core.table.conflict_conditions import (
-    same_base,
-    shared_fragments_or_keys,
-    unresolved_rows_or_keys,
-)
-from lance_core.table.conflicts import MATRIX, Verdict, check, verdict
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.index_metadata import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import (
     IndexMetadata,
     encode_fragment_ids,
     fragment_bitmap,
 )
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.conflict_conditions import (
+    same_base,
+    shared_fragments_or_keys,
+    unresolved_rows_or_keys,
+)
+from lance_core.table.transactions.conflicts import MATRIX, Verdict, check, verdict
+from lance_core.table.transactions.operations import (
     Append,
     BloomKeys,
     Clone,
@@ -52,7 +52,7 @@ from lance_core.table.operations import (
     UpdateMap,
     UpdateMode,
 )
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
 
 KIND = OperationKind

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.table.deletion import decode_deletions, encode_deletions
-from lance_core.table.deletion_file import DeletionFileType
-from lance_core.table.manifest_file import parse_manifest_file
+from lance_core.table.fragments.deletion import decode_deletions, encode_deletions
+from lance_core.table.fragments.deletion_file import DeletionFileType
+from lance_core.table.manifest.file import parse_manifest_file
 
 ARROW, BITMAP = DeletionFileType.ARROW_ARRAY, DeletionFileType.BITMAP
 ROW_ID = pa.field("row_id", pa.uint32(), nullable=False)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.table import feature_flags
-from lance_core.table.feature_flags import FeatureFlags, FlagFacts
+from lance_core.table.manifest import feature_flags
+from lance_core.table.manifest.feature_flags import FeatureFlags, FlagFacts
 from tests.each_case import each_case
 
 KNOWN = [0, 1, 2, 3, 4, 5, 7, 8]

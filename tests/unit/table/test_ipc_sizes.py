@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from lance_core.errors import CorruptFileError
-from lance_core.table import ipc_sizes
+from lance_core.table.fragments import ipc_sizes
 
 
 def test_positions_before_the_begin_are_refused() -> None:

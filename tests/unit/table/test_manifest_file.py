@@ -15,14 +15,14 @@ from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.dictionary_values import with_values
 from lance_core.schema.field import DictionaryValues
-from lance_core.table.fragment import Fragment
-from lance_core.table.fragment_list import FragmentList
-from lance_core.table.manifest import Manifest, join, split
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
+from lance_core.table.manifest.manifest import Manifest, join, split
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 """Field 127, three bytes: "new"."""

@@ -9,12 +9,13 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema.tree import Schema
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.feature_flags import MIXED_FILE_VERSIONS
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.operations import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.feature_flags import MIXED_FILE_VERSIONS
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.storage_version import may_mix
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Append,
     Clone,
     DataReplacement,
@@ -25,9 +26,8 @@ from lance_core.table.operations import (
     Restore,
     Update,
 )
-from lance_core.table.operations.data_replacement import DataReplacementGroup
-from lance_core.table.storage_version import may_mix
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations.data_replacement import DataReplacementGroup
+from lance_core.table.transactions.transaction import Transaction
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64())]))
 FACTS = CommitFacts(1_700_000_000_123_456_789)

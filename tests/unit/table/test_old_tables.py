@@ -9,16 +9,16 @@ import pytest
 
 from lance_core._pb import table_pb2
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.operations import Append, Overwrite
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import Append, Overwrite
+from lance_core.table.transactions.transaction import Transaction
 
 V2_FILE = {"file_major_version": 0, "file_minor_version": 3, "column_indices": [0]}
 LEGACY_FILE = {"file_major_version": 0, "file_minor_version": 0}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lance_core._pb import file_pb2, transaction_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.operations import UnknownOperation, UpdateConfig, UpdateMap
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations import UnknownOperation, UpdateConfig, UpdateMap
+from lance_core.table.transactions.transaction import Transaction
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 OPERATIONS = [

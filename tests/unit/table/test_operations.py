@@ -17,22 +17,24 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema.tree import Schema
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.data_file import DataFile
-from lance_core.table.deletion_file import DeletionFile, DeletionFileType
-from lance_core.table.feature_flags import FeatureFlags
-from lance_core.table.fragment import Fragment
-from lance_core.table.index_metadata import (
+from lance_core.table.fragments.data_file import DataFile
+from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import (
     IndexDetails,
     IndexMetadata,
     encode_fragment_ids,
     parse_index_section,
     serialize_index_section,
 )
-from lance_core.table.manifest import CarriedFields
-from lance_core.table.manifest_file import ManifestFile
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.manifest.feature_flags import FeatureFlags
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.manifest import CarriedFields
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Append,
     Clone,
     CreateIndex,
@@ -54,10 +56,8 @@ from lance_core.table.operations import (
     UpdateConfig,
     UpdateMap,
 )
-from lance_core.table.operations.base import OperationKind
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.operations.base import OperationKind
+from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int64())]))

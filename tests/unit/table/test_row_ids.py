@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.row_ids import RowIdSequence
-from lance_core.table.row_versions import RowVersions
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
 
 Segment = rowids_pb2.U64Segment
 Encoded = rowids_pb2.EncodedU64Array

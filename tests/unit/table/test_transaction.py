@@ -11,16 +11,16 @@ import pytest
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.tree import Schema
-from lance_core.table.apply import CommitFacts, apply
-from lance_core.table.draft import Draft
-from lance_core.table.fragment import Fragment
-from lance_core.table.manifest_file import (
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.manifest_parts import BasePath
-from lance_core.table.operations import (
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.apply import CommitFacts, apply
+from lance_core.table.transactions.operations import (
     Append,
     Delete,
     OperationKind,
@@ -28,7 +28,7 @@ from lance_core.table.operations import (
     PreservedOperation,
     UnknownOperation,
 )
-from lance_core.table.transaction import Transaction
+from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
 
 UNKNOWN = bytes.fromhex("fa07036e6577")

@@ -13,10 +13,10 @@ import pytest
 
 from lance_core.errors import InvalidInputError, ObjectExistsError, StoreError
 from lance_core.store.base import Guarantee, PutMode
+from lance_core.store.functions import list_paths
 from lance_core.store.local import Disk, Durability, LocalStore, open_local
 from lance_core.store.local.walk import meta_of
 from lance_core.store.local.writer import FLUSH_BYTES
-from lance_core.store.shortcuts import list_paths
 from lance_core.store.uri import parse_uri
 from lance_core.testing.disks import RecordingDisk
 

@@ -10,8 +10,8 @@ import pytest
 
 from lance_core.errors import InvalidPathError, LanceError, ObjectNotFoundError
 from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
-from lance_core.store.shortcuts import list_paths
 
 Use = Callable[[ObjectStore, str], object]
 READS: dict[str, Use] = {

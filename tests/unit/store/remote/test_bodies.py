@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from lance_core.store.remote.bodies import LONGEST_ANSWER, PIECE, read_answer
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.response_limits import LONGEST_ANSWER, PIECE, read_answer
 
 
 class Body(io.BytesIO):

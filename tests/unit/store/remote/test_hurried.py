@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.commits.exclusive import ExclusiveWriter
-from lance_core.commits.surroundings import Surroundings
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.handlers.exclusive import ExclusiveWriter
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import Guarantee, StoreCapabilities
-from lance_core.store.prefix import PrefixStore
 from lance_core.store.remote.client import Failure
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.tracing import TracingStore
+from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.testing.sample_transactions import first_candidate
 from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
 

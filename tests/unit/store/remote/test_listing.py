@@ -9,9 +9,9 @@ from itertools import islice
 import pytest
 
 from lance_core.errors import StoreError
+from lance_core.store.functions import list_paths
 from lance_core.store.remote.client import Page, RemoteObject
 from lance_core.store.remote.store import RemoteStore
-from lance_core.store.shortcuts import list_paths
 from lance_core.testing.memory_client import MemoryClient
 
 NOW = datetime.now(UTC)

@@ -10,8 +10,8 @@ import pytest
 
 from lance_core.errors import CorruptFileError, InvalidInputError, ObjectNotFoundError, StoreError
 from lance_core.store.base import ByteRange
+from lance_core.store.read_planning import plan_reads
 from lance_core.store.remote.client import Content
-from lance_core.store.remote.plan import plan_reads
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import MemoryClient

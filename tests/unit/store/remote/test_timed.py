@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lance_core.store.remote import timed
-from lance_core.store.remote.timed import TimedConnection
+from lance_core.store.remote import request_deadline
+from lance_core.store.remote.request_deadline import TimedConnection
 from tests.patience import LASTING, ends_within
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
@@ -96,7 +96,7 @@ def test_a_file_that_is_taken_slowly_ends_in_time() -> None:
 
 def test_every_request_of_a_connection_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
-    monkeypatch.setattr(timed, "time", clock)
+    monkeypatch.setattr(request_deadline, "time", clock)
 
     def serve(connection: socket.socket) -> None:
         for _ in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lance_core.store.remote.timed import TimedConnection, timed_pools
+from lance_core.store.remote.request_deadline import TimedConnection, timed_pools
 
 
 class Pool:

@@ -1,0 +1,1 @@
+"""Removing what no version that stays needs."""

@@ -1,0 +1,295 @@
+"""Making the plan of a cleanup: reading all that names files, and comparing it with what is there.
+
+Every file that is not certainly superfluous stays: whatever cannot be read or is not understood
+makes the whole plan fail. Nothing of the table is removed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.cleanup.files import FileKind, own_files, staged_version
+from lance_core.commits.cleanup.plan import (
+    CleanupPlan,
+    DoomedFile,
+    DoomedVersion,
+    KeptReason,
+    KeptVersion,
+)
+from lance_core.commits.cleanup.policy import UNVERIFIED_AGE, CleanupPolicy
+from lance_core.commits.cleanup.reachability import Reachable
+from lance_core.commits.cleanup.scope import (
+    MAIN_SCOPE,
+    CleanupScope,
+    Named,
+    named_versions,
+    other_manifests,
+)
+from lance_core.commits.environment import Surroundings
+from lance_core.commits.history import Version, read_version
+from lance_core.commits.options import deadline_of
+from lance_core.commits.store_time import StoreTime, store_time
+from lance_core.errors import (
+    CleanupError,
+    CorruptFileError,
+    DatasetNotFoundError,
+    ObjectNotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.store.base import ObjectMeta, ObjectStore
+from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
+from lance_core.table.paths import VERSIONS, parse_manifest_name
+
+LONGEST_GRACE = 10.0 * 365 * 86400
+"""Seconds; more than any table's config can mean."""
+
+
+def plan(
+    store: ObjectStore,
+    handler: CommitHandler,
+    policy: CleanupPolicy,
+    surroundings: Surroundings,
+    scope: CleanupScope = MAIN_SCOPE,
+) -> CleanupPlan:
+    """Work out what a cleanup would remove now.
+
+    Writes and removes one small object to learn the time of the store. Raises `CleanupError` for
+    tagged versions, `UnsupportedFeatureError` for what this library does not understand and for
+    stores without dates, and `CorruptFileError` for what it cannot read: tags, branches, manifests.
+    """
+    survey = _survey(store, handler, policy, surroundings, scope)
+    return _Planning(store, policy, scope, survey).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What the plan is made of.
+
+    ``listing``: of the manifests' folder, by path. ``grace``: twice what a commit may take.
+    """
+
+    time: StoreTime
+    listing: Mapping[str, ObjectMeta]
+    locations: tuple[ManifestLocation, ...]
+    head: ManifestFile
+    grace: timedelta
+    named: Named
+
+
+def _survey(
+    store: ObjectStore,
+    handler: CommitHandler,
+    policy: CleanupPolicy,
+    surroundings: Surroundings,
+    scope: CleanupScope,
+) -> _Survey:
+    time = store_time(store, surroundings)
+    if not time.is_dated and not policy.delete_unverified:
+        raise UnsupportedFeatureError(
+            "the store does not date its objects, so that it cannot be told which files may "
+            "belong to commits that are still to come; if nobody else is at work on the table, "
+            "delete_unverified=True removes files however new they are"
+        )
+    listing = {meta.path: meta for meta in store.list(VERSIONS)}
+    _check_naming(listing)
+    locations = tuple(handler.list_versions())
+    if not locations:
+        raise DatasetNotFoundError("there is no table to clean up")
+    head = read_version(store, locations[-1]).file
+    grace = _grace(head)
+    named = named_versions(store, scope, time, grace)
+    return _Survey(time, listing, locations, head, grace, named)
+
+
+class _Planning:
+    """Sorts versions, then files, into those that go and those that stay."""
+
+    def __init__(
+        self, store: ObjectStore, policy: CleanupPolicy, scope: CleanupScope, survey: _Survey
+    ) -> None:
+        self._store = store
+        self._policy = policy
+        self._scope = scope
+        self._survey = survey
+        self._grace = survey.grace
+        """The longest that a version stays for."""
+        self._needed = Reachable()
+        self._verified = Reachable()
+        """What versions that go name; some of it may be needed as well."""
+        self._doomed: list[DoomedVersion] = []
+        self._kept: list[KeptVersion] = []
+        self._staged: dict[int, list[ObjectMeta]] = {}
+        for path, meta in survey.listing.items():
+            version = staged_version(path)
+            if version is not None:
+                self._staged.setdefault(version, []).append(meta)
+
+    def run(self) -> CleanupPlan:
+        survey = self._survey
+        self._needed.add(survey.head)
+        self._sort_versions()
+        self._check_tags()
+        seen = {location.path for location in survey.locations} | self._read_beside()
+        return CleanupPlan(
+            read_version=survey.locations[-1].version,
+            policy=self._policy,
+            time=survey.time,
+            grace=self._grace,
+            versions=tuple(self._doomed),
+            files=tuple(self._files()),
+            kept=tuple(self._kept),
+            named=survey.named,
+            seen=frozenset(seen),
+        )
+
+    def _sort_versions(self) -> None:
+        """Read all versions but the newest, and tell those that go from those that stay."""
+        survey = self._survey
+        numbers = self._policy.numbers([location.version for location in survey.locations])
+        older = survey.locations[:-1]
+        found = self._scope.each(self._read, older)
+        own = survey.grace
+        for version, successor in zip(found, survey.locations[1:], strict=True):
+            if version is None:
+                continue  # removed meanwhile, by another cleanup
+            before, own = own, _grace(version.file)
+            number = version.location.version
+            made = version.file.manifest.timestamp
+            goes = number in numbers and self._policy.is_old(made, survey.time.now)
+            # Who builds on a version goes by the deadline in its config, whatever later ones say.
+            grace = max(survey.grace, before, own)
+            reason = self._reason(version.location, successor, grace) if goes else None
+            if reason is not None:
+                self._kept.append(KeptVersion(number, reason))
+            if goes and reason is None:
+                self._verified.add(version.file)
+                self._doomed.append(self._doom(version.location))
+            else:
+                self._needed.add(version.file)
+
+    def _reason(
+        self, location: ManifestLocation, successor: ManifestLocation, grace: timedelta
+    ) -> KeptReason | None:
+        """Why a version stays that the policy would remove; None if it goes."""
+        named = self._survey.named
+        if location.version in named.tags.values():
+            return KeptReason.TAGGED
+        if location.version in named.branches.values():
+            return KeptReason.BRANCH
+        if location.version in named.pinned:
+            return KeptReason.PINNED
+        if self._policy.delete_unverified:
+            return None
+        # What landed late is younger than its successor: it counts from when it was there.
+        ages = [self._age(location.path), self._age(successor.path)]
+        if all(age is not None and age >= grace for age in ages):
+            return None
+        self._grace = max(self._grace, grace)
+        return KeptReason.RECENT
+
+    def _age(self, path: str) -> timedelta | None:
+        meta = self._survey.listing.get(path)
+        return None if meta is None else self._survey.time.age(meta)
+
+    def _doom(self, location: ManifestLocation) -> DoomedVersion:
+        meta = self._survey.listing.get(location.path)
+        size = location.size if meta is None else meta.size
+        staged = self._staged.get(location.version, ())
+        return DoomedVersion(location, size or 0, tuple(meta.path for meta in staged))
+
+    def _read(self, location: ManifestLocation) -> Version | None:
+        try:
+            return read_version(self._store, location)
+        except DatasetNotFoundError:
+            return None
+
+    def _check_tags(self) -> None:
+        kept = {kept.version for kept in self._kept if kept.reason is KeptReason.TAGGED}
+        if kept and self._policy.error_if_tagged:
+            named = self._survey.named.tags.items()
+            tags = {name: version for name, version in named if version in kept}
+            raise CleanupError(
+                f"{len(kept)} tagged version(s) have been marked for cleanup. Either set "
+                "`error_if_tagged_old_versions=False` or delete the following tag(s) to enable "
+                f"cleanup: {tags}"
+            )
+
+    def _read_beside(self) -> set[str]:
+        """Take in what detached versions and other branches need; the paths of their manifests."""
+        detached = [path for path in self._survey.listing if is_detached(path)]
+        others = other_manifests(self._store, self._scope)
+        tree = self._scope.tree or self._store
+        for file in self._scope.each(lambda path: read_beside(self._store, path), detached):
+            if file is not None:
+                self._needed.add(file)
+        for file in self._scope.each(lambda path: read_beside(tree, path), others):
+            if file is not None:
+                self._needed.add(file, own=False)
+        return {*detached, *others}
+
+    def _files(self) -> Iterator[DoomedFile]:
+        """What no version needs and, if none that goes is known to have named it, none will."""
+        named = self._survey.named
+        for path in named.lapsed:
+            yield DoomedFile(path, FileKind.TEMPORARY, 0, verified=False)
+        for file in own_files(self._store, self._survey.listing.values(), named.within):
+            if file.path in self._needed:
+                continue
+            verified = file.path in self._verified
+            if verified or self._policy.delete_unverified or self._is_long_ago(file.meta):
+                yield DoomedFile(file.path, file.kind, file.meta.size, verified)
+        yield from self._superfluous()
+
+    def _superfluous(self) -> Iterator[DoomedFile]:
+        """Manifests that were staged long ago and are not the only ones of their versions.
+
+        One for a version to come may be all that there is of a commit. Those of versions that go,
+        go with them.
+        """
+        going = {doomed.location.version for doomed in self._doomed}
+        head = self._survey.locations[-1].version
+        for version, staged in self._staged.items():
+            for meta in staged if version <= head and version not in going else ():
+                if self._is_long_ago(meta):
+                    yield DoomedFile(meta.path, FileKind.TEMPORARY, meta.size, verified=False)
+
+    def _is_long_ago(self, meta: ObjectMeta) -> bool:
+        age = self._survey.time.age(meta)
+        return age is not None and age >= UNVERIFIED_AGE
+
+
+def _grace(file: ManifestFile) -> timedelta:
+    """How long writers may hold on to a version: twice what they may take to build on it."""
+    return timedelta(seconds=min(2 * deadline_of(file.manifest.config), LONGEST_GRACE))
+
+
+def is_detached(path: str) -> bool:
+    """Whether ``path`` is that of the manifest of a detached version."""
+    name = parse_manifest_name(path.removeprefix(f"{VERSIONS}/"))
+    return name is not None and name.scheme is None
+
+
+def read_beside(store: ObjectStore, path: str) -> ManifestFile | None:
+    """A manifest that is no version of the history, None if it has vanished.
+
+    A staged one that cannot be read is none: nobody will be able to make a version of it.
+    """
+    try:
+        return parse_manifest_file(store.get(path), path)
+    except ObjectNotFoundError:
+        return None
+    except CorruptFileError:
+        if parse_manifest_name(path.rpartition("/")[2]) is None:
+            return None
+        raise
+
+
+def _check_naming(listing: Mapping[str, ObjectMeta]) -> None:
+    """Raise `CorruptFileError` if manifests are named by two schemes: some would not be seen."""
+    names = [parse_manifest_name(path.removeprefix(f"{VERSIONS}/")) for path in listing]
+    schemes = {name.scheme for name in names if name is not None and name.scheme is not None}
+    if len(schemes) > 1:
+        raise CorruptFileError("manifests are named by two schemes", path=VERSIONS)

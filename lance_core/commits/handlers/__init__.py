@@ -1,0 +1,1 @@
+"""Commit handlers: the ways in which exactly one writer makes a version."""

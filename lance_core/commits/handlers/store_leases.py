@@ -1,0 +1,220 @@
+"""Leases as objects of a store that guarantees put-if-absent.
+
+Each lease, each renewal and each release is a record with the next number, created and never
+changed; the record with the highest number says who holds the lease. Of all who want to make the
+next record exactly one succeeds, and that it could be made proves that it was the highest: for
+numbers do not become free again while anybody may still be about to use them. Old records are
+removed only when a thousand have come after them, and much later than a record may be made after
+the look at the highest one (`FRESH`, or the duration of a lease).
+
+No clock is compared with another one's: that a lease is over is what a waiting writer measures
+itself, from when it first saw the lease.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseTerms
+from lance_core.errors import (
+    CorruptFileError,
+    ExistsError,
+    NoSafeCommitHandlerError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    RetryableCommitConflictError,
+    StoreError,
+)
+from lance_core.store.base import Guarantee, ObjectStore, PutMode
+
+FOLDER = "_leases"
+"""Where records are, below the root of the store."""
+
+FRESH = 60.0
+"""Seconds within which a record is made after the highest one was looked up, or does not count.
+For leases that last longer, as many seconds as they last."""
+
+KEPT_SECONDS = 3600.0
+KEPT_RECORDS = 1000
+"""Records stay for so long after the next one, by the store's dates, and at least so many."""
+
+REMOVED_EVERY = 256
+"""Old records are removed once in so many records, by whoever makes the next one."""
+
+SHORTEST_PAUSE = 0.005
+LONGEST_PAUSE = 2.0
+"""Seconds between two looks at a lease that another holds, at least and at most."""
+
+MAX_BYTES = 4096
+"""No record is longer."""
+
+_LAST = (1 << 64) - 1
+_NAME = re.compile(r"([0-9]{20})\.json", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A stored record. ``token`` is None for a release; the times are in seconds."""
+
+    number: int
+    token: str | None
+    duration: float
+    request_lifetime: float
+
+    @property
+    def path(self) -> str:
+        """The newest sorts first."""
+        return f"{FOLDER}/{_LAST - self.number:020}.json"
+
+    @property
+    def lasts(self) -> float:
+        """Seconds after which nothing sent under it can be under way any more."""
+        return 0.0 if self.token is None else self.duration + self.request_lifetime
+
+    def to_json(self) -> bytes:
+        return json.dumps(
+            {
+                "token": self.token,
+                "duration": self.duration,
+                "request_lifetime": self.request_lifetime,
+            }
+        ).encode()
+
+
+class StoreLeases:
+    """A `LeaseStore` of one table: records in the folder `FOLDER` of ``store``.
+
+    The store has to guarantee ``put_if_absent`` and ``strong_reads``, else
+    `NoSafeCommitHandlerError`. Safe for threads, each of which acquires leases of its own.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        terms: LeaseTerms | None = None,
+        surroundings: Surroundings = REAL,
+    ) -> None:
+        missing = {"put_if_absent", "strong_reads"} - store.capabilities.guaranteed()
+        if missing:
+            lacks = " and ".join(sorted(missing))
+            raise NoSafeCommitHandlerError(f"leases cannot be kept in {store!r}: it lacks {lacks}")
+        self._store = store
+        self._terms = terms or LeaseTerms()
+        self._surroundings = surroundings
+
+    def acquire(self) -> Lease:
+        now = self._surroundings.monotonic
+        started, pause = now(), SHORTEST_PAUSE
+        fresh = self._surroundings.stopwatch()
+        seen = self._newest()
+        since = now()  # the clock starts after the record was seen, not before
+        while True:
+            if seen is None or now() - since >= seen.lasts:
+                lease = self._made(0 if seen is None else seen.number, fresh)
+                if lease is not None:
+                    return lease
+            if now() - started >= self._terms.patience:
+                raise RetryableCommitConflictError(
+                    f"other writers have held the lease for {self._terms.patience} seconds"
+                )
+            self._surroundings.sleep(pause * (0.5 + self._surroundings.random()))
+            pause = min(pause * 2, LONGEST_PAUSE)
+            fresh = self._surroundings.stopwatch()
+            newest = self._newest()
+            if newest != seen:
+                seen, since, pause = newest, now(), SHORTEST_PAUSE
+
+    def renew(self, lease: Lease) -> Lease:
+        if lease.remains <= 0:  # its number may have been removed
+            raise StoreError("the lease has ended")
+        renewed = self._made(lease.number, lease.elapsed)
+        if renewed is None:
+            raise StoreError("another writer has taken the lease over")
+        return renewed
+
+    def release(self, lease: Lease) -> None:
+        if lease.remains > 0:
+            marker = _Record(lease.number + 1, None, 0.0, 0.0)
+            with contextlib.suppress(ExistsError):  # sent twice
+                self._store.put(marker.path, marker.to_json(), PutMode.create)
+
+    def _made(self, last: int, fresh: Callable[[], float]) -> Lease | None:
+        """The lease with the number after ``last``, None if it could not be had.
+
+        ``fresh`` returns the seconds since before ``last`` was known to be the highest number. Each
+        attempt has a token of its own: one that lands late has been seen by others since then, and
+        not since it was tried again.
+        """
+        token, terms = str(self._surroundings.new_uuid()), self._terms
+        elapsed = self._surroundings.stopwatch()
+        record = _Record(last + 1, token, terms.duration, terms.request_lifetime)
+        try:
+            self._store.put(record.path, record.to_json(), PutMode.create)
+        except (ExistsError, OutcomeUnknownError):
+            try:
+                is_ours = self._read(record.number) == record
+            except ObjectNotFoundError:
+                is_ours = False
+            if not is_ours:
+                return None
+        if fresh() > max(FRESH, terms.duration):
+            return None
+        if record.number % REMOVED_EVERY < 2:  # usually, every second record is a release
+            self._remove_old()
+        return Lease(record.number, token, terms.duration, elapsed)
+
+    def _newest(self) -> _Record | None:
+        """The record that counts."""
+        names = (name for name in self._store.list_names(FOLDER) if _NAME.fullmatch(name))
+        if self._store.capabilities.ordered_list is Guarantee.YES:
+            newest = next(names, None)
+        else:
+            newest = min(names, default=None)
+        return None if newest is None else self._read(_LAST - int(newest[:20]))
+
+    def _read(self, number: int) -> _Record:
+        """A record; `CorruptFileError` if it is none, which only a human can put right."""
+        path = _Record(number, None, 0.0, 0.0).path
+        data = self._store.get(path)
+        record = _parsed(number, data.to_pybytes()) if data.size <= MAX_BYTES else None
+        if record is None:
+            raise CorruptFileError(
+                "this is no lease; remove the file when nobody writes to the table", path
+            )
+        return record
+
+    def _remove_old(self) -> None:
+        """Remove records that have long ceased to count; failing is harmless."""
+        with contextlib.suppress(Exception):
+            found = sorted(self._store.list(FOLDER), key=lambda meta: meta.path)
+            for newer, meta in itertools.pairwise(found[KEPT_RECORDS:]):
+                age = (found[0].last_modified - newer.last_modified).total_seconds()
+                if age > KEPT_SECONDS:
+                    self._store.delete(meta.path)
+
+
+def _parsed(number: int, data: bytes) -> _Record | None:
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    token = fields.get("token")
+    duration, request_lifetime = fields.get("duration"), fields.get("request_lifetime")
+    if not (token is None or isinstance(token, str)):
+        return None
+    if not (_is_term(duration) and _is_term(request_lifetime)):
+        return None
+    return _Record(number, token, float(duration), float(request_lifetime))
+
+
+def _is_term(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and 0 <= value <= LONGEST

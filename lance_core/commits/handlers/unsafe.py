@@ -1,0 +1,30 @@
+"""Committing without any guarantee, for whoever makes sure that there is one writer at a time."""
+
+from __future__ import annotations
+
+import warnings
+
+from lance_core.commits.base import Candidate, ManifestLocation
+from lance_core.commits.handlers.directory import DirectoryCommitHandler
+from lance_core.errors import ObjectExistsError, ObjectNotFoundError
+
+
+class UnsafeCommitHandler(DirectoryCommitHandler):
+    """Looks whether the version exists, then writes it.
+
+    Two writers that do so at the same time both report success, and one commit is lost. Never
+    chosen unless asked for by name.
+    """
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        warnings.warn(
+            "the commit handler 'unsafe' loses commits if two writers commit at the same time",
+            UserWarning,
+            stacklevel=2,
+        )
+        try:
+            self.store.head(candidate.path)
+        except ObjectNotFoundError:
+            self.store.put(candidate.path, candidate.data)
+            return candidate.location
+        raise ObjectExistsError(candidate.path)

@@ -1,0 +1,352 @@
+"""Committing a transaction: load, check, rebase, apply, publish, and again if another was faster.
+
+Each attempt builds the next version on the newest one that it found, after checking the transaction
+against every transaction in between. The transaction's uuid stays the same throughout. Files become
+visible in the order data, deletions, transaction, manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from lance_core.commits.ancestry import Doubt, is_in_history
+from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.catch_up import CatchUp
+from lance_core.commits.cleanup.pins import pinned
+from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.history import Version, check_number, read_version
+from lance_core.commits.identity import IdentityTakenError, with_intent
+from lance_core.commits.options import (
+    DEADLINE_KEY,
+    DEFAULT_SETTINGS,
+    SLOW,
+    CommitSettings,
+    deadline_of,
+    slow_after,
+)
+from lance_core.commits.outcome import publish
+from lance_core.commits.rebase import discard_merged, rebased
+from lance_core.commits.second_look import SecondLook
+from lance_core.errors import (
+    CommitConflictError,
+    CommitError,
+    CommitFileMissingError,
+    CommitUnknownError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    RetryableCommitConflictError,
+    StoreError,
+    UnsupportedFeatureError,
+)
+from lance_core.store.base import ObjectStore
+from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
+from lance_core.table.paths import DETACHED, transaction_path
+from lance_core.table.transactions.apply import CommitFacts, apply, writes_transaction_file
+from lance_core.table.transactions.operations import Restore
+from lance_core.table.transactions.transaction import Transaction
+
+SHORTEST_PAUSE = 0.001
+LONGEST_PAUSE = 5.0
+"""Seconds; the bounds of what a writer waits, at most, after losing to another."""
+
+_CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
+"""Errors that say by themselves what became of a commit."""
+
+
+def commit_transaction(
+    handler: CommitHandler,
+    store: ObjectStore,
+    transaction: Transaction,
+    base: Version | None = None,
+    settings: CommitSettings = DEFAULT_SETTINGS,
+    surroundings: Surroundings = REAL,
+) -> Version:
+    """Make ``transaction`` a version of the table, and return that version.
+
+    ``base`` is a version that the caller has read; if it is still the newest, nothing is read
+    again. A transaction with ``read_version`` 0 creates the table. Committing a transaction again
+    that is in the table already returns the version that it led to.
+
+    Ends in one of three ways. Returning: committed. `CommitUnknownError`: it may or may not be
+    committed, keep all files. Any other exception: definitely not committed; in particular
+    `CommitConflictError` (`RetryableCommitConflictError` if doing the operation again may succeed)
+    if another commit is in the way, `DatasetExistsError` if the table to create is there,
+    `DatasetNotFoundError` if the table to change is not. Once something was published, or may have
+    been, whatever else goes wrong is a `CommitError`.
+    """
+    return _Attempts(handler, store, transaction, base, settings, surroundings).run()
+
+
+class _Attempts:
+    """One commit, from the first attempt to the last."""
+
+    def __init__(
+        self,
+        handler: CommitHandler,
+        store: ObjectStore,
+        transaction: Transaction,
+        base: Version | None,
+        settings: CommitSettings,
+        surroundings: Surroundings,
+    ) -> None:
+        self._handler = handler
+        self._store = store
+        self._transaction = transaction
+        self._caught_up = CatchUp(handler, store, transaction, base, settings.may_be_repeated)
+        self._settings = settings
+        self._surroundings = surroundings
+        self._written: bytes | None = None
+        """The transaction file, once it is written."""
+        self._was_sent = False
+        self._slowness = ""
+        """Why an attempt took too long, if one did."""
+        self._source = settings.source
+        self._origins: set[int] = set()
+        """Old versions whose files the new version names, and which are pinned therefore."""
+        self._second_look = SecondLook(handler, store, transaction, settings)
+
+    def run(self) -> Version:
+        if self._transaction.read_version & DETACHED:
+            raise UnsupportedFeatureError("a detached version cannot be committed to")
+        try:
+            return self._commit()
+        except IdentityTakenError:
+            raise  # the transaction file is that of the other change
+        except (CommitConflictError, CommitFileMissingError, DatasetExistsError):
+            self._remove_file()
+            raise
+        except _CONCLUSIONS:
+            raise
+        except Exception as error:
+            if self._was_sent:
+                raise CommitError(f"not committed: {error}") from error
+            raise
+
+    def _commit(self) -> Version:
+        if not self._settings.detached:
+            return self._repeat()
+        elapsed = self._surroundings.stopwatch()
+        with self._kept(self._transaction.read_version) as read, self._source_kept():
+            return self._publish_detached(read, elapsed)
+
+    def _repeat(self) -> Version:
+        elapsed = self._surroundings.stopwatch()
+        attempts = 0
+        while attempts <= self._settings.max_retries:
+            attempt_elapsed = self._surroundings.stopwatch()
+            made = self._caught_up.run()
+            if made is not None:
+                return self._recognised(made)
+            slow = slow_after(attempt_elapsed())
+            with self._source_kept():
+                made = self._publish(attempt_elapsed, slow)
+            if made is not None:
+                return made
+            if attempts < self._settings.max_retries:
+                self._pause(attempts, attempt_elapsed())
+            attempts += 1
+            if elapsed() > self._settings.timeout:
+                break
+        raise RetryableCommitConflictError(
+            f"the commit was given up after {attempts} attempts: "
+            + (self._slowness or "another writer was always faster")
+        )
+
+    def _pause(self, attempt: int, duration: float) -> None:
+        """Wait a random time, up to twice as long after each attempt, in units of an attempt."""
+        unit = max(duration, SHORTEST_PAUSE)
+        longest = min(unit * 2 ** min(attempt, 32), LONGEST_PAUSE)
+        self._surroundings.sleep(longest * self._surroundings.random())
+
+    def _recognised(self, found: Version) -> Version:
+        """``found``, which is this transaction, if the history goes on from it."""
+        if not is_in_history(self._handler, self._store, found, Doubt.PROMPT):
+            raise self._stalled(found.location.version)
+        return found
+
+    def _publish(self, elapsed: Callable[[], float], slow: float) -> Version | None:
+        """Send the next version; None if another writer was faster, or this one far too slow.
+
+        ``elapsed`` counts from before the newest version was looked for; beyond ``slow`` seconds
+        the table is looked at again before and after.
+        """
+        base = self._caught_up.base
+        before = None if base is None else base.file
+        transaction = self._transaction
+        if base is None:
+            version, naming = 1, self._settings.naming
+        else:
+            check_number(base)
+            version, naming = base.location.version + 1, base.location.naming
+            transaction = self._rebased(base.file)
+        file = self._applied(before, transaction)
+        if self._settings.source is not None:
+            version = file.manifest.version
+        candidate = self._candidate(file, ManifestLocation(version, "", naming), before)
+        deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
+        took = elapsed()
+        if took > deadline:
+            self._slowness = (
+                f"they took longer than {deadline:g} s, the commit deadline (that of a table is in "
+                f"its config, at {DEADLINE_KEY!r})"
+            )
+            return None  # what was seen then may be long past: look again
+        publication = None
+        if self._is_still_right(file, before, took > slow):
+            self._was_sent = True
+            publication = publish(self._handler, self._store, candidate, self._surroundings)
+        if publication is None:
+            discard_merged(self._store, transaction, self._transaction)
+            return None
+        made = Version(file, publication.location)
+        took = elapsed()
+        doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > SLOW else Doubt.PROMPT
+        self._verify(made, before, doubt, took > slow)
+        self._second_look.at_published_files(made, before, took > slow, publication.is_certain)
+        return made
+
+    def _is_still_right(
+        self, file: ManifestFile, before: ManifestFile | None, is_slow: bool
+    ) -> bool:
+        """Whether the version to build on is the newest one, and all files of ``file`` are there.
+
+        Raises `CommitFileMissingError` if one is gone.
+        """
+        self._second_look.at_files(file, before, is_slow)
+        return not (is_slow and self._second_look.is_overtaken(self._caught_up.base))
+
+    def _verify(
+        self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
+    ) -> None:
+        """Raise `CommitUnknownError` if nothing shows that the history goes on from ``made``."""
+        is_kept = doubt is not Doubt.LATE or self._are_origins_there()
+        if not (is_kept and self._second_look.is_continued(made, before, doubt, is_slow)):
+            raise self._stalled(made.location.version)
+
+    def _applied(self, before: ManifestFile | None, transaction: Transaction) -> ManifestFile:
+        try:
+            return apply(before, transaction, self._facts())
+        except InvalidInputError as error:
+            read = self._transaction.read_version
+            if before is None or before.manifest.version <= read:
+                raise
+            raise RetryableCommitConflictError(
+                f"commit conflict: what was computed from version {read} does not fit version "
+                f"{before.manifest.version}: {error}"
+            ) from error
+
+    def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:
+        """Send a version with a number of its own, beside the history.
+
+        ``elapsed`` counts from before the version at ``read`` was pinned.
+        """
+        base = self._caught_up.base
+        if base is None or base.location.version != read.version:
+            base = read_version(self._store, read)
+        check_number(base)
+        file = apply(base.file, self._transaction, self._facts())
+        number = DETACHED | (self._surroundings.new_uuid().int & (DETACHED - 1))
+        file = replace(file, manifest=replace(file.manifest, version=number))
+        place = ManifestLocation(number, "", base.location.naming)
+        candidate = self._candidate(file, place, base.file)
+        self._second_look.at_files(file, base.file, elapsed() > SLOW)
+        self._was_sent = True
+        publication = publish(self._handler, self._store, candidate, self._surroundings)
+        if publication is None:
+            raise CommitError(f"the detached version {number} is somebody else's")
+        deadline = deadline_of(base.file.manifest.config, self._settings)
+        if elapsed() > deadline and not self._are_origins_there():
+            raise self._stalled(number)
+        return Version(file, publication.location)
+
+    def _stalled(self, version: int) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"version {version} was written, but nothing shows that the newest version contains "
+            "it: versions were cleaned up while it was being made, so that the history may have "
+            "gone on without it. Keep all files; what the newest version lacks can be written "
+            "again",
+            self._transaction.uuid,
+            version,
+            stalled=True,
+        )
+
+    def _rebased(self, base: ManifestFile) -> Transaction:
+        """The transaction as it fits the rows that are left in ``base``."""
+        fitting = rebased(self._store, self._transaction, base, self._surroundings)
+        if fitting is self._transaction:
+            return fitting
+        return with_intent(fitting, self._transaction)
+
+    def _facts(self) -> CommitFacts:
+        return CommitFacts(
+            timestamp_ns=self._surroundings.clock(),
+            storage_version=self._settings.storage_version,
+            stable_row_ids=self._settings.stable_row_ids,
+            source=self._source,
+        )
+
+    def _candidate(
+        self, file: ManifestFile, place: ManifestLocation, before: ManifestFile | None
+    ) -> Candidate:
+        """What is to be published; the transaction file is written on the way."""
+        transaction = file.transaction
+        assert transaction is not None  # every version that we make carries it
+        if writes_transaction_file(before):
+            self._write_file(transaction)
+        return Candidate(
+            version=place.version,
+            naming=place.naming,
+            data=serialize_manifest_file(file),
+            transaction_uuid=self._transaction.uuid,
+            transaction=transaction,
+        )
+
+    def _kept(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
+        """Keep cleanups away from an old version that a new one is made of."""
+        self._origins.add(version)
+        return pinned(self._handler, self._store, version, self._surroundings)
+
+    @contextlib.contextmanager
+    def _source_kept(self) -> Iterator[None]:
+        """Read the version that a Restore brings back, and keep it for as long as one attempt."""
+        operation = self._transaction.operation
+        if not isinstance(operation, Restore):
+            yield
+            return
+        with self._kept(operation.version) as location:
+            self._source = read_version(self._store, location).file
+            yield
+
+    def _are_origins_there(self) -> bool:
+        """Whether no cleanup has removed an old version that the new one was made of.
+
+        A pin lapses; but a cleanup that removes such a version from now on sees the new one.
+        """
+        try:
+            for version in self._origins:
+                self._handler.locate(version)
+        except Exception:  # what cannot be looked at shows nothing
+            return False
+        return True
+
+    @property
+    def _file_path(self) -> str:
+        return transaction_path(self._transaction.file_name)
+
+    def _write_file(self, transaction: bytes) -> None:
+        if self._written == transaction:
+            return
+        try:
+            self._store.put(self._file_path, transaction)
+        except StoreError as error:
+            raise CommitError(f"not committed, the transaction file failed: {error}") from error
+        self._written = transaction
+
+    def _remove_file(self) -> None:
+        """Take back the transaction file; only after a definite conflict."""
+        if self._written is not None:
+            with contextlib.suppress(Exception):
+                self._store.delete(self._file_path)

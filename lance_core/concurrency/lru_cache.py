@@ -1,0 +1,119 @@
+"""A map that keeps what was used last, for what is costly to make: stores, readers, probes."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+from lance_core.concurrency.fork_safe import ForkSafeLock
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Bounded(Generic[K, V]):
+    """A bounded map, least recently used out first; safe for threads and forks.
+
+    The items' weights, by default 1 each, add up to ``capacity`` at most; the newest one always
+    stays. A forked child finds the items of its parent, or, with ``parents_only``, none: it must
+    not use the parent's connections. With ``made_once``, threads that ask for the same item at the
+    same time wait for the one that makes it; making one must not ask for that very item.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        weight: Callable[[V], int] = lambda _: 1,
+        *,
+        parents_only: bool = False,
+        made_once: bool = False,
+    ) -> None:
+        self._capacity = capacity
+        self._weight = weight
+        self._total = 0
+        self._items: OrderedDict[K, V] = OrderedDict()
+        self._lock = ForkSafeLock()
+        self._being_made: dict[K, Future[V]] | None = None
+        if made_once:
+            self._being_made = {}
+            _with_makers.add(self)
+        if parents_only:
+            _not_for_children.add(self)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._items
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The item for ``key``, made outside the lock if it is not there."""
+        with self._lock:
+            if key in self._items:
+                self._items.move_to_end(key)
+                return self._items[key]
+            making = self._being_made
+            others = None if making is None else making.get(key)
+            if making is not None and others is None:
+                mine: Future[V] = Future()
+                making[key] = mine
+        if others is not None:
+            return others.result()
+        if making is None:
+            return self._keep(key, make())
+        try:
+            item = self._keep(key, make())
+        except BaseException as error:
+            self._end(key)
+            mine.set_exception(error)
+            raise
+        self._end(key)
+        mine.set_result(item)
+        return item
+
+    def _keep(self, key: K, item: V) -> V:
+        with self._lock:
+            # Another thread may have made it too; all callers get the one that was kept.
+            kept = self._items.setdefault(key, item)
+            if kept is item:
+                self._total += self._weight(item)
+            while self._total > self._capacity and len(self._items) > 1:
+                self._total -= self._weight(self._items.popitem(last=False)[1])
+        return kept
+
+    def _end(self, key: K) -> None:
+        """Nobody makes the item any more."""
+        with self._lock:
+            if self._being_made is not None:
+                self._being_made.pop(key, None)
+
+    def forget_makers(self) -> None:
+        """Wait for nobody: those who make items are threads of another process."""
+        if self._being_made is not None:
+            self._being_made = {}
+
+    def reset(self) -> None:
+        """Forget all items."""
+        with self._lock:
+            self._total = 0
+            self._items = OrderedDict()
+
+
+_not_for_children: weakref.WeakSet[Bounded[Any, Any]] = weakref.WeakSet()
+_with_makers: weakref.WeakSet[Bounded[Any, Any]] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    for items in list(_not_for_children):
+        items.reset()
+    for items in list(_with_makers):
+        items.forget_makers()
+
+
+if hasattr(os, "register_at_fork"):
+    # Children run these in the order of registration: the locks are free by now.
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,184 @@
+"""Choosing a table's commit handler: what was asked for, else the best that the store allows.
+
+Asked for means, in this order: an explicit argument, the URL's suffix, the storage option
+``commit_handler``, the marker in the table's config. Otherwise the handler with the highest rank is
+chosen whose requirements the store guarantees (`lance_core.plugins.capability_evidence`).
+
+Choosing never writes, and never fails for lack of guarantees: reading works on every store. Only
+the first commit looks closer, probes what is open, and is refused if the guarantees do not suffice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+from lance_core.commits.base import (
+    Candidate,
+    CommitHandler,
+    CommitHandlerSpec,
+    ManifestLocation,
+)
+from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
+from lance_core.errors import PluginLoadError, StoreError
+from lance_core.plugins.capability_evidence import (
+    is_worth_probing,
+    missing,
+    nothing_safe,
+    settle,
+    vouched,
+)
+from lance_core.plugins.factories import call_factory
+from lance_core.plugins.manager import get_manager
+from lance_core.plugins.store_cache import HANDLER_OPTION, Options
+from lance_core.store.base import ObjectStore
+from lance_core.store.secret import plain
+from lance_core.store.spec import resolve_factory
+from lance_core.store.uri import StoreUrl
+
+MARKER = "lance_core.commit_handler"
+"""Key of a table's config: the name of the commit handler that all its writers must use."""
+
+Wish = str | CommitHandler | CommitHandlerSpec | None
+
+
+def select_commit_handler(
+    store: ObjectStore,
+    url: StoreUrl,
+    options: Options,
+    explicit: Wish = None,
+    table_marker: str | None = None,
+    surroundings: Surroundings = REAL,
+) -> CommitHandler:
+    """The commit handler of the table that ``store`` is rooted at; see the module for the choice.
+
+    ``table_marker`` is the value of `MARKER` in the table's config. Raises `PluginNotFoundError`
+    if what is asked for is not installed. Too few guarantees are reported by ``commit``, as
+    `NoSafeCommitHandlerError`.
+    """
+    if isinstance(explicit, CommitHandler):
+        return explicit
+    wanted = _asked_for(url, options, explicit, table_marker)
+    candidates = _automatic() if wanted is None else [wanted]
+    known = vouched(store.capabilities, options)
+
+    def make(spec: CommitHandlerSpec) -> CommitHandler:
+        return _open(spec, store, url, options, surroundings)
+
+    for spec in candidates:
+        if not missing(spec, known):
+            return make(spec)
+
+    def prove() -> CommitHandler:
+        shown = known
+        if is_worth_probing(candidates, known):
+            shown = settle(store, url, options, surroundings)
+        for spec in candidates:
+            if not missing(spec, shown):
+                return make(spec)
+        raise nothing_safe(url, candidates, shown)
+
+    reader = ReadOnlyCommitHandler(store) if wanted is None else make(wanted)
+    return UnprovenCommitHandler(reader, prove)
+
+
+def _asked_for(
+    url: StoreUrl,
+    options: Options,
+    explicit: str | CommitHandlerSpec | None,
+    table_marker: str | None,
+) -> CommitHandlerSpec | None:
+    """What was asked for, None if nothing was."""
+    manager = get_manager()
+    if isinstance(explicit, CommitHandlerSpec):
+        asked = explicit
+    elif explicit is not None:
+        asked = manager.commit_handler(explicit)
+    elif url.commit_scheme is not None:
+        asked = manager.url_suffix(url.commit_scheme)
+    elif HANDLER_OPTION in options:
+        asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
+    elif table_marker is not None and manager.commit_handler(table_marker).multi_writer:
+        asked = manager.commit_handler(table_marker)
+    else:  # only a caller, not a table, can ask for a handler that may lose commits
+        return None
+    if table_marker is not None and asked.name != table_marker:
+        warnings.warn(
+            f"the table asks for the commit handler {table_marker!r} and not for {asked.name!r}: "
+            "writers that use different handlers may lose each other's commits",
+            UserWarning,
+            stacklevel=3,
+        )
+    return asked
+
+
+def _automatic() -> Sequence[CommitHandlerSpec]:
+    """Handlers that may be chosen without being asked for, the best first."""
+    return [
+        spec
+        for spec in get_manager().commit_handlers
+        if spec.multi_writer and spec.url_suffix is None
+    ]
+
+
+def _open(
+    spec: CommitHandlerSpec,
+    store: ObjectStore,
+    url: StoreUrl,
+    options: Options,
+    surroundings: Surroundings,
+) -> CommitHandler:
+    """The handler that ``spec`` makes; its errors name the plugin and the table."""
+    what = f"commit handler {spec.name!r}"
+    factory = resolve_factory(spec.factory, what)
+    what = f"{what} of {get_manager().provider_of(spec)}"
+    handler: object = call_factory(
+        what, url, options, lambda: factory(store, url, options, surroundings)
+    )
+    if not isinstance(handler, CommitHandler):
+        raise PluginLoadError(f"the factory of {what} returned {type(handler).__name__}")
+    return handler
+
+
+class UnprovenCommitHandler(CommitHandler):
+    """Reads by ``reader`` and commits by what ``prove`` returns, asked when it is first needed.
+
+    ``prove`` raises `NoSafeCommitHandlerError` if nothing is safe. Threads that commit for the
+    first time together may each ask it: what it finds out is the same, and nobody waits for a lock
+    that a fork has left locked.
+    """
+
+    def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
+        self._reader = reader
+        self._prove = prove
+        self._proven: CommitHandler | None = None
+
+    def latest(self) -> ManifestLocation | None:
+        return self._reader.latest()
+
+    def locate(self, version: int) -> ManifestLocation:
+        return self._reader.locate(version)
+
+    def list_versions(self) -> Sequence[ManifestLocation]:
+        return self._reader.list_versions()
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        return self._proof().commit(candidate)
+
+    def discard(self, candidate: Candidate) -> None:
+        if self._proven is not None:
+            self._proven.discard(candidate)
+
+    def forget(self, folder: str = "") -> None:
+        self._reader.forget(folder)
+
+    def _proof(self) -> CommitHandler:
+        proven = self._proven
+        if proven is None:
+            try:
+                proven = self._proven = self._prove()
+            except StoreError as error:
+                # Whatever became of the probe: nothing of the commit was sent.
+                raise StoreError(f"the store could not be probed: {error}") from error
+        return proven

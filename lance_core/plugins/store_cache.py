@@ -1,0 +1,133 @@
+"""Opening stores: from a URI and options to a live store, at most one per table and process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
+
+from lance_core.commits.base import CommitHandlerSpec
+from lance_core.concurrency.lru_cache import Bounded
+from lance_core.plugins.factories import call_factory
+from lance_core.plugins.manager import get_manager, plain_name
+from lance_core.store.base import ObjectStore, StoreCapabilities
+from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain, wrap_secrets
+from lance_core.store.spec import ObjectStoreSpec
+from lance_core.store.uri import StoreUrl, parse_uri
+from lance_core.suggestions import ALMOST_EQUAL, nearest
+
+HANDLER_OPTION = "commit_handler"
+"""Storage option: name of the commit handler."""
+
+ALLOW_OPTION = "allow_base_paths"
+"""Storage option: which places outside of a table its files may be read from."""
+
+CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
+"""Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
+
+LEASE_PLACE = "lease_uri"
+
+LEASE_OPTIONS = frozenset(
+    {LEASE_PLACE, "lease_duration", "lease_request_lifetime", "lease_patience"}
+)
+"""Storage options of commits under a lease, see `lance_core.plugins.leases`."""
+
+MAX_LIVE_STORES = 64
+"""Stores that stay open in a process; the least recently used goes first."""
+
+Options = Mapping[str, str | Secret]
+
+_OF_THE_TABLE = CAPABILITY_OPTIONS | LEASE_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
+
+
+live_stores: Bounded[Hashable, ObjectStore] = Bounded(MAX_LIVE_STORES, parents_only=True)
+"""The open stores of this process, by what opened them."""
+
+
+def open_store(
+    uri: str | os.PathLike[str] | StoreUrl, storage_options: Options | None = None
+) -> ObjectStore:
+    """The store rooted at ``uri``; the same object as long as URL and options are the same.
+
+    Options that belong to the table on the store or to a commit handler are passed over. Raises
+    `InvalidInputError` for a URI or options that cannot be used, and `PluginNotFoundError` if
+    nothing serves the scheme.
+    """
+    storage_options = hide_secrets(storage_options)
+    url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
+    spec = get_manager().object_store(url.scheme)
+    options = _for_the_store(storage_options or {})
+    _check_options(spec, url, options, storage_options or {})
+    given = frozenset(spec.canonical_options(options).items())
+    query = frozenset((name, Secret(value)) for name, value in url.query.items())
+    key = (spec, url, query, given)
+    return live_stores.get(key, lambda: _open(spec, url, options))
+
+
+def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore:
+    what = f"store {spec.name!r} of {get_manager().provider_of(spec)}"
+    given = wrap_secrets(options, spec.secret_options)
+    return call_factory(what, url, given, lambda: spec.open(url, options))
+
+
+def _check_options(
+    spec: ObjectStoreSpec, url: StoreUrl, options: dict[str, str | Secret], every: Options
+) -> None:
+    """Take out of ``options`` what is not the store's; `InvalidInputError` for what is nobody's.
+
+    A store that declares no options may understand any; of those, only such are refused as are
+    almost the name of an option of the table or of a commit handler.
+    """
+    undeclared = spec.undeclared_options(options)
+    if not undeclared:
+        return
+    shared, asked = _other_spec(url, every), _handlers_asked_for(url, every)
+    others = _OF_THE_TABLE.union(get_manager().handler_options.values())
+    for name in undeclared:
+        if _belongs_elsewhere(spec, name, shared, asked):
+            del options[name]
+        elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
+            if url.commit_scheme is not None:
+                get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
+            raise spec.refusal(name, others)
+
+
+def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
+    """The store of the leases, which may be of another kind and shares the options."""
+    place = options.get(LEASE_PLACE, url.query.get(LEASE_PLACE))
+    return None if place is None else get_manager().object_store(parse_uri(plain(place)).scheme)
+
+
+def _belongs_elsewhere(
+    spec: ObjectStoreSpec,
+    name: str,
+    shared: ObjectStoreSpec | None,
+    asked: Sequence[CommitHandlerSpec],
+) -> bool:
+    manager = get_manager()
+    if plain_name(name) in manager.handler_options:
+        return True
+    others = [] if shared is None else [shared]
+    if spec.ignores_options_of_others:
+        others += [other for plugin in manager.plugins for other in plugin.object_stores]
+        asked = manager.commit_handlers
+    if any(name.lower() in map(str.lower, handler.shared_options) for handler in asked):
+        return True
+    return any(not other.undeclared_options({name: ""}) for other in others)
+
+
+def _handlers_asked_for(url: StoreUrl, options: Options) -> Sequence[CommitHandlerSpec]:
+    """The commit handler that the URL's suffix or an option names, if it is installed."""
+    manager = get_manager()
+    names = {plain(options[HANDLER_OPTION])} if HANDLER_OPTION in options else set()
+    return [
+        spec
+        for spec in manager.commit_handlers
+        if spec.name in names or (spec.url_suffix and spec.url_suffix == url.commit_scheme)
+    ]
+
+
+def _for_the_store(options: Options) -> dict[str, str | Secret]:
+    """``options`` without those that are about the table on it."""
+    check_storage_options(options)
+    return {name: value for name, value in options.items() if name not in _OF_THE_TABLE}

@@ -1,0 +1,1 @@
+"""Fragments: data files, deletion files and the rows that these leave."""

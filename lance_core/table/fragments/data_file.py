@@ -1,0 +1,148 @@
+"""``DataFile`` and ``ExternalFile`` of a fragment (``table.proto``): where columns are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from lance_core._pb import table_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest.storage_version import LEGACY, name_of_pair
+from lance_core.table.paths import check_relative, data_file_path
+from lance_core.table.unknown_fields import unknown_fields
+
+TOMBSTONE = -2
+"""Field id of a column that is stored but no longer used."""
+NO_COLUMN = -1
+"""Column index of a field that is stored within another column."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that holds some columns of all rows of a fragment.
+
+    ``path`` is relative to the data folder and unchecked: open `store_path` instead.
+    ``file_size_bytes`` is None if unknown. ``base_id`` names a ``BasePath``, None the table itself.
+    ``unknown`` holds fields of the message that this library does not know.
+    """
+
+    path: str
+    fields: tuple[int, ...]
+    column_indices: tuple[int, ...]
+    file_major_version: int
+    file_minor_version: int
+    file_size_bytes: int | None = None
+    base_id: int | None = None
+    unknown: bytes = b""
+
+    @property
+    def file_version(self) -> str:
+        """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
+        return name_of_pair(self.file_major_version, self.file_minor_version)
+
+    @property
+    def trusted_size(self) -> int | None:
+        """Bytes of the file, None if unknown.
+
+        Releases around 1.0 recorded too little for 0.1 files: all but what describes the pages.
+        """
+        return None if self.file_version == LEGACY else self.file_size_bytes
+
+    def store_path(self, base: BasePath | None = None) -> str:
+        """Path relative to the table's root or, if ``base_id`` names a base path, to ``base``.
+
+        Raises `CorruptFileError` for a path that would leave the data folder.
+        """
+        path = data_file_path(self.path)
+        return path if base is None or base.is_dataset_root else self.path
+
+    def columns(self) -> Mapping[int, int]:
+        """Column of each field id that has one.
+
+        In 0.1 files a column is a row of the page table: ids, counted from the first one listed.
+        Raises `CorruptFileError` if the two lists do not fit together.
+        """
+        if self.file_version == LEGACY and not self.column_indices:
+            return {id_: id_ - self.fields[0] for id_ in self.fields if id_ >= self.fields[0] >= 0}
+        if len(self.fields) != len(self.column_indices):
+            raise CorruptFileError(
+                f"data file {self.path!r} has {len(self.fields)} fields and "
+                f"{len(self.column_indices)} column indices",
+                field="DataFile.column_indices",
+            )
+        columns = _columns_of(self.fields, self.column_indices)
+        if columns is None:
+            raise CorruptFileError(
+                f"data file {self.path!r} names a field or a column twice, or a negative column",
+                field="DataFile.column_indices",
+            )
+        return columns
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.DataFile, keep_unknown: bool = True) -> DataFile:
+        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        return cls(
+            message.path,
+            tuple(message.fields[:]),
+            tuple(message.column_indices[:]),
+            message.file_major_version,
+            message.file_minor_version,
+            message.file_size_bytes or None,
+            message.base_id if message.HasField("base_id") else None,
+            unknown_fields(message) if keep_unknown else b"",
+        )
+
+    def to_proto(self) -> table_pb2.DataFile:
+        message = table_pb2.DataFile(
+            path=self.path,
+            fields=self.fields,
+            column_indices=self.column_indices,
+            file_major_version=self.file_major_version,
+            file_minor_version=self.file_minor_version,
+            file_size_bytes=self.file_size_bytes or 0,
+        )
+        if self.base_id is not None:
+            message.base_id = self.base_id
+        message.MergeFromString(self.unknown)
+        return message
+
+
+@lru_cache(maxsize=32)
+def _columns_of(fields: tuple[int, ...], columns: tuple[int, ...]) -> Mapping[int, int] | None:
+    """Column of each field; None if either occurs twice. Files of a table mostly have the same."""
+    pairs = [
+        (field, column)
+        for field, column in zip(fields, columns, strict=True)
+        if field != TOMBSTONE and column != NO_COLUMN
+    ]
+    found = dict(pairs)
+    twice = len(found) < len(pairs) or len(set(found.values())) < len(found)
+    if twice or any(column < 0 for column in found.values()):
+        return None
+    return MappingProxyType(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalFile:
+    """``size`` bytes from ``offset`` of a file; ``path`` is relative to the table's root."""
+
+    path: str
+    offset: int
+    size: int
+    unknown: bytes = b""
+
+    def store_path(self) -> str:
+        """``path``, checked as `check_relative` does."""
+        return check_relative(self.path, "ExternalFile.path")
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.ExternalFile) -> ExternalFile:
+        return cls(message.path, message.offset, message.size, unknown_fields(message))
+
+    def to_proto(self) -> table_pb2.ExternalFile:
+        message = table_pb2.ExternalFile(path=self.path, offset=self.offset, size=self.size)
+        message.MergeFromString(self.unknown)
+        return message

@@ -1,0 +1,132 @@
+"""Content of deletion files: the offsets of a fragment's deleted rows.
+
+Two forms: an Arrow IPC file with one batch of one column ``row_id: uint32 not null`` in any order,
+and a portable 32-bit Roaring bitmap. In memory: sorted distinct uint32 physical row offsets.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.table.fragments.deletion_file import DeletionFileType
+from lance_core.table.fragments.ipc_sizes import batch_size
+
+RowOffsets = npt.NDArray[np.uint32]
+
+BITMAP_FROM = 5000
+"""This many deleted rows or more are stored as a bitmap; one more if a file replaces another."""
+
+_SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
+_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
+_MEMORY_LIMIT = 1 << 26
+_ROARING_VALUES_PER_BYTE = 8
+
+
+def decode_deletions(
+    file_type: DeletionFileType,
+    data: pa.Buffer | bytes,
+    physical_rows: int,
+    num_deleted_rows: int | None = None,
+    path: str = "",
+) -> RowOffsets:
+    """The deleted offsets of a fragment of ``physical_rows`` rows.
+
+    ``num_deleted_rows`` is the manifest's count, None if it has none. Raises `CorruptFileError` if
+    the file is not of the exact form, names rows that do not exist, or contradicts the count, and
+    `UnsupportedFeatureError` if a small file would take more than 64 MiB of memory.
+    """
+    view = memoryview(data)
+    try:
+        if file_type is DeletionFileType.ARROW_ARRAY:
+            offsets = _decode_arrow(view)
+        else:
+            offsets = _decode_bitmap(bytes(view))
+        if len(offsets) and int(offsets[-1]) >= physical_rows:
+            raise CorruptFileError(f"row {offsets[-1]} of {physical_rows} rows is deleted")
+        if num_deleted_rows is not None and len(offsets) != num_deleted_rows:
+            raise CorruptFileError(
+                f"{len(offsets)} rows are deleted, the manifest counts {num_deleted_rows}"
+            )
+    except CorruptFileError as error:
+        raise error.at(path) from None
+    return offsets
+
+
+def encode_deletions(offsets: RowOffsets, grown: bool = False) -> tuple[DeletionFileType, bytes]:
+    """The file for these sorted distinct offsets, in the form that suits their number.
+
+    ``grown`` if they are those of an older file and some more: the form then changes one row later,
+    as other writers have it.
+    """
+    if offsets.dtype != np.uint32 or (offsets[1:] <= offsets[:-1]).any():
+        raise InvalidInputError("deleted row offsets must be sorted distinct uint32 values")
+    if len(offsets) >= BITMAP_FROM + grown:
+        return DeletionFileType.BITMAP, _encode_bitmap(offsets)
+    return DeletionFileType.ARROW_ARRAY, _encode_arrow(offsets)
+
+
+def _decode_arrow(view: memoryview) -> RowOffsets:
+    try:
+        reader = pa.ipc.open_file(pa.py_buffer(view), options=_ONE_THREAD)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptFileError(f"not an Arrow file: {error}") from None
+    if not reader.schema.equals(_SCHEMA):
+        raise CorruptFileError(f"the schema is {_short(reader.schema)} instead of one row_id")
+    if reader.num_record_batches != 1:
+        raise CorruptFileError(f"{reader.num_record_batches} batches instead of 1")
+    size = batch_size(view)
+    if max(size.unpacked_bytes, 4 * size.rows) > max(_MEMORY_LIMIT, 32 * len(view)):
+        raise UnsupportedFeatureError(
+            f"a deletion file of {len(view)} bytes unpacks to {size.unpacked_bytes}"
+        )
+    try:
+        batch = reader.get_batch(0)
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptFileError(f"the batch cannot be read: {error}") from None
+    column = batch.column(0)
+    if column.null_count:
+        raise CorruptFileError("a deleted row is null")
+    return np.unique(column.to_numpy(zero_copy_only=False))
+
+
+def _decode_bitmap(data: bytes) -> RowOffsets:
+    from pyroaring import BitMap
+
+    try:
+        bitmap = BitMap.deserialize(data)
+    except (ValueError, IndexError, OverflowError, MemoryError) as error:
+        raise CorruptFileError(f"not a Roaring bitmap: {error}") from None
+    if len(bitmap) > max(_MEMORY_LIMIT // 4, _ROARING_VALUES_PER_BYTE * len(data)):
+        raise UnsupportedFeatureError(
+            f"a deletion file of {len(data)} bytes lists {len(bitmap)} rows"
+        )
+    offsets = np.array(bitmap.to_array(), dtype=np.uint32)
+    if len(offsets) != len(bitmap) or (offsets[1:] <= offsets[:-1]).any():
+        raise CorruptFileError("a container of the Roaring bitmap is not sorted")
+    return offsets
+
+
+def _encode_arrow(offsets: RowOffsets) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)  # it is one column
+    with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
+        writer.write_batch(pa.record_batch([pa.array(offsets)], schema=_SCHEMA))
+    return bytes(sink.getvalue())
+
+
+def _encode_bitmap(offsets: RowOffsets) -> bytes:
+    """Array and bitset containers only: not every release reads run containers."""
+    from pyroaring import BitMap
+
+    # The library takes such an array whole, any other sequence item by item.
+    return bytes(BitMap(array("I", offsets.tobytes()), optimize=False).serialize())
+
+
+def _short(schema: pa.Schema) -> str:
+    return str(schema)[:200].replace("\n", ", ")

@@ -1,0 +1,137 @@
+"""``DataFragment`` (``table.proto``): a range of rows, stored as files with different columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import table_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.fragments.data_file import TOMBSTONE, DataFile, ExternalFile
+from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.unknown_fields import all_known, parse, unknown_fields
+
+MAX_FRAGMENT_ID = (1 << 32) - 1
+"""The address of a row has 32 bits for its fragment."""
+
+Sequence = bytes | ExternalFile | None
+"""A per-row sequence: serialized, part of a file, or absent."""
+
+
+def check_fragment_id(number: int) -> None:
+    """Raise `CorruptFileError` if no fragment of a version can have the id."""
+    if number > MAX_FRAGMENT_ID:
+        raise CorruptFileError(
+            f"fragment id {number} is above {MAX_FRAGMENT_ID}", field="DataFragment.id"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One fragment of a version.
+
+    ``physical_rows`` counts deleted rows too; None if unknown (tables of 0.8 and earlier).
+    ``row_ids`` is a ``RowIdSequence``, the two version sequences are
+    ``RowDatasetVersionSequence``; each has one entry per physical row. ``overlays`` are undecoded
+    ``DataOverlayFile`` messages: tables that have any are refused by their feature flag.
+    """
+
+    id: int
+    files: tuple[DataFile, ...] = ()
+    deletion_file: DeletionFile | None = None
+    physical_rows: int | None = None
+    row_ids: Sequence = None
+    last_updated_at_versions: Sequence = None
+    created_at_versions: Sequence = None
+    overlays: tuple[bytes, ...] = ()
+    unknown: bytes = b""
+
+    @property
+    def num_deleted_rows(self) -> int | None:
+        """Deleted rows as the manifest counts them; None if unknown."""
+        return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
+
+    @property
+    def num_rows(self) -> int | None:
+        """Rows that are not deleted; None if unknown. Raises `CorruptFileError` if negative."""
+        deleted = self.num_deleted_rows
+        if self.physical_rows is None or deleted is None:
+            return None
+        if deleted > self.physical_rows:
+            raise CorruptFileError(
+                f"fragment {self.id} has {deleted} deleted of {self.physical_rows} rows",
+                field="DeletionFile.num_deleted_rows",
+            )
+        return self.physical_rows - deleted
+
+    def file_of_field(self) -> dict[int, int]:
+        """Number of the file that holds each field id; a later file wins, as in 0.10 repairs."""
+        return {
+            field: number
+            for number, file in enumerate(self.files)
+            for field in file.fields
+            if field != TOMBSTONE
+        }
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Fragment:
+        """Decode a serialized ``DataFragment``; `CorruptFileError` if it is not one."""
+        message = parse(table_pb2.DataFragment, data, "Manifest.fragments")
+        if all_known(message, len(data)):
+            return cls.from_proto(message, keep_unknown=False)
+        return cls.from_proto(parse(table_pb2.DataFragment, data, "Manifest.fragments"))
+
+    def to_bytes(self) -> bytes:
+        """The serialized ``DataFragment``."""
+        return self.to_proto().SerializeToString()
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.DataFragment, keep_unknown: bool = True) -> Fragment:
+        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        return cls(
+            id=message.id,
+            files=tuple(DataFile.from_proto(file, keep_unknown) for file in message.files),
+            deletion_file=(
+                DeletionFile.from_proto(message.deletion_file, keep_unknown)
+                if message.HasField("deletion_file")
+                else None
+            ),
+            physical_rows=message.physical_rows or None,
+            row_ids=_sequence(message, message.WhichOneof("row_id_sequence")),
+            last_updated_at_versions=_sequence(
+                message, message.WhichOneof("last_updated_at_version_sequence")
+            ),
+            created_at_versions=_sequence(
+                message, message.WhichOneof("created_at_version_sequence")
+            ),
+            overlays=tuple(overlay.SerializeToString() for overlay in message.overlays),
+            unknown=unknown_fields(message) if keep_unknown else b"",
+        )
+
+    def to_proto(self) -> table_pb2.DataFragment:
+        message = table_pb2.DataFragment(
+            id=self.id,
+            files=[file.to_proto() for file in self.files],
+            deletion_file=None if self.deletion_file is None else self.deletion_file.to_proto(),
+            physical_rows=self.physical_rows or 0,
+        )
+        _set_sequence(message, "row_ids", self.row_ids)
+        _set_sequence(message, "last_updated_at_versions", self.last_updated_at_versions)
+        _set_sequence(message, "created_at_versions", self.created_at_versions)
+        for overlay in self.overlays:
+            message.overlays.add().MergeFromString(overlay)
+        message.MergeFromString(self.unknown)
+        return message
+
+
+def _sequence(message: table_pb2.DataFragment, arm: str | None) -> Sequence:
+    if arm is None:
+        return None
+    value = getattr(message, arm)
+    return value if isinstance(value, bytes) else ExternalFile.from_proto(value)
+
+
+def _set_sequence(message: table_pb2.DataFragment, name: str, value: Sequence) -> None:
+    if isinstance(value, bytes):
+        setattr(message, f"inline_{name}", value)
+    elif value is not None:
+        getattr(message, f"external_{name}").CopyFrom(value.to_proto())

@@ -1,0 +1,240 @@
+"""The fragments of a version, undecoded until they are looked at.
+
+A version of a large table mostly has the fragments of the version before it. Their bytes are kept
+as they were read, so that a successor is built by copying bytes, unknown fields included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from lance_core._pb import frames_pb2, table_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.fragments.fragment import Fragment, check_fragment_id
+from lance_core.table.unknown_fields import all_known, parse
+
+_ROW_LIMIT = 1 << 63
+_BLOCK = 64
+"""Fragments decoded at once by iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentCounts:
+    """Ids and row counts of all fragments, in their order; None where the manifest has no count."""
+
+    ids: tuple[int, ...]
+    physical_rows: tuple[int | None, ...]
+    deleted_rows: tuple[int | None, ...]
+    has_deletion_files: bool
+
+    @property
+    def num_rows(self) -> int | None:
+        """Rows that are not deleted, None if some fragment's count is unknown."""
+        physical, deleted = self.num_physical_rows, self.num_deleted_rows
+        return None if physical is None or deleted is None else physical - deleted
+
+    @property
+    def num_physical_rows(self) -> int | None:
+        """Rows including deleted ones, None if some fragment's count is unknown."""
+        return _sum(self.physical_rows)
+
+    @property
+    def num_deleted_rows(self) -> int | None:
+        """Deleted rows, None if some fragment's count is unknown."""
+        return _sum(self.deleted_rows)
+
+
+def _sum(counts: Collection[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+class FragmentList(Sequence[Fragment]):
+    """Immutable sequence of fragments over serialized ``DataFragment`` messages.
+
+    Reading an item raises `CorruptFileError` if its bytes are not a fragment.
+    """
+
+    __slots__ = ("_counts", "_decoded", "_positions", "_raw")
+
+    def __init__(self, raw: Iterable[bytes] = ()) -> None:
+        self._raw = tuple(raw)
+        self._decoded: dict[int, Fragment] = {}
+        self._counts: FragmentCounts | None = None
+        self._positions: dict[int, int] | None = None
+
+    @classmethod
+    def of(cls, fragments: Iterable[Fragment]) -> FragmentList:
+        """A list of fragments that are already decoded."""
+        if isinstance(fragments, FragmentList):
+            return fragments
+        decoded = list(fragments)
+        made = cls(fragment.to_bytes() for fragment in decoded)
+        made._decoded.update(enumerate(decoded))
+        return made
+
+    @property
+    def raw(self) -> tuple[bytes, ...]:
+        """The serialized fragments."""
+        return self._raw
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    @overload
+    def __getitem__(self, index: int) -> Fragment: ...
+    @overload
+    def __getitem__(self, index: slice) -> FragmentList: ...
+    def __getitem__(self, index: int | slice) -> Fragment | FragmentList:
+        if isinstance(index, slice):
+            return FragmentList(self._raw[index])
+        position = range(len(self._raw))[index]
+        fragment = self._decoded.get(position)
+        if fragment is None:
+            fragment = self._decoded[position] = Fragment.from_bytes(self._raw[position])
+        return fragment
+
+    def __iter__(self) -> Iterator[Fragment]:
+        for start in range(0, len(self._raw), _BLOCK):
+            block = range(start, min(start + _BLOCK, len(self._raw)))
+            missing = [position for position in block if position not in self._decoded]
+            if len(missing) > 1:
+                fragments = _decode_block([self._raw[position] for position in missing])
+                self._decoded.update(zip(missing, fragments, strict=True))
+            yield from (self[position] for position in block)
+
+    def __add__(self, other: FragmentList) -> FragmentList:
+        if not other:
+            return self
+        joined = FragmentList(self._raw + other._raw)
+        joined._decoded.update(self._decoded)
+        size = len(self)
+        joined._decoded.update((size + i, fragment) for i, fragment in other._decoded.items())
+        return joined
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FragmentList) and self._raw == other._raw
+
+    def __hash__(self) -> int:
+        return hash(self._raw)
+
+    def __repr__(self) -> str:
+        return f"<FragmentList of {len(self._raw)} fragments>"
+
+    def __reduce__(self) -> tuple[type[FragmentList], tuple[tuple[bytes, ...]]]:
+        return FragmentList, (self._raw,)
+
+    @property
+    def counts(self) -> FragmentCounts:
+        """Ids and row counts, read once and without decoding the rest of the fragments."""
+        if self._counts is None:
+            self._counts = _counts(self._raw)
+        return self._counts
+
+    @property
+    def positions(self) -> Mapping[int, int]:
+        """Index of the fragment with each id; `CorruptFileError` if two have the same."""
+        if self._positions is None:
+            ids = self.counts.ids
+            positions = {id_: position for position, id_ in enumerate(ids)}
+            if len(positions) < len(ids):
+                raise CorruptFileError("two fragments have the same id", field="Manifest.fragments")
+            self._positions = positions
+        return self._positions
+
+    def by_id(self, fragment_id: int) -> Fragment | None:
+        """The fragment with this id; raises as `positions`."""
+        position = self.positions.get(fragment_id)
+        return None if position is None else self[position]
+
+    def by_ascending_id(self) -> FragmentList:
+        """This list, sorted; itself if it is."""
+        ids = self.counts.ids
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        if order == list(range(len(ids))):
+            return self
+        made = FragmentList(self._raw[position] for position in order)
+        made._decoded.update(
+            (place, self._decoded[position])
+            for place, position in enumerate(order)
+            if position in self._decoded
+        )
+        return made
+
+    def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:
+        """This list with some fragments replaced or left out, by id; others keep their bytes."""
+        kept = [
+            (position, updated.get(id_))
+            for position, id_ in enumerate(self.counts.ids)
+            if id_ not in removed
+        ]
+        made = FragmentList(
+            self._raw[position] if new is None else new.to_bytes() for position, new in kept
+        )
+        for place, (position, new) in enumerate(kept):
+            decoded = self._decoded.get(position) if new is None else new
+            if decoded is not None:
+                made._decoded[place] = decoded
+        return made
+
+
+def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
+    """Ids in the order of ``fragments``, without decoding more than needed."""
+    if isinstance(fragments, FragmentList):
+        return fragments.counts.ids
+    return tuple(fragment.id for fragment in fragments)
+
+
+def without_counts(fragments: FragmentList) -> FragmentList:
+    """``fragments`` with all row counts unknown; the same list if it has none."""
+    messages = [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in fragments.raw]
+    counted = [m.physical_rows or m.deletion_file.num_deleted_rows for m in messages]
+    if not any(counted):
+        return fragments
+    for message in messages:
+        message.physical_rows = 0
+        if message.HasField("deletion_file"):
+            message.deletion_file.num_deleted_rows = 0
+    return FragmentList(message.SerializeToString() for message in messages)
+
+
+def _decode_block(raw: list[bytes]) -> list[Fragment]:
+    """Decode neighbours in one call of the protobuf library, which is faster than one by one."""
+    joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
+    try:
+        message = parse(table_pb2.Manifest, joined, "Manifest.fragments")
+    except CorruptFileError:
+        return [Fragment.from_bytes(data) for data in raw]
+    if not all_known(message, len(joined)):
+        return [Fragment.from_bytes(data) for data in raw]
+    return [Fragment.from_proto(fragment, keep_unknown=False) for fragment in message.fragments]
+
+
+def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
+    """Decode all fragments in one call of the protobuf library."""
+    joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
+    try:
+        messages = list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)
+    except CorruptFileError:
+        for number, data in enumerate(raw):
+            parse(table_pb2.DataFragment, data, f"Manifest.fragments[{number}]")
+        raise
+    check_fragment_id(max((message.id for message in messages), default=0))
+    physical: list[int | None] = [message.physical_rows or None for message in messages]
+    deleted: list[int | None] = [
+        (message.deletion_file.num_deleted_rows or None) if message.HasField("deletion_file") else 0
+        for message in messages
+    ]
+    for number, (rows, gone) in enumerate(zip(physical, deleted, strict=True)):
+        if rows is not None and (rows >= _ROW_LIMIT or (gone or 0) > rows):
+            raise CorruptFileError(
+                f"{rows} physical and {gone} deleted rows", field=f"Manifest.fragments[{number}]"
+            )
+    return FragmentCounts(
+        ids=tuple(message.id for message in messages),
+        physical_rows=tuple(physical),
+        deleted_rows=tuple(deleted),
+        has_deletion_files=any(count != 0 for count in deleted),
+    )

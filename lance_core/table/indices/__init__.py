@@ -1,0 +1,1 @@
+"""What a version says of its indices."""

@@ -1,0 +1,118 @@
+"""What becomes of a version's indices when its fragments or fields change.
+
+An index says which fragments it covers; a fragment that no index covers is read in full. So it is
+always right to take a fragment out of an index, and only right to leave it in if the index still
+knows all its rows by address or id, with their present values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lance_core.errors import InvalidInputError
+from lance_core.schema.tree import Schema
+from lance_core.table.indices.index_metadata import (
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+)
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+Indices = tuple[IndexMetadata, ...]
+Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
+"""Ids of old and of new fragments."""
+
+_REUSE_INDEX = "__lance_frag_reuse"
+_SYSTEM_INDICES = frozenset({_REUSE_INDEX, "__lance_mem_wal"})
+_VECTOR_DETAILS = "VectorIndexDetails"
+
+
+def is_system_index(index: IndexMetadata) -> bool:
+    """Whether the index is bookkeeping of the table instead of an index over fields."""
+    return index.name in _SYSTEM_INDICES
+
+
+def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:
+    """Whether the index is known to cover one of ``fragments``."""
+    covered = index.fragments
+    return covered is not None and bool(covered.intersect(fragments))
+
+
+def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> Indices:
+    """The indices that a version with this schema and these fragments keeps.
+
+    An index goes with any of its fields. Of the parts of one index those that cover nothing any
+    more go; if that is all of them, the oldest part stays as a definition, unless it is a vector
+    index, which cannot be extended from nothing.
+    """
+    fields = frozenset(schema.field_ids)
+    present = [i for i in indices if is_system_index(i) or fields.issuperset(i.fields)]
+    there = fragment_bitmap(fragment_ids)
+    parts: dict[str, list[IndexMetadata]] = {}
+    for index in present:
+        parts.setdefault(index.name, []).append(index)
+    kept = {index.uuid for same in parts.values() for index in _parts_kept(same, there)}
+    return tuple(index for index in present if index.uuid in kept)
+
+
+def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[IndexMetadata]:
+    if parts[0].name == _REUSE_INDEX:
+        return parts
+    covering = [part for part in parts if covers_any(part, there)]
+    if covering:
+        return covering
+    oldest = min(parts, key=lambda part: part.dataset_version)
+    details = oldest.index_details
+    if details is not None and details.type_url.endswith(_VECTOR_DETAILS):
+        return ()
+    return (oldest,)
+
+
+def without_fragments(
+    indices: Indices, fields: Collection[int], fragment_ids: Iterable[int]
+) -> Indices:
+    """The indices after ``fragment_ids`` got new values of ``fields``."""
+    changed = fragment_bitmap(fragment_ids)
+    return tuple(
+        index
+        if frozenset(fields).isdisjoint(index.fields)
+        else _covering(index, lambda ids: ids - changed)
+        for index in indices
+    )
+
+
+def exchanged(indices: Indices, groups: Groups) -> Indices:
+    """The indices after each group's old fragments were replaced by its new ones, row by row.
+
+    Raises `InvalidInputError` if an index covers a part of a group: it would have to cover a part
+    of a fragment.
+    """
+    bitmaps = [(fragment_bitmap(old), fragment_bitmap(new)) for old, new in groups]
+    return tuple(_covering(index, lambda ids: _exchange(ids, bitmaps)) for index in indices)
+
+
+def _exchange(ids: BitMap, groups: Sequence[tuple[BitMap, BitMap]]) -> BitMap:
+    changed = ids
+    for old, new in groups:
+        if not ids.intersect(old):
+            continue
+        if not old.issubset(ids):
+            raise InvalidInputError(
+                "a group of a rewrite mixes fragments that an index covers with others"
+            )
+        changed = (changed - old) | new
+    return changed
+
+
+def _covering(index: IndexMetadata, change: Callable[[BitMap], BitMap]) -> IndexMetadata:
+    before = index.fragments
+    if before is None:
+        return index
+    after = change(before)
+    if after == before:
+        return index
+    return dataclasses.replace(index, fragment_bitmap=encode_fragment_ids(after))

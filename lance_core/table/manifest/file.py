@@ -1,0 +1,187 @@
+"""A manifest file: optional sections, the manifest, a tail of 16 bytes.
+
+::
+
+    [values of dictionary columns]
+    [u32 length | IndexSection]  [u32 length | Transaction]  u32 length | Manifest
+    u64 position of the manifest's length | u16 major = 0 | u16 minor | "LANC"
+
+All little-endian. The manifest says where the two sections are; readers go by those positions.
+Tables of 0.1 files alone have values of dictionary columns here, at the positions that the fields
+of the schema name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.dictionary_values import (
+    dictionaries,
+    parse_values,
+    replaced,
+    serialize_values,
+    with_values,
+)
+from lance_core.schema.field import DictionaryValues, Field
+from lance_core.schema.tree import Schema
+from lance_core.table.manifest.manifest import Manifest, join, section_positions, split
+from lance_core.table.manifest.storage_version import LEGACY
+
+_TAIL = struct.Struct("<QHH4s")
+_LENGTH = struct.Struct("<I")
+_MAGIC = b"LANC"
+_MAJOR, _MINOR = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """What a manifest file holds.
+
+    ``index_section`` is a serialized ``IndexSection`` and ``transaction`` a serialized
+    ``Transaction``; None if the file has no such section.
+    """
+
+    manifest: Manifest
+    index_section: bytes | None = None
+    transaction: bytes | None = None
+
+
+def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") -> ManifestFile:
+    """Read a whole manifest file; ``path`` is for error texts.
+
+    Raises `CorruptFileError` for anything that contradicts the format and
+    `UnsupportedFeatureError` for tables that need features this library does not have.
+    """
+    view = _bytes_view(data)
+    try:
+        start, stop = _manifest_range(view)
+        message, fragments = split(bytes(view[start:stop]))
+        positions = section_positions(message)
+        return ManifestFile(
+            _with_dictionaries(Manifest.from_proto(message, fragments), view),
+            _section(view, positions.index_section, "index_section"),
+            _section(view, positions.transaction_section, "transaction_section"),
+        )
+    except CorruptFileError as error:
+        raise error.at(path) from None
+
+
+def serialize_manifest_file(file: ManifestFile) -> bytes:
+    """The bytes of a manifest file as today's releases write it.
+
+    Raises `UnsupportedFeatureError` for a 0.1 table of whose dictionary columns the values are not
+    known.
+    """
+    values, schema = _placed_dictionaries(file.manifest)
+    parts = [values] if values else []
+    position = len(values)
+    message = dataclasses.replace(file.manifest, schema=schema).to_proto()
+    if file.index_section is not None:
+        message.index_section = position
+        position += _add_section(parts, file.index_section)
+    if file.transaction is not None:
+        message.transaction_section = position
+        position += _add_section(parts, file.transaction)
+    _add_section(parts, join(message, file.manifest.fragments))
+    parts.append(_TAIL.pack(position, _MAJOR, _MINOR, _MAGIC))
+    return b"".join(parts)
+
+
+def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
+    """The manifest, its dictionary fields with the values that the file ``view`` holds."""
+    fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
+    if not fields or manifest.storage_version != LEGACY:
+        return manifest
+    values = {}
+    for field in fields:
+        assert field.dictionary is not None
+        try:
+            values[field.id] = parse_values(view, field.storage_type.value_type, field.dictionary)
+        except CorruptFileError as error:
+            raise error.at(field=field.name) from None
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {field.name!r}: {error}") from None
+    return dataclasses.replace(manifest, schema=with_values(manifest.schema, values))
+
+
+def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
+    """What a manifest file begins with, and the schema whose dictionary fields point there.
+
+    Releases before 1.0 wrote such values for 2.0 tables as well, where no reader looks at them:
+    their positions would be wrong in the new file and are taken out.
+    """
+    parts: list[bytes] = []
+    position = 0
+    places: dict[int, DictionaryValues] = {}
+    for field in dictionaries(manifest.schema):
+        if manifest.storage_version != LEGACY:
+            places[field.id] = DictionaryValues(0, 0)
+            continue
+        if field.dictionary_values is None:
+            raise UnsupportedFeatureError(
+                f"the values of the dictionary column {field.name!r} are not known, which a table "
+                "of file version 0.1 keeps in its manifests"
+            )
+        content, places[field.id] = serialize_values(field.dictionary_values, position)
+        parts.append(content)
+        position += len(content)
+
+    def place(field: Field) -> Field:
+        if field.dictionary is None and manifest.storage_version != LEGACY:
+            return field
+        return dataclasses.replace(field, dictionary=places[field.id])
+
+    return b"".join(parts), replaced(manifest.schema, place)
+
+
+def _bytes_view(data: pa.Buffer | bytes | memoryview) -> memoryview:
+    return memoryview(data).cast("B")
+
+
+def _add_section(parts: list[bytes], content: bytes) -> int:
+    parts += [_LENGTH.pack(len(content)), content]
+    return _LENGTH.size + len(content)
+
+
+def _manifest_range(view: memoryview) -> tuple[int, int]:
+    """Where the serialized manifest is, from the tail."""
+    tail = len(view) - _TAIL.size
+    if tail < _LENGTH.size:
+        raise CorruptFileError(f"a manifest file of {len(view)} bytes is too short", offset=0)
+    position, major, _, magic = _TAIL.unpack_from(view, tail)
+    if magic != _MAGIC:
+        raise CorruptFileError("the file does not end in LANC", offset=len(view) - 4)
+    if major != _MAJOR:
+        raise UnsupportedFeatureError(f"unsupported manifest file version {major}")
+    start, stop = _bounds(view, position, "manifest position")
+    if stop != tail:
+        raise CorruptFileError(
+            f"the manifest ends at {stop}, the tail begins at {tail}", offset=position
+        )
+    return start, stop
+
+
+def _bounds(view: memoryview, position: int, field: str) -> tuple[int, int]:
+    """The content of a section whose length is at ``position``; it must end before the tail."""
+    end = len(view) - _TAIL.size
+    if position + _LENGTH.size > end:
+        raise CorruptFileError(f"offset {position} is past the end", field=field)
+    start = position + _LENGTH.size
+    (length,) = _LENGTH.unpack_from(view, position)
+    if length > end - start:
+        raise CorruptFileError(
+            f"{length} bytes at {start} reach past the end", offset=position, field=field
+        )
+    return start, start + length
+
+
+def _section(view: memoryview, position: int | None, field: str) -> bytes | None:
+    if position is None:
+        return None
+    start, stop = _bounds(view, position, f"Manifest.{field}")
+    return bytes(view[start:stop])

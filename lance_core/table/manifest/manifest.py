@@ -1,0 +1,255 @@
+"""``Manifest`` (``table.proto``): everything about one version of a table, as a plain value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from lance_core._pb import frames_pb2, table_pb2
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.proto import encode_metadata
+from lance_core.schema.tree import Schema
+from lance_core.table.fragments.fragment_list import FragmentList, without_counts
+from lance_core.table.manifest import feature_flags
+from lance_core.table.manifest.feature_flags import NO_FLAGS, FeatureFlags
+from lance_core.table.manifest.parts import BasePath, DataFormat, WriterVersion
+from lance_core.table.manifest.storage_version import LEGACY
+from lance_core.table.unknown_fields import parse, unknown_fields
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_V2 = "2.0"
+
+
+class SectionPositions(NamedTuple):
+    """Byte offsets of the optional sections of a manifest file; None for a section that is not."""
+
+    index_section: int | None
+    transaction_section: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFields:
+    """Fields of a manifest that this library does not interpret but hands on to the next version.
+
+    ``unknown`` holds those that have no place in the message definition.
+    """
+
+    max_allocated_field_id: int | None = None
+    clustering: bytes | None = None
+    max_clustering_id: int | None = None
+    unknown: bytes = b""
+
+    def after(self, newer: CarriedFields) -> CarriedFields:
+        """These as the content of a version after one with ``newer``: used ids stay used."""
+        ids = (self.max_allocated_field_id, newer.max_allocated_field_id)
+        used = [id_ for id_ in ids if id_ is not None]
+        return dataclasses.replace(self, max_allocated_field_id=max(used, default=None))
+
+
+NOTHING_CARRIED = CarriedFields()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One version of a table.
+
+    ``timestamp_ns`` counts nanoseconds since the epoch, UTC. ``max_fragment_id`` is the highest
+    fragment id ever used, None if there never was a fragment. ``transaction_file`` is a name in
+    the transactions folder, "" for none. ``next_row_id`` matters with stable row ids only.
+    ``data_format`` is None in tables of 0.15 and earlier. ``writer_version`` is None in those of
+    0.8.0 and earlier; their row counts may be wrong, so ``fragments`` has none, and
+    ``uncorrected`` is the list as it is stored (None if it is the same).
+    """
+
+    version: int
+    schema: Schema
+    fragments: FragmentList = dataclasses.field(default_factory=FragmentList)
+    timestamp_ns: int | None = None
+    flags: FeatureFlags = NO_FLAGS
+    max_fragment_id: int | None = None
+    transaction_file: str = ""
+    writer_version: WriterVersion | None = None
+    data_format: DataFormat | None = None
+    next_row_id: int = 0
+    config: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    table_metadata: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    base_paths: tuple[BasePath, ...] = ()
+    branch: str | None = None
+    tag: str = ""
+    version_aux_data: int = 0
+    carried: CarriedFields = NOTHING_CARRIED
+    uncorrected: FragmentList | None = None
+
+    @property
+    def reader_flags(self) -> int:
+        """Feature bits that a reader must know."""
+        return self.flags.reader
+
+    @property
+    def writer_flags(self) -> int:
+        """Feature bits that a writer must know."""
+        return self.flags.writer
+
+    @property
+    def uses_stable_row_ids(self) -> bool:
+        return bool(self.flags.reader & feature_flags.STABLE_ROW_IDS)
+
+    @property
+    def recorded_fragments(self) -> FragmentList:
+        """The fragments with the row counts that the manifest records, right or wrong."""
+        return self.fragments if self.uncorrected is None else self.uncorrected
+
+    @property
+    def num_rows(self) -> int | None:
+        """Rows that are not deleted; None if the manifest of an old table does not say."""
+        return self.fragments.counts.num_rows
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When the version was made, UTC, in whole microseconds; `CorruptFileError` if no date.
+
+        The nanoseconds are rounded to a double, which are 256 ns apart in this century, and cut to
+        microseconds: pylance tells the same time of every version.
+        """
+        if self.timestamp_ns is None:
+            return None
+        try:
+            seconds, nanoseconds = divmod(float(self.timestamp_ns), 1e9)
+            return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1e3)
+        except OverflowError:
+            raise CorruptFileError(
+                f"{self.timestamp_ns} ns is not a date", field="Manifest.timestamp"
+            ) from None
+
+    @property
+    def storage_version(self) -> str:
+        """Canonical name of the data files' version, such as "2.0".
+
+        Where an old manifest does not name it, it follows from the files: the newest of them, and
+        without files from a flag bit that told 0.1 and 2.0 tables apart.
+        """
+        if self.data_format is not None:
+            return self.data_format.file_version
+        found = {file.file_version for fragment in self.fragments for file in fragment.files}
+        is_v2 = self.flags.writer & feature_flags.V2_FORMAT_DEPRECATED
+        return max(found, default=_FIRST_V2 if is_v2 else LEGACY)
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.Manifest, fragments: FragmentList) -> Manifest:
+        """``message`` is a manifest without its fragments (`split`).
+
+        Raises `UnsupportedFeatureError` before anything is interpreted if the table needs features
+        that this library does not have, and `CorruptFileError` for a broken schema.
+        """
+        flags = FeatureFlags(message.reader_feature_flags, message.writer_feature_flags)
+        feature_flags.check_readable(flags.reader)
+        if message.fragment_tree:
+            raise UnsupportedFeatureError(
+                "unsupported manifest layout: fragments are stored outside of the manifest"
+            )
+        counted = fragments if message.HasField("writer_version") else without_counts(fragments)
+        return cls(
+            version=message.version,
+            schema=Schema.from_proto(message.fields, message.schema_metadata),
+            fragments=counted,
+            uncorrected=None if counted is fragments else fragments,
+            timestamp_ns=_timestamp_ns(message),
+            flags=flags,
+            max_fragment_id=_optional(message, "max_fragment_id"),
+            transaction_file=message.transaction_file,
+            writer_version=(
+                WriterVersion.from_proto(message.writer_version)
+                if message.HasField("writer_version")
+                else None
+            ),
+            data_format=(
+                DataFormat.from_proto(message.data_format)
+                if message.HasField("data_format")
+                else None
+            ),
+            next_row_id=message.next_row_id,
+            config=dict(message.config),
+            table_metadata=dict(message.table_metadata),
+            base_paths=tuple(map(BasePath.from_proto, message.base_paths)),
+            branch=message.branch if message.HasField("branch") else None,
+            tag=message.tag,
+            version_aux_data=message.version_aux_data,
+            carried=CarriedFields(
+                _optional(message, "max_allocated_field_id"),
+                message.clustering if message.HasField("clustering") else None,
+                _optional(message, "max_clustering_id"),
+                unknown_fields(message),
+            ),
+        )
+
+    def to_proto(self) -> table_pb2.Manifest:
+        """Everything but the fragments and the positions of the file's sections."""
+        message = table_pb2.Manifest(
+            fields=self.schema.to_proto(),
+            schema_metadata=encode_metadata(self.schema.metadata),
+            version=self.version,
+            version_aux_data=self.version_aux_data,
+            tag=self.tag,
+            reader_feature_flags=self.flags.reader,
+            writer_feature_flags=self.flags.writer,
+            max_fragment_id=self.max_fragment_id,
+            transaction_file=self.transaction_file,
+            writer_version=self.writer_version.to_proto() if self.writer_version else None,
+            next_row_id=self.next_row_id,
+            data_format=self.data_format.to_proto() if self.data_format else None,
+            config=self.config,
+            base_paths=[base.to_proto() for base in self.base_paths],
+            table_metadata=self.table_metadata,
+            branch=self.branch,
+            max_allocated_field_id=self.carried.max_allocated_field_id,
+            clustering=self.carried.clustering,
+            max_clustering_id=self.carried.max_clustering_id,
+        )
+        if self.timestamp_ns is not None:
+            message.timestamp.seconds, message.timestamp.nanos = divmod(self.timestamp_ns, 10**9)
+        message.MergeFromString(self.carried.unknown)
+        return message
+
+
+def split(data: bytes) -> tuple[table_pb2.Manifest, FragmentList]:
+    """A serialized ``Manifest`` as a message without fragments, and the fragments undecoded."""
+    frame = parse(frames_pb2.ManifestFrame, data, "Manifest")
+    fragments = FragmentList(frame.fragments)
+    frame.ClearField("fragments")
+    return parse(table_pb2.Manifest, frame.SerializeToString(), "Manifest"), fragments
+
+
+def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:
+    """The reverse of `split`: the bytes of each fragment are copied.
+
+    Field 2 goes between field 1 and the rest, where other writers have it.
+    """
+    schema = table_pb2.Manifest(fields=message.fields).SerializeToString(deterministic=True)
+    whole = message.SerializeToString(deterministic=True)
+    frame = frames_pb2.ManifestFrame(fragments=fragments.raw).SerializeToString()
+    place = len(schema) if whole.startswith(schema) else 0
+    return b"".join((whole[:place], frame, whole[place:]))
+
+
+def section_positions(message: table_pb2.Manifest) -> SectionPositions:
+    """Where the file's sections are; the transaction's moved from field 21 to 23 in release 14."""
+    transaction = _optional(message, "transaction_section")
+    if transaction is None:
+        transaction = _optional(message, "transaction_section_deprecated")
+    return SectionPositions(_optional(message, "index_section"), transaction)
+
+
+def _timestamp_ns(message: table_pb2.Manifest) -> int | None:
+    if not message.HasField("timestamp"):
+        return None
+    if not 0 <= message.timestamp.nanos < 10**9:
+        raise CorruptFileError(f"{message.timestamp.nanos} nanoseconds", field="Manifest.timestamp")
+    return message.timestamp.seconds * 10**9 + message.timestamp.nanos
+
+
+def _optional(message: table_pb2.Manifest, name: str) -> int | None:
+    present = message.HasField(name)  # type: ignore[arg-type]  # one of several literals
+    return int(getattr(message, name)) if present else None

@@ -1,0 +1,108 @@
+"""Small messages inside a ``Manifest`` (``table.proto``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lance_core._pb import table_pb2
+from lance_core._version import __version__
+from lance_core.table.manifest.storage_version import canonical_name
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class WriterVersion:
+    """The library that wrote a version; readers may work around known defects of a writer."""
+
+    library: str
+    version: str
+    prerelease: str | None = None
+    build_metadata: str | None = None
+    unknown: bytes = b""
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.Manifest.WriterVersion) -> WriterVersion:
+        return cls(
+            message.library,
+            message.version,
+            message.prerelease if message.HasField("prerelease") else None,
+            message.build_metadata if message.HasField("build_metadata") else None,
+            unknown_fields(message),
+        )
+
+    def to_proto(self) -> table_pb2.Manifest.WriterVersion:
+        message = table_pb2.Manifest.WriterVersion(
+            library=self.library,
+            version=self.version,
+            prerelease=self.prerelease,
+            build_metadata=self.build_metadata,
+        )
+        message.MergeFromString(self.unknown)
+        return message
+
+
+THIS_LIBRARY = WriterVersion("lance-core", __version__)
+"""What manifests written by this library say."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFormat:
+    """Format of a table's data files; ``file_format`` is "lance" (older tables: also empty)."""
+
+    version: str
+    file_format: str = "lance"
+    unknown: bytes = b""
+
+    @property
+    def file_version(self) -> str:
+        """Canonical name of the version, such as "2.0"; an unknown name unchanged."""
+        return canonical_name(self.version)
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.Manifest.DataStorageFormat) -> DataFormat:
+        return cls(message.version, message.file_format, unknown_fields(message))
+
+    def to_proto(self) -> table_pb2.Manifest.DataStorageFormat:
+        message = table_pb2.Manifest.DataStorageFormat(
+            file_format=self.file_format or "lance", version=self.version
+        )
+        message.MergeFromString(self.unknown)
+        return message
+
+
+@dataclass(frozen=True, slots=True)
+class BasePath:
+    """Another root that files of a table may live in; ``path`` is absolute and not to be trusted.
+
+    ``is_dataset_root``: the root of a table, whose files are in its data, _deletions, ... folders;
+    else files are directly in the folder.
+    """
+
+    id: int
+    path: str
+    is_dataset_root: bool = False
+    name: str | None = None
+    unknown: bytes = b""
+
+    @classmethod
+    def from_proto(cls, message: table_pb2.BasePath) -> BasePath:
+        return cls(
+            message.id,
+            message.path,
+            message.is_dataset_root,
+            message.name if message.HasField("name") else None,
+            unknown_fields(message),
+        )
+
+    def to_proto(self) -> table_pb2.BasePath:
+        message = table_pb2.BasePath(
+            id=self.id, path=self.path, is_dataset_root=self.is_dataset_root, name=self.name
+        )
+        message.MergeFromString(self.unknown)
+        return message
+
+
+def next_base_id(bases: Iterable[BasePath], first: int = 1) -> int:
+    """The id of the next base path: ``first``, if there is none yet."""
+    return max((base.id + 1 for base in bases), default=first)

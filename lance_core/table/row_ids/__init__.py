@@ -1,0 +1,1 @@
+"""Stable ids and versions of rows."""

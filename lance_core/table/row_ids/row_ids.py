@@ -1,0 +1,82 @@
+"""``RowIdSequence`` (``rowids.proto``): the stable id of each physical row of a fragment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lance_core._pb import rowids_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.row_ids.u64_segment import (
+    Offsets,
+    Ranges,
+    Segment,
+    Uint64s,
+    segments_from_proto,
+)
+from lance_core.table.unknown_fields import parse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowIdSequence:
+    """Ids by physical row offset, deleted rows included. Nothing is expanded until asked for."""
+
+    segments: tuple[Segment, ...]
+    ends: Offsets
+    """For each segment, the number of rows up to its end."""
+
+    @classmethod
+    def of(cls, segments: list[Segment]) -> RowIdSequence:
+        """The concatenation of ``segments``."""
+        total = sum(segment.count for segment in segments)
+        if total >= 1 << 63:
+            raise CorruptFileError("2**63 values or more", field="RowIdSequence")
+        ends = np.cumsum(np.array([segment.count for segment in segments], dtype=np.int64))
+        return cls(tuple(segments), ends)
+
+    @classmethod
+    def from_range(cls, first: int, count: int) -> RowIdSequence:
+        """The ids of ``count`` new rows, beginning with ``first``."""
+        return cls.of([Ranges.of([(first, first + count)])])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, count: int | None = None) -> RowIdSequence:
+        """Decode the sequence of a fragment of ``count`` physical rows.
+
+        Raises `CorruptFileError` if it is malformed or does not have ``count`` ids. None takes any
+        number.
+        """
+        message = parse(rowids_pb2.RowIdSequence, data, "RowIdSequence")
+        sequence = cls.of(segments_from_proto(list(message.segments)))
+        if count is not None and sequence.count != count:
+            raise CorruptFileError(
+                f"{sequence.count} row ids for {count} rows", field="RowIdSequence"
+            )
+        return sequence
+
+    def to_bytes(self) -> bytes:
+        message = rowids_pb2.RowIdSequence()
+        for segment in self.segments:
+            message.segments.extend(segment.to_proto())
+        return message.SerializeToString()
+
+    @property
+    def count(self) -> int:
+        """Number of physical rows."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def slice(self, start: int, stop: int) -> Uint64s:
+        """Ids of the physical rows ``start`` to ``stop`` (exclusive)."""
+        return self.take(np.arange(start, stop, dtype=np.int64))
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        """Ids of the physical rows at ``offsets``, in that order; all must be below `count`."""
+        if len(self.segments) == 1:
+            return self.segments[0].take(offsets)
+        ids = np.empty(len(offsets), dtype=np.uint64)
+        which = np.searchsorted(self.ends, offsets, side="right")
+        for number in np.unique(which).tolist():
+            segment, here = self.segments[number], which == number
+            ids[here] = segment.take(offsets[here] - (self.ends[number] - segment.count))
+        return ids

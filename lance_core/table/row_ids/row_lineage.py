@@ -1,0 +1,127 @@
+"""Where rows come from: the ids and versions of rows that moved or changed.
+
+For tables with stable row ids. A row that an update moves keeps its id and the version that created
+it; it was last updated in the version that the update makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
+
+_ROW_LIMIT = 1 << 26
+"""Rows of one fragment that are looked at one by one."""
+
+
+def with_row_ids(
+    fragment: Fragment, next_row_id: int, version: int, fill: bool
+) -> tuple[Fragment, int]:
+    """``fragment`` with stable row ids from ``next_row_id`` on, and how many of them are new.
+
+    Ids that it has are kept; if they are fewer than its rows and ``fill`` allows it, they are those
+    of its first rows. Without any, all rows are new in ``version``.
+    """
+    rows = fragment.physical_rows
+    if rows is None:
+        raise InvalidInputError(f"fragment {fragment.id} does not say how many rows it has")
+    if next_row_id + rows >= 1 << 64:
+        raise InvalidInputError("there are no row ids left")
+    if fragment.row_ids is None:
+        versions = RowVersions.uniform(rows, version).to_bytes()
+        with_ids = dataclasses.replace(
+            fragment,
+            row_ids=RowIdSequence.from_range(next_row_id, rows).to_bytes(),
+            last_updated_at_versions=versions,
+            created_at_versions=versions,
+        )
+        return with_ids, rows
+    given = _row_ids(fragment)
+    missing = rows - given.count
+    if missing < 0 or (missing and not fill):
+        raise InvalidInputError(f"fragment {fragment.id} has {given.count} row ids, {rows} rows")
+    if missing == 0:
+        return fragment, 0
+    new = Ranges.of([(next_row_id, next_row_id + missing)])
+    filled = RowIdSequence.of([*given.segments, new])
+    return dataclasses.replace(fragment, row_ids=filled.to_bytes()), missing
+
+
+def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version: int) -> Fragment:
+    """``fragment``, whose rows come from ``sources`` or are new, with the versions of its rows."""
+    rows = fragment.physical_rows or 0
+    ids = _row_ids(fragment).slice(0, _bounded(fragment))
+    created = np.full(rows, version, dtype=np.uint64)
+    for source in sources:
+        source_rows = _bounded(source)
+        source_ids = _row_ids(source).slice(0, source_rows)
+        versions = _versions(source, version).take(np.arange(source_rows, dtype=np.int64))
+        order = np.argsort(source_ids, kind="stable")
+        places = np.searchsorted(source_ids, ids, sorter=order)
+        found = places < source_rows
+        found[found] = source_ids[order[places[found]]] == ids[found]
+        created[found] = versions[order[places[found]]]
+    return dataclasses.replace(
+        fragment,
+        last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),
+        created_at_versions=_runs(created).to_bytes(),
+    )
+
+
+def updated_everywhere(fragment: Fragment, version: int) -> Fragment:
+    """``fragment`` with all rows last updated in ``version``."""
+    versions = RowVersions.uniform(fragment.physical_rows or 0, version)
+    return dataclasses.replace(fragment, last_updated_at_versions=versions.to_bytes())
+
+
+def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
+    """``fragment`` with the rows at these physical ``offsets`` last updated in ``version``."""
+    rows = _bounded(fragment)
+    sequence = fragment.last_updated_at_versions
+    if not isinstance(sequence, bytes):
+        return fragment
+    versions = RowVersions.from_bytes(sequence, rows).take(np.arange(rows, dtype=np.int64))
+    if len(offsets) and int(offsets.max()) >= rows:
+        raise InvalidInputError(f"row {int(offsets.max())} of {rows} rows is updated")
+    versions[offsets] = version
+    return dataclasses.replace(fragment, last_updated_at_versions=_runs(versions).to_bytes())
+
+
+def _row_ids(fragment: Fragment) -> RowIdSequence:
+    if not isinstance(fragment.row_ids, bytes):
+        raise InvalidInputError(f"fragment {fragment.id} keeps its row ids in another file")
+    try:
+        return RowIdSequence.from_bytes(fragment.row_ids)
+    except CorruptFileError as error:
+        raise InvalidInputError(f"row ids of fragment {fragment.id}: {error}") from None
+
+
+def _versions(fragment: Fragment, default: int) -> RowVersions:
+    """When the rows were created; tables of some releases do not say."""
+    rows = fragment.physical_rows or 0
+    if not isinstance(fragment.created_at_versions, bytes):
+        return RowVersions.uniform(rows, default)
+    return RowVersions.from_bytes(fragment.created_at_versions, rows)
+
+
+def _bounded(fragment: Fragment) -> int:
+    """Rows of the fragment; raises if they are too many to look at, or are not its ids."""
+    rows = fragment.physical_rows or 0
+    if rows > _ROW_LIMIT:
+        raise UnsupportedFeatureError(f"fragment {fragment.id} has more than {_ROW_LIMIT} rows")
+    if fragment.row_ids is not None and _row_ids(fragment).count != rows:
+        raise CorruptFileError(f"fragment {fragment.id} does not have an id for each row")
+    return rows
+
+
+def _runs(versions: Uint64s) -> RowVersions:
+    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
+    ends = np.append(starts[1:], len(versions)).astype(np.int64)
+    return RowVersions(versions[starts], ends[: len(starts)])

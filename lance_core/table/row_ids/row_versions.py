@@ -1,0 +1,57 @@
+"""``RowDatasetVersionSequence`` (``rowids.proto``): when each row was created or last updated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lance_core._pb import rowids_pb2
+from lance_core.errors import CorruptFileError
+from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s, segments_from_proto
+from lance_core.table.unknown_fields import parse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowVersions:
+    """A version of the table for each physical row, run by run."""
+
+    versions: Uint64s
+    ends: Offsets
+    """For each run, the number of rows up to its end."""
+
+    @classmethod
+    def uniform(cls, count: int, version: int) -> RowVersions:
+        """The same version for ``count`` rows."""
+        return cls(np.array([version], dtype=np.uint64), np.array([count], dtype=np.int64))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, count: int) -> RowVersions:
+        """Decode the sequence of a fragment of ``count`` physical rows.
+
+        Of a run's span only the number of values has a meaning. Raises `CorruptFileError` if the
+        sequence is malformed or does not have ``count`` entries.
+        """
+        message = parse(rowids_pb2.RowDatasetVersionSequence, data, "RowDatasetVersionSequence")
+        counts = [
+            sum(segment.count for segment in segments_from_proto([run.span]))
+            for run in message.runs
+        ]
+        if sum(counts) != count or count >= 1 << 63:
+            raise CorruptFileError(
+                f"{sum(counts)} row versions for {count} rows", field="RowDatasetVersionSequence"
+            )
+        versions = np.array([run.version for run in message.runs], dtype=np.uint64)
+        return cls(versions, np.cumsum(np.array(counts, dtype=np.int64)))
+
+    def to_bytes(self) -> bytes:
+        message = rowids_pb2.RowDatasetVersionSequence()
+        counts = np.diff(self.ends, prepend=0).tolist()
+        for version, count in zip(self.versions.tolist(), counts, strict=True):
+            (span,) = Ranges.of([(0, count)]).to_proto()
+            message.runs.add(span=span, version=version)
+        return message.SerializeToString()
+
+    def take(self, offsets: Offsets) -> Uint64s:
+        """Versions of the physical rows at ``offsets``; all must be below the last of `ends`."""
+        return self.versions[np.searchsorted(self.ends, offsets, side="right")]

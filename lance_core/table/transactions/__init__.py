@@ -1,0 +1,1 @@
+"""Transactions: operations, what they change, and which of them may follow which."""

@@ -1,0 +1,201 @@
+"""When two changes of a table get in each other's way: the conditions of the conflict table.
+
+Each function is given the operation to commit and the one that was committed, and says whether what
+they change overlaps. Operations of other kinds than a condition is about do not overlap.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+
+from lance_core.table.indices.index_coverage import covers_any
+from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+from lance_core.table.manifest.parts import BasePath
+from lance_core.table.transactions.operations.base import Operation
+from lance_core.table.transactions.operations.create_index import CreateIndex
+from lance_core.table.transactions.operations.data_replacement import DataReplacement
+from lance_core.table.transactions.operations.delete import Delete
+from lance_core.table.transactions.operations.key_filter import (
+    BloomKeys,
+    ExactKeys,
+    KeyExistenceFilter,
+)
+from lance_core.table.transactions.operations.project import Project
+from lance_core.table.transactions.operations.rewrite import Rewrite
+from lance_core.table.transactions.operations.update import Update
+from lance_core.table.transactions.operations.update_bases import UpdateBases
+from lance_core.table.transactions.operations.update_config import UpdateConfig
+
+_BLOCK_WORDS = 8
+"""A block of a split-block bloom filter: eight 32-bit words; each key sets a bit in every one."""
+
+
+def shared_fragments(ours: Operation, committed: Operation) -> bool:
+    """Both touch the same fragment."""
+    return not ours.touched_fragments.isdisjoint(committed.touched_fragments)
+
+
+def unresolved_rows(ours: Operation, committed: Operation) -> bool:
+    """Both touch the same fragment, and which of its rows ours touches is not known."""
+    return ours.affected_rows is None and shared_fragments(ours, committed)
+
+
+def unresolved_rows_or_keys(ours: Operation, committed: Operation) -> bool:
+    """As `unresolved_rows`, or both may insert the same key."""
+    return unresolved_rows(ours, committed) or same_inserted_keys(ours, committed)
+
+
+def shared_fragments_or_keys(ours: Operation, committed: Operation) -> bool:
+    """As `shared_fragments`, or both may insert the same key."""
+    return shared_fragments(ours, committed) or same_inserted_keys(ours, committed)
+
+
+def same_inserted_keys(ours: Operation, committed: Operation) -> bool:
+    """Both may insert the same key. Filters that do not compare may hold the same key."""
+    if not isinstance(ours, Update) or not isinstance(committed, Update):
+        return False
+    if ours.inserted_rows is None or committed.inserted_rows is None:
+        return False
+    return _may_share(ours.inserted_rows, committed.inserted_rows)
+
+
+def _may_share(first: KeyExistenceFilter, second: KeyExistenceFilter) -> bool:
+    one, other = first.keys, second.keys
+    if first.field_ids != second.field_ids:
+        return True
+    if isinstance(one, ExactKeys) and isinstance(other, ExactKeys):
+        return not frozenset(one.key_hashes).isdisjoint(other.key_hashes)
+    if isinstance(one, BloomKeys) and isinstance(other, BloomKeys) and one.is_like(other):
+        return _blooms_meet(one.bitmap, other.bitmap)
+    return True
+
+
+def _blooms_meet(one: bytes, other: bytes) -> bool:
+    """Whether some block has a bit in each of its words that is set in both filters."""
+    if len(one) % (4 * _BLOCK_WORDS):
+        return True
+    both = np.frombuffer(one, dtype="<u4") & np.frombuffer(other, dtype="<u4")
+    return bool((both.reshape(-1, _BLOCK_WORDS) != 0).all(axis=1).any())
+
+
+def same_index_name(ours: Operation, committed: Operation) -> bool:
+    """Both make or remove an index of the same name."""
+    return not _index_names(ours).isdisjoint(_index_names(committed))
+
+
+def indexed_fragments(ours: Operation, committed: Operation) -> bool:
+    """The one stores rows elsewhere that the other indexes, or exchanges an index it removes.
+
+    An index that does not say what it covers may cover everything. One that was rewritten is known
+    by another uuid, so whoever removes it by the old one would remove nothing.
+    """
+    indices = (*_new_indices(ours), *_new_indices(committed))
+    rewrites = [operation for operation in (ours, committed) if isinstance(operation, Rewrite)]
+    rewritten = {index.old_id for rewrite in rewrites for index in rewrite.rewritten_indices}
+    if any(uuid in rewritten for uuid in (*_removed_uuids(ours), *_removed_uuids(committed))):
+        return True
+    moved = fragment_bitmap(id_ for rewrite in rewrites for id_ in rewrite.touched_fragments)
+    return any(index.fragments is None or covers_any(index, moved) for index in indices)
+
+
+def indexed_fields(ours: Operation, committed: Operation) -> bool:
+    """The one gives a field new values that the other makes an index of."""
+    indices = (*_new_indices(ours), *_new_indices(committed))
+    replaced = _replaced_fields(ours) | _replaced_fields(committed)
+    return any(not replaced.isdisjoint(index.fields) for index in indices)
+
+
+def same_fields(ours: Operation, committed: Operation) -> bool:
+    """Both give the same field new values."""
+    return not _replaced_fields(ours).isdisjoint(_replaced_fields(committed))
+
+
+def same_cells(ours: Operation, committed: Operation) -> bool:
+    """Both give the same field of the same fragment new values."""
+    return not _replaced_cells(ours).isdisjoint(_replaced_cells(committed))
+
+
+def described_fields(ours: Operation, committed: Operation) -> bool:
+    """The committed one changed the metadata of a field that ours holds as it was before."""
+    if not isinstance(ours, Project) or not isinstance(committed, UpdateConfig):
+        return False
+    return not committed.field_metadata.keys().isdisjoint(ours.schema.field_ids)
+
+
+def removed_fragments(ours: Operation, committed: Operation) -> bool:
+    """The committed delete removed a fragment that ours touches."""
+    if not isinstance(committed, Delete):
+        return False
+    return not ours.touched_fragments.isdisjoint(committed.deleted_fragment_ids)
+
+
+def same_config_key(ours: Operation, committed: Operation) -> bool:
+    """Both decide about the same key of the config or of the table's metadata.
+
+    Removing a key of the config twice does no harm, and replacing the whole config overrules only
+    what was set before it.
+    """
+    if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
+        return False
+    one, other = ours.config, committed.config
+    if one is not None and other is not None:
+        keys = one.updates.keys() & other.updates.keys()
+        if any(one.updates[key] is not None or other.updates[key] is not None for key in keys):
+            return True
+    mine, theirs = ours.table_metadata, committed.table_metadata
+    return mine is not None and theirs is not None and mine.meets(theirs)
+
+
+def same_metadata(ours: Operation, committed: Operation) -> bool:
+    """Both change the schema's metadata, or that of the same field, whichever keys they are."""
+    if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
+        return False
+    both = ours.schema_metadata is not None and committed.schema_metadata is not None
+    return both or not ours.field_metadata.keys().isdisjoint(committed.field_metadata)
+
+
+def same_base(ours: Operation, committed: Operation) -> bool:
+    """Both add a base path of the same name, path or id."""
+    if not isinstance(ours, UpdateBases) or not isinstance(committed, UpdateBases):
+        return False
+    return any(_alike(one, other) for one in ours.new_bases for other in committed.new_bases)
+
+
+def _alike(one: BasePath, other: BasePath) -> bool:
+    same_name = bool(one.name) and one.name == other.name
+    return one.path == other.path or same_name or (one.id != 0 and one.id == other.id)
+
+
+def _new_indices(operation: Operation) -> tuple[IndexMetadata, ...]:
+    return operation.new_indices if isinstance(operation, CreateIndex) else ()
+
+
+def _removed_uuids(operation: Operation) -> tuple[UUID, ...]:
+    if not isinstance(operation, CreateIndex):
+        return ()
+    return tuple(index.uuid for index in operation.removed_indices)
+
+
+def _index_names(operation: Operation) -> frozenset[str]:
+    if not isinstance(operation, CreateIndex):
+        return frozenset()
+    return frozenset(i.name for i in (*operation.new_indices, *operation.removed_indices))
+
+
+def _replaced_fields(operation: Operation) -> frozenset[int]:
+    if isinstance(operation, Update):
+        return frozenset(operation.fields_modified)
+    return frozenset(field for _, field in _replaced_cells(operation))
+
+
+def _replaced_cells(operation: Operation) -> frozenset[tuple[int, int]]:
+    """Fragment and field of everything that is replaced."""
+    if not isinstance(operation, DataReplacement):
+        return frozenset()
+    return frozenset(
+        (group.fragment_id, field)
+        for group in operation.replacements
+        for field in group.new_file.fields
+    )

@@ -1,0 +1,193 @@
+"""Which transactions can be committed after which others: the table, and the check.
+
+A transaction computed from version N can become version M > N + 1 only if it goes together with
+every transaction committed in between. What goes together was measured on release 14 of the
+reference implementation, which commits to the same tables.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+
+from lance_core.errors import CommitConflictError, RetryableCommitConflictError
+from lance_core.table.transactions import conflict_conditions as conditions
+from lance_core.table.transactions.operations.base import Operation
+from lance_core.table.transactions.operations.base import OperationKind as Kind
+from lance_core.table.transactions.transaction import Transaction
+
+
+class Verdict(enum.Enum):
+    """What the table says about a pair. The letters in lower case depend on the two operations."""
+
+    COMPATIBLE = "."
+    RETRYABLE_IF_SHARED_ROWS = "r"
+    """Retryable if both touch the same fragment, unless it is known which rows ours touches.
+
+    If it is known, the deleted rows of both are merged, which fails for a row that both touch.
+    """
+    RETRYABLE_IF_SHARED = "s"
+    """Retryable if both touch the same fragment."""
+    RETRYABLE_IF_SHARED_ROWS_OR_KEYS = "u"
+    """As r, and retryable if both insert the same key."""
+    RETRYABLE_IF_SHARED_OR_KEYS = "v"
+    """As s, and retryable if both insert the same key."""
+    RETRYABLE_IF_SAME_NAME = "n"
+    """Retryable if both make or remove an index of the same name."""
+    RETRYABLE_IF_COVERED = "c"
+    """Retryable if the one stores rows elsewhere that the other indexes.
+
+    Or if the one exchanges an index, as it has to after that, which the other removes.
+    """
+    RETRYABLE_IF_INDEXED = "i"
+    """Retryable if the one gives new values to a field that the other indexes."""
+    RETRYABLE_IF_SAME_FIELD = "f"
+    """Retryable if both give the same field new values."""
+    RETRYABLE_IF_SAME_CELLS = "g"
+    """Retryable if both give the same field of the same fragment new values."""
+    RETRYABLE_IF_DESCRIBED = "e"
+    """Retryable if the other changed the metadata of a field that ours keeps as it was before."""
+    INCOMPATIBLE_IF_REMOVED = "d"
+    """Incompatible if the other removed a fragment that ours touches."""
+    INCOMPATIBLE_IF_SAME_KEY = "k"
+    """Incompatible if both set the same key of the config or change one of the table's metadata."""
+    INCOMPATIBLE_IF_SAME_METADATA = "m"
+    """Incompatible if both change the metadata of the schema, or of the same field."""
+    INCOMPATIBLE_IF_SAME_BASE = "b"
+    """Incompatible if both add a base path of the same name or path."""
+    RETRYABLE = "R"
+    """Computing the change again from the newest version may succeed."""
+    INCOMPATIBLE = "X"
+
+
+_COLUMNS = (
+    Kind.APPEND,
+    Kind.DELETE,
+    Kind.UPDATE_ROWS,
+    Kind.UPDATE_COLUMNS,
+    Kind.OVERWRITE,
+    Kind.CREATE_INDEX,
+    Kind.REWRITE,
+    Kind.MERGE,
+    Kind.MERGE_SAFE,
+    Kind.PROJECT,
+    Kind.PROJECT_SAFE,
+    Kind.RESTORE,
+    Kind.UPDATE_CONFIG,
+    Kind.UPDATE_METADATA,
+    Kind.DATA_REPLACEMENT,
+    Kind.RESERVE_FRAGMENTS,
+    Kind.UPDATE_MEM_WAL,
+    Kind.CLONE,
+    Kind.UPDATE_BASES,
+    Kind.DATA_OVERLAY,
+    Kind.UNKNOWN,
+)
+"""What was committed, in the order of the columns below."""
+
+_ROWS = {
+    # Appended, deleted, updated (rows, columns), overwritten, indexed, rewritten, merged (2x),
+    # projected (2x), restored, configured (2x), replaced | reserved, log, clone, bases, overlay, ?
+    Kind.APPEND: ". . . . X . . R . R . X . . . . X X . . X",
+    Kind.DELETE: ". r r s X . s R R . . X . . s . X X . s X",
+    Kind.UPDATE_ROWS: ". r u v X . s R R R . X . . s . X X . s X",
+    Kind.UPDATE_COLUMNS: ". s v v X . s R R R . X . . s . X X . s X",
+    Kind.OVERWRITE: ". . . . R . . . . . . . . . . . X X . . X",
+    Kind.CREATE_INDEX: ". . . i X n c . . . . X . . i . . X . R X",
+    Kind.REWRITE: ". s s s X c s R R . . X . . s . . X . s X",
+    Kind.MERGE: "R R R R X . R R R X X X . R R . X X . R X",
+    Kind.MERGE_SAFE: "R R R R X . R R R X X X . R R . X X . R X",
+    Kind.PROJECT: "R . R R X . . R R R R X . e R . X X . R X",
+    Kind.PROJECT_SAFE: ". . . . X . . R R R R X . e . . X X . R X",
+    Kind.RESTORE: ". . . . . . . . . . . . . X . . X X . . X",
+    Kind.UPDATE_CONFIG: ". . . . . . . . . . . . k . . . . X . . X",
+    Kind.UPDATE_METADATA: ". . . . X . . R R . . X . m . . X X . . X",
+    Kind.DATA_REPLACEMENT: ". d s f X i s R R R . X . . g . X X . s X",
+    Kind.RESERVE_FRAGMENTS: ". . . . X . . . . . . X . . . . . X . . X",
+    Kind.UPDATE_BASES: ". . . . . . . . . . . . . . . . . X b . X",
+}
+"""One row for each kind of transaction that is committed to an existing table.
+
+A clone can only be the first transaction of a table. In three places this is stricter than what was
+measured: an index that was computed before its field got new values in place would cover the old
+ones; a projection, which holds the fields with their metadata, would undo changes of that; and who
+removes an index that a rewrite has exchanged would remove nothing.
+"""
+
+MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
+    ours: dict(zip(_COLUMNS, map(Verdict, row.split()), strict=True)) for ours, row in _ROWS.items()
+}
+"""``MATRIX[committing][committed]``."""
+
+_CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verdict]] = {
+    Verdict.RETRYABLE_IF_SHARED_ROWS: (conditions.unresolved_rows, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SHARED: (conditions.shared_fragments, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SHARED_ROWS_OR_KEYS: (
+        conditions.unresolved_rows_or_keys,
+        Verdict.RETRYABLE,
+    ),
+    Verdict.RETRYABLE_IF_SHARED_OR_KEYS: (
+        conditions.shared_fragments_or_keys,
+        Verdict.RETRYABLE,
+    ),
+    Verdict.RETRYABLE_IF_SAME_NAME: (conditions.same_index_name, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_COVERED: (conditions.indexed_fragments, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_INDEXED: (conditions.indexed_fields, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SAME_FIELD: (conditions.same_fields, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_SAME_CELLS: (conditions.same_cells, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_DESCRIBED: (conditions.described_fields, Verdict.RETRYABLE),
+    Verdict.INCOMPATIBLE_IF_REMOVED: (conditions.removed_fragments, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_KEY: (conditions.same_config_key, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata, Verdict.INCOMPATIBLE),
+    Verdict.INCOMPATIBLE_IF_SAME_BASE: (conditions.same_base, Verdict.INCOMPATIBLE),
+}
+"""What a conditional verdict becomes if its condition holds; else the pair is compatible."""
+
+_SEVERITY = (Verdict.COMPATIBLE, Verdict.RETRYABLE, Verdict.INCOMPATIBLE)
+
+
+def verdict(ours: Operation, committed: Operation) -> Verdict:
+    """What becomes of ``ours`` after ``committed``: compatible, retryable or incompatible.
+
+    Kinds that the table has no row for are incompatible with everything.
+    """
+    worst = Verdict.COMPATIBLE
+    for our_kind in ours.kinds:
+        row = MATRIX.get(our_kind)
+        for kind in committed.kinds:
+            found = Verdict.INCOMPATIBLE if row is None else row[kind]
+            if found in _CONDITIONS:
+                holds, consequence = _CONDITIONS[found]
+                found = consequence if holds(ours, committed) else Verdict.COMPATIBLE
+            worst = max(worst, found, key=_SEVERITY.index)
+    return worst
+
+
+def check(transaction: Transaction, committed: Transaction | None, version: int) -> None:
+    """Raise unless ``transaction`` can follow ``committed``, which led to ``version``.
+
+    None stands for a version that does not say which transaction led to it: nothing is compatible
+    with that. Raises `RetryableCommitConflictError` or `CommitConflictError`.
+    """
+    ours = _names(transaction.operation)
+    based = f"{ours} computed from version {transaction.read_version}"
+    if committed is None:
+        raise CommitConflictError(
+            f"commit conflict: {based} meets version {version}, whose transaction is not known"
+        )
+    found = verdict(transaction.operation, committed.operation)
+    theirs = _names(committed.operation)
+    if found is Verdict.RETRYABLE:
+        raise RetryableCommitConflictError(
+            f"commit conflict: {based} was overtaken by {theirs}, committed as version {version}; "
+            "retry on the newest version"
+        )
+    if found is Verdict.INCOMPATIBLE:
+        raise CommitConflictError(
+            f"commit conflict: {based} is incompatible with {theirs}, "
+            f"committed as version {version}"
+        )
+
+
+def _names(operation: Operation) -> str:
+    return " and ".join(kind.value for kind in operation.kinds)

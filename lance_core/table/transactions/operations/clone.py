@@ -1,0 +1,120 @@
+"""``Transaction.Clone``: a table or branch begins with a version of another."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import InvalidInputError
+from lance_core.schema import has_blobs_v2
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.manifest.parts import BasePath, next_base_id
+from lance_core.table.transactions.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Clone(Operation):
+    """The first transaction of a copy of version ``ref_version`` of the table at ``ref_path``.
+
+    A shallow one leaves the files where they are. ``ref_name`` is the branch of the source, None
+    for the main one; ``branch_name`` the branch that this makes, None if it makes a table. Applying
+    it needs the version as `Draft.source`.
+    """
+
+    is_shallow: bool
+    ref_name: str | None
+    ref_version: int
+    ref_path: str
+    branch_name: str | None = None
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        return (OperationKind.CLONE,)
+
+    def apply(self, draft: Draft) -> Draft:
+        """A shallow clone refers to all files by base paths, a deep one has copies of them."""
+        source = draft.source
+        if not draft.is_new_table:
+            raise InvalidInputError("there is a table already where a clone was to be made")
+        if source is None or source.manifest.version != self.ref_version:
+            raise InvalidInputError(f"there is no version {self.ref_version} to clone")
+        old = Draft.following(source.manifest, source.index_section)
+        base_paths = old.base_paths if self.is_shallow else _bases_of_blobs(old)
+        base_id = None
+        if self.is_shallow:
+            base_id = next_base_id(base_paths, first=0)
+            root = BasePath(base_id, self.ref_path, is_dataset_root=True, name=self.ref_name)
+            base_paths = (*base_paths, root)
+        place = _Place(base_id, self.is_shallow)
+        moved = dataclasses.replace(
+            old,
+            version=self.ref_version,
+            fragments=FragmentList.of(place.fragment(fragment) for fragment in old.fragments),
+            base_paths=base_paths,
+            branch=self.branch_name,
+            source=source,
+        )
+        return moved.with_indices(
+            tuple(
+                dataclasses.replace(index, base_id=place.base_id_of(index.base_id))
+                for index in old.indices
+            )
+        )
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Clone) -> Clone:
+        return cls(
+            message.is_shallow,
+            message.ref_name if message.HasField("ref_name") else None,
+            message.ref_version,
+            message.ref_path,
+            message.branch_name if message.HasField("branch_name") else None,
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.Clone(
+            is_shallow=self.is_shallow,
+            ref_name=self.ref_name,
+            ref_version=self.ref_version,
+            ref_path=self.ref_path,
+            branch_name=self.branch_name,
+        )
+        body.MergeFromString(self.unknown)
+        message.clone.CopyFrom(body)
+
+
+def _bases_of_blobs(draft: Draft) -> tuple[BasePath, ...]:
+    """The base paths that blobs of a table may refer to, which no copy of its files changes."""
+    if not has_blobs_v2(draft.schema.fields):
+        return ()
+    return tuple(base for base in draft.base_paths if not base.is_dataset_root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where files of the source are, seen from the clone."""
+
+    base_id: int | None
+    keeps_bases: bool
+
+    def base_id_of(self, current: int | None) -> int | None:
+        return current if self.keeps_bases and current is not None else self.base_id
+
+    def fragment(self, fragment: Fragment) -> Fragment:
+        deletions = fragment.deletion_file
+        if deletions is not None:
+            deletions = dataclasses.replace(deletions, base_id=self.base_id_of(deletions.base_id))
+        return dataclasses.replace(
+            fragment,
+            files=tuple(
+                dataclasses.replace(file, base_id=self.base_id_of(file.base_id))
+                for file in fragment.files
+            ),
+            deletion_file=deletions,
+        )

@@ -1,0 +1,59 @@
+"""``Transaction.CreateIndex``: indices come, are replaced, or go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import InvalidInputError
+from lance_core.table.indices.index_coverage import is_system_index
+from lance_core.table.indices.index_metadata import IndexMetadata
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.transactions.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex(Operation):
+    """Adds ``new_indices`` and takes away ``removed_indices``, which only their uuid identifies."""
+
+    new_indices: tuple[IndexMetadata, ...]
+    removed_indices: tuple[IndexMetadata, ...] = ()
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        return (OperationKind.CREATE_INDEX,)
+
+    def apply(self, draft: Draft) -> Draft:
+        """Adding one of the same name takes nothing away: an index may have several parts."""
+        fields = frozenset(draft.schema.field_ids)
+        removed = {index.uuid for index in self.removed_indices}
+        kept = tuple(index for index in draft.indices if index.uuid not in removed)
+        known = {index.uuid for index in kept}
+        for index in self.new_indices:
+            if index.uuid in known:
+                raise InvalidInputError(f"index {index.uuid} is there already or is named twice")
+            if not is_system_index(index) and not fields.issuperset(index.fields):
+                raise InvalidInputError(
+                    f"index {index.name!r} is over fields {list(index.fields)}, "
+                    "which are not all in the schema"
+                )
+            known.add(index.uuid)
+        return draft.with_indices(kept + self.new_indices)
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.CreateIndex) -> CreateIndex:
+        return cls(
+            tuple(map(IndexMetadata.from_proto, message.new_indices)),
+            tuple(map(IndexMetadata.from_proto, message.removed_indices)),
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.CreateIndex(
+            new_indices=[index.to_proto() for index in self.new_indices],
+            removed_indices=[index.to_proto() for index in self.removed_indices],
+        )
+        body.MergeFromString(self.unknown)
+        message.create_index.CopyFrom(body)

@@ -1,0 +1,94 @@
+"""``Transaction.Merge``: columns are added to the rows of all fragments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import InvalidInputError
+from lance_core.schema.proto import encode_metadata
+from lance_core.schema.tree import Schema
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
+from lance_core.table.manifest.manifest_draft import Draft, check_new_fields
+from lance_core.table.row_ids.row_lineage import updated_everywhere
+from lance_core.table.transactions.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Merge(Operation):
+    """``fragments`` are all fragments and ``schema`` the schema afterwards.
+
+    ``preserves_nullability``: every new column may be null, so that rows which know nothing of it
+    still fit.
+    """
+
+    fragments: Sequence[Fragment]
+    schema: Schema
+    preserves_nullability: bool = False
+    unknown: bytes = b""
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        safe = self.preserves_nullability
+        return (OperationKind.MERGE_SAFE if safe else OperationKind.MERGE,)
+
+    @property
+    def touched_fragments(self) -> frozenset[int]:
+        return frozenset(fragment_ids(self.fragments))
+
+    def apply(self, draft: Draft) -> Draft:
+        """All fragments are named, none is new; the ids and versions of their rows stay."""
+        if draft.is_new_table:
+            raise InvalidInputError("there is no table to merge columns into")
+        ids = fragment_ids(self.fragments)
+        if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.counts.ids):
+            raise InvalidInputError("a Merge must name every fragment of the table once")
+        updated: dict[int, Fragment] = {}
+        for given in self.fragments:
+            current = draft.fragments[draft.fragments.positions[given.id]]
+            if given.physical_rows not in (None, current.physical_rows):
+                raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+            changed = dataclasses.replace(
+                current,
+                files=tuple(given.files),
+                deletion_file=given.deletion_file or current.deletion_file,
+            )
+            if changed == current:
+                continue
+            _ = changed.num_rows
+            draft = draft.with_files_of(changed)
+            if draft.stable_row_ids and changed.files != current.files:
+                changed = updated_everywhere(changed, draft.version)
+            updated[given.id] = changed
+        after = dataclasses.replace(
+            draft,
+            schema=self.schema,
+            fragments=draft.fragments.changed(updated, ()),
+            has_deletion_files=None,
+        )
+        check_new_fields(draft.schema, after)
+        return after.with_retained_indices()
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Merge) -> Merge:
+        raw = (fragment.SerializeToString() for fragment in message.fragments)
+        return cls(
+            FragmentList(raw),
+            Schema.from_proto(message.schema, message.schema_metadata),
+            message.preserves_nullability,
+            unknown_fields(message),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = transaction_pb2.Transaction.Merge(
+            fragments=[fragment.to_proto() for fragment in self.fragments],
+            schema=self.schema.to_proto(),
+            schema_metadata=encode_metadata(self.schema.metadata),
+            preserves_nullability=self.preserves_nullability,
+        )
+        body.MergeFromString(self.unknown)
+        message.merge.CopyFrom(body)

@@ -1,0 +1,222 @@
+"""``Transaction.Rewrite``: the same rows, stored in other fragments."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid as uuids
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lance_core._pb import table_pb2, transaction_pb2
+from lance_core.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    RetryableCommitConflictError,
+)
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
+from lance_core.table.indices.index_coverage import Groups, exchanged
+from lance_core.table.indices.index_metadata import IndexDetails, IndexFile, IndexMetadata
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.transactions.operations.base import Operation, OperationKind
+from lance_core.table.unknown_fields import unknown_fields
+
+_Message = transaction_pb2.Transaction.Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteGroup:
+    """``new_fragments`` hold the live rows of ``old_fragments``, in the same order.
+
+    The ids of new fragments were taken by a ``ReserveFragments`` before, or are 0.
+    """
+
+    old_fragments: Sequence[Fragment]
+    new_fragments: Sequence[Fragment]
+    unknown: bytes = b""
+
+    @classmethod
+    def from_proto(cls, message: _Message.RewriteGroup) -> RewriteGroup:
+        return cls(
+            FragmentList(fragment.SerializeToString() for fragment in message.old_fragments),
+            FragmentList(fragment.SerializeToString() for fragment in message.new_fragments),
+            unknown_fields(message),
+        )
+
+    def to_proto(self) -> _Message.RewriteGroup:
+        message = _Message.RewriteGroup(
+            old_fragments=[fragment.to_proto() for fragment in self.old_fragments],
+            new_fragments=[fragment.to_proto() for fragment in self.new_fragments],
+        )
+        message.MergeFromString(self.unknown)
+        return message
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenIndex:
+    """The index ``old_id`` was rewritten to the new row addresses, as ``new_id``."""
+
+    old_id: uuids.UUID
+    new_id: uuids.UUID
+    new_index_details: IndexDetails | None = None
+    new_index_version: int = 0
+    new_index_files: tuple[IndexFile, ...] = ()
+    unknown: bytes = b""
+
+    @classmethod
+    def from_proto(cls, message: _Message.RewrittenIndex) -> RewrittenIndex:
+        """Raises `CorruptFileError` if a UUID does not have 16 bytes."""
+        has_details = message.HasField("new_index_details")
+        return cls(
+            _uuid(message.old_id),
+            _uuid(message.new_id),
+            IndexDetails.from_proto(message.new_index_details) if has_details else None,
+            message.new_index_version,
+            tuple(map(IndexFile.from_proto, message.new_index_files)),
+            unknown_fields(message),
+        )
+
+    def replacing(self, index: IndexMetadata, groups: Groups, is_exchanged: bool) -> IndexMetadata:
+        """The index as it is after the rewrite; ``is_exchanged``: it covers the new fragments."""
+        if index.fragments is None:
+            raise InvalidInputError(f"index {index.uuid} does not say which fragments it covers")
+        if not is_exchanged:
+            (index,) = exchanged((index,), groups)
+        return dataclasses.replace(
+            index,
+            uuid=self.new_id,
+            index_details=self.new_index_details or index.index_details,
+            index_version=self.new_index_version,
+            files=self.new_index_files,
+        )
+
+    def to_proto(self) -> _Message.RewrittenIndex:
+        details = self.new_index_details
+        message = _Message.RewrittenIndex(
+            old_id=table_pb2.UUID(uuid=self.old_id.bytes),
+            new_id=table_pb2.UUID(uuid=self.new_id.bytes),
+            new_index_details=None if details is None else details.to_proto(),
+            new_index_version=self.new_index_version,
+            new_index_files=[file.to_proto() for file in self.new_index_files],
+        )
+        message.MergeFromString(self.unknown)
+        return message
+
+
+def _check_group(draft: Draft, group: RewriteGroup, removed: set[int]) -> None:
+    """Raise `InvalidInputError` unless the group can take the place of what is in the table."""
+    old_rows: int | None = 0
+    for id_ in fragment_ids(group.old_fragments):
+        current = draft.fragments.by_id(id_)
+        if current is None or id_ in removed:
+            raise InvalidInputError(f"fragment {id_} is not in the table or is named twice")
+        rows = current.num_rows
+        old_rows = None if rows is None or old_rows is None else old_rows + rows
+    counts = [fragment.num_rows for fragment in group.new_fragments]
+    new_rows = sum(count for count in counts if count is not None)
+    if old_rows is not None and None not in counts and new_rows != old_rows:
+        raise InvalidInputError(f"a group of a rewrite makes {new_rows} rows of {old_rows}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Operation):
+    """Exchanges fragments group by group, and indices for ones that know the new addresses.
+
+    ``first_is_older``: the transaction names its first group in the older form.
+    """
+
+    groups: tuple[RewriteGroup, ...]
+    rewritten_indices: tuple[RewrittenIndex, ...] = ()
+    unknown: bytes = b""
+    first_is_older: bool = False
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        return (OperationKind.REWRITE,)
+
+    @property
+    def touched_fragments(self) -> frozenset[int]:
+        return frozenset(id_ for group in self.groups for id_ in fragment_ids(group.old_fragments))
+
+    def apply(self, draft: Draft) -> Draft:
+        """Fragments stay in the order of their ids, which is not that of the groups.
+
+        Raises `RetryableCommitConflictError` if a rewritten index went after the rewrite was
+        computed.
+        """
+        removed: set[int] = set()
+        for group in self.groups:
+            _check_group(draft, group, removed)
+            removed.update(fragment_ids(group.old_fragments))
+        new = [fragment for group in self.groups for fragment in group.new_fragments]
+        if draft.stable_row_ids and any(fragment.row_ids is None for fragment in new):
+            raise InvalidInputError("a rewritten fragment comes without the ids of its rows")
+        kept = draft.fragments.changed({}, removed)
+        placed = draft.with_new_fragments(kept, new)
+        groups, start = [], len(kept)
+        for group in self.groups:
+            stop = start + len(group.new_fragments)
+            ids = placed.fragments.counts.ids[start:stop]
+            groups.append((fragment_ids(group.old_fragments), ids))
+            start = stop
+        changed = dataclasses.replace(
+            placed, fragments=placed.fragments.by_ascending_id(), has_deletion_files=None
+        )
+        return changed.with_indices(self._indices_of(draft, groups))
+
+    def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
+        """With stable row ids all indices stay right, else only those that were rewritten.
+
+        The others go on covering fragments that are gone, which is nothing. An index that was there
+        when the rewrite was computed may have gone since, or have been rewritten by another.
+        """
+        rewritten = {index.old_id: index for index in self.rewritten_indices}
+        indices = draft.indices
+        missing = rewritten.keys() - {index.uuid for index in indices}
+        if missing and draft.version > draft.read_version + 1:
+            raise RetryableCommitConflictError(
+                f"commit conflict: index {min(missing)}, which was rewritten, is gone in version "
+                f"{draft.version - 1}; retry on the newest version"
+            )
+        if missing or len(rewritten) < len(self.rewritten_indices):
+            raise InvalidInputError("a rewritten index is not in the table or is named twice")
+        if draft.stable_row_ids:
+            indices = exchanged(indices, groups)
+        return tuple(
+            rewritten[index.uuid].replacing(index, groups, draft.stable_row_ids)
+            if index.uuid in rewritten
+            else index
+            for index in indices
+        )
+
+    @classmethod
+    def from_proto(cls, message: _Message) -> Rewrite:
+        groups = tuple(map(RewriteGroup.from_proto, message.groups))
+        first_is_older = bool(message.old_fragments or message.new_fragments)
+        if first_is_older:
+            first = _Message.RewriteGroup(
+                old_fragments=message.old_fragments, new_fragments=message.new_fragments
+            )
+            groups = (RewriteGroup.from_proto(first), *groups)
+        return cls(
+            groups,
+            tuple(map(RewrittenIndex.from_proto, message.rewritten_indices)),
+            unknown_fields(message),
+            first_is_older,
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        body = _Message(rewritten_indices=[index.to_proto() for index in self.rewritten_indices])
+        groups = [group.to_proto() for group in self.groups]
+        if self.first_is_older:
+            body.old_fragments.extend(groups[0].old_fragments)
+            body.new_fragments.extend(groups[0].new_fragments)
+        body.groups.extend(groups[self.first_is_older :])
+        body.MergeFromString(self.unknown)
+        message.rewrite.CopyFrom(body)
+
+
+def _uuid(message: table_pb2.UUID) -> uuids.UUID:
+    if len(message.uuid) != 16:
+        raise CorruptFileError(f"a UUID of {len(message.uuid)} bytes", field="RewrittenIndex")
+    return uuids.UUID(bytes=message.uuid)

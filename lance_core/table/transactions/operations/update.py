@@ -1,0 +1,176 @@
+"""``Transaction.Update``: rows get new values, in new fragments or in new files of theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lance_core._pb import transaction_pb2
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.schema.unknown_fields import without_known
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
+from lance_core.table.indices.index_coverage import without_fragments
+from lance_core.table.indices.index_metadata import decode_fragment_ids
+from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.row_ids.row_lineage import updated_at, with_moved_versions
+from lance_core.table.transactions.operations.base import Operation, OperationKind
+from lance_core.table.transactions.operations.key_filter import KeyExistenceFilter
+
+if TYPE_CHECKING:
+    from lance_core.table.fragments.deletion import RowOffsets
+
+_NOT_INTERPRETED = frozenset({"compacted_sstables", "updated_fragment_offsets"})
+
+
+class UpdateMode(enum.Enum):
+    """Where an update puts the new values."""
+
+    REWRITE_ROWS = 0
+    """Into new fragments; the old rows are marked as deleted."""
+    REWRITE_COLUMNS = 1
+    """Into new files of the same fragments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Operation):
+    """Changes ``updated_fragments``, drops ``removed_fragment_ids`` and adds ``new_fragments``.
+
+    ``fields_modified`` are ids of the fields that got new values, and an index over one of
+    ``fields_for_preserving_frag_bitmap`` goes on covering the rows that moved.
+    ``updated_fragment_offsets`` has, by fragment id, a Roaring bitmap of the changed physical row
+    offsets. ``affected_rows`` is not stored: offsets by fragment id of the rows that this moves or
+    deletes, if known. ``unknown`` includes what is only handed on.
+    """
+
+    removed_fragment_ids: tuple[int, ...]
+    updated_fragments: Sequence[Fragment]
+    new_fragments: Sequence[Fragment]
+    fields_modified: tuple[int, ...] = ()
+    fields_for_preserving_frag_bitmap: tuple[int, ...] = ()
+    update_mode: UpdateMode = UpdateMode.REWRITE_ROWS
+    inserted_rows: KeyExistenceFilter | None = None
+    updated_fragment_offsets: Mapping[int, bytes] = dataclasses.field(
+        default_factory=dict, hash=False
+    )
+    unknown: bytes = b""
+    affected_rows: Mapping[int, RowOffsets] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        columns = self.update_mode is UpdateMode.REWRITE_COLUMNS
+        return (OperationKind.UPDATE_COLUMNS if columns else OperationKind.UPDATE_ROWS,)
+
+    @property
+    def touched_fragments(self) -> frozenset[int]:
+        return frozenset((*self.removed_fragment_ids, *fragment_ids(self.updated_fragments)))
+
+    def apply(self, draft: Draft) -> Draft:
+        """Rows that move keep their stable ids; of other rows these are made up here."""
+        touched = self._touched(draft)
+        removed = frozenset(self.removed_fragment_ids)
+        given = {fragment.id: fragment for fragment in self.updated_fragments}
+        updated = {
+            id_: self._updated(draft, touched[id_], fragment) for id_, fragment in given.items()
+        }
+        for fragment in updated.values():
+            draft = draft.with_files_of(fragment)
+        kept = draft.fragments.changed(updated, removed)
+        after = draft.with_new_fragments(kept, self.new_fragments, fill_row_ids=True)
+        if draft.stable_row_ids:
+            placed = [
+                fragment
+                if before.row_ids is None
+                else with_moved_versions(fragment, touched.values(), draft.version)
+                for before, fragment in zip(
+                    self.new_fragments, after.fragments[len(kept) :], strict=True
+                )
+            ]
+            after = dataclasses.replace(after, fragments=kept + FragmentList.of(placed))
+        after = dataclasses.replace(after, has_deletion_files=None)
+        if draft.index_section is not None:
+            pruned = without_fragments(draft.indices, self.fields_modified, given)
+            after = after.with_indices(pruned).with_retained_indices()
+        return after
+
+    def _touched(self, draft: Draft) -> dict[int, Fragment]:
+        """The fragments that this updates or removes, as the table has them."""
+        ids = (*self.removed_fragment_ids, *fragment_ids(self.updated_fragments))
+        touched: dict[int, Fragment] = {}
+        for id_ in ids:
+            current = draft.fragments.by_id(id_)
+            if current is None or id_ in touched:
+                raise InvalidInputError(f"fragment {id_} is not in the table or is named twice")
+            touched[id_] = current
+        return touched
+
+    def _updated(self, draft: Draft, current: Fragment, given: Fragment) -> Fragment:
+        """``current`` with the files and deleted rows of ``given``.
+
+        Files of columns that were dropped after the update was computed do not come back.
+        """
+        if given.physical_rows not in (None, current.physical_rows):
+            raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+        fields = frozenset(draft.schema.field_ids)
+        there = {file.path for file in current.files}
+        files = tuple(
+            file for file in given.files if file.path in there or not fields.isdisjoint(file.fields)
+        )
+        changed = dataclasses.replace(
+            current,
+            files=files or current.files,
+            deletion_file=given.deletion_file or current.deletion_file,
+        )
+        _ = changed.num_rows
+        offsets = self.updated_fragment_offsets.get(given.id)
+        if not draft.stable_row_ids or not offsets:
+            return changed
+        rows = np.array(decode_fragment_ids(offsets).to_array(), dtype=np.int64)
+        return updated_at(changed, rows, draft.version)
+
+    @classmethod
+    def from_proto(cls, message: transaction_pb2.Transaction.Update) -> Update:
+        """Raises `CorruptFileError` for an update mode that is not known."""
+        try:
+            mode = UpdateMode(message.update_mode)
+        except ValueError as error:
+            raise CorruptFileError(str(error), field="Update.update_mode") from None
+        inserted = message.inserted_rows if message.HasField("inserted_rows") else None
+        return cls(
+            tuple(message.removed_fragment_ids),
+            FragmentList(fragment.SerializeToString() for fragment in message.updated_fragments),
+            FragmentList(fragment.SerializeToString() for fragment in message.new_fragments),
+            tuple(message.fields_modified),
+            tuple(message.fields_for_preserving_frag_bitmap),
+            mode,
+            None if inserted is None else KeyExistenceFilter.from_proto(inserted),
+            dict(message.updated_fragment_offset_bitmaps),
+            without_known(message, _NOT_INTERPRETED),
+        )
+
+    def add_to(self, message: transaction_pb2.Transaction) -> None:
+        inserted = self.inserted_rows
+        columns = self.update_mode is UpdateMode.REWRITE_COLUMNS
+        body = transaction_pb2.Transaction.Update(
+            removed_fragment_ids=self.removed_fragment_ids,
+            updated_fragments=[fragment.to_proto() for fragment in self.updated_fragments],
+            new_fragments=[fragment.to_proto() for fragment in self.new_fragments],
+            fields_modified=self.fields_modified,
+            fields_for_preserving_frag_bitmap=self.fields_for_preserving_frag_bitmap,
+            update_mode=(
+                transaction_pb2.Transaction.REWRITE_COLUMNS
+                if columns
+                else transaction_pb2.Transaction.REWRITE_ROWS
+            ),
+            inserted_rows=None if inserted is None else inserted.to_proto(),
+            updated_fragment_offset_bitmaps=self.updated_fragment_offsets,
+        )
+        body.MergeFromString(self.unknown)
+        message.update.CopyFrom(body)
