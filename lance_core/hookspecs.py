@@ -129,8 +129,9 @@ def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
 
     A back-end holds a row for each version of a table and adds one only if there is none; the
     protocol on top of it belongs to this project
-    (`lance_core.commits.handlers.external_manifest`). It is used for ``scheme+suffix://`` URLs and where its name is asked for as a commit handler's. The
-    factory is called with the parsed URL of a table and all options, whenever the table is opened:
+    (`lance_core.commits.handlers.external_manifest`). It is used for ``scheme+suffix://`` URLs and
+    where its name is asked for as a commit handler's. The factory is called with the parsed URL of
+    a table and all options, whenever the table is opened:
     it connects to nothing, and connections are shared.
     """
     return ()

@@ -18,7 +18,9 @@ EQUIVALENT: dict[str, str] = {
     "lance_core.table.transactions.operations.preserved:PreservedOperation.add_to: "
     "getattr(message, self.arm).SetInParent() -> pass": _PRESENT,
     "lance_core.table.transactions.operations.project:Project.apply: "
-    "len(files) < len(fragment.files) -> len(files) <= len(fragment.files)": "fragments that keep all files are written as they were",
+    "len(files) < len(fragment.files) -> len(files) <= len(fragment.files)": (
+        "fragments that keep all files are written as they were"
+    ),
     "lance_core.table.paths:parse_manifest_name: not 0 <= version <= _U64_MAX or "
     "(version & DETACHED != 0) != (scheme is None) -> not 0 <= version <= _U64_MAX and "
     "(version & DETACHED != 0) != (scheme is None)": (
