@@ -26,7 +26,7 @@ from lance_core.store.base import ObjectStore, PutMode
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.operations import Append, Delete, UpdateBases
 from lance_core.table.transactions.operations.data_replacement import (
     DataReplacement,

@@ -25,7 +25,7 @@ from lance_core.table.manifest.file import (
     parse_manifest_file,
     serialize_manifest_file,
 )
-from lance_core.table.manifest.parts import WriterVersion
+from lance_core.table.manifest_parts import WriterVersion
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
 from lance_core.table.transactions.apply import CommitFacts, apply

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.snapshot.base_paths import parse_base
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 
 _NORMAL = r"^[a-z][a-z0-9.-]*://[A-Za-z0-9.-]*(/[A-Za-z0-9_~=-][A-Za-z0-9._~=-]*)+$"
 """URIs whose text says what they mean: nothing is quoted, no segment begins with a dot."""

@@ -24,8 +24,8 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
-from lance_core.table.manifest.storage_version import LEGACY
 from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.storage_version import LEGACY
 
 
 def read_rows(

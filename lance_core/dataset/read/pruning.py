@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.table.manifest.storage_version import LEGACY
+from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -31,7 +31,7 @@ from lance_core.table.fragments.deletion import decode_deletions
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """A row address has 32 bits for the offset in a fragment."""

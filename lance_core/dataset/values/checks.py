@@ -11,7 +11,7 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 
 MAX_VERSION = (1 << 64) - 1
 """The highest number that the format has room for."""

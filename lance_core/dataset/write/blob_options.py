@@ -12,7 +12,7 @@ from lance_core.dataset.write.fragment_writer import BlobOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema, upgraded
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 
 REFERENCE, INGEST = "reference", "ingest"
 

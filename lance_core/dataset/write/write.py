@@ -40,8 +40,8 @@ from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.suggestions import unknown_argument
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
-from lance_core.table.manifest.parts import BasePath
-from lance_core.table.manifest.storage_version import may_mix
+from lance_core.table.manifest_parts import BasePath
+from lance_core.table.storage_version import may_mix
 from lance_core.table.transactions.operations import Append, Operation, Overwrite
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.manifest.parts import BasePath
-from lance_core.table.manifest.storage_version import LEGACY, name_of_pair
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import check_relative, data_file_path
+from lance_core.table.storage_version import LEGACY, name_of_pair
 from lance_core.table.unknown_fields import unknown_fields
 
 TOMBSTONE = -2

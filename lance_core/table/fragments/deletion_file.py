@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DELETIONS
 from lance_core.table.unknown_fields import unknown_fields
 

@@ -30,7 +30,7 @@ from lance_core.schema.dictionary_values import (
 from lance_core.schema.field import DictionaryValues, Field
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.manifest import Manifest, join, section_positions, split
-from lance_core.table.manifest.storage_version import LEGACY
+from lance_core.table.storage_version import LEGACY
 
 _TAIL = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")

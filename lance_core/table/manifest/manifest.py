@@ -15,8 +15,8 @@ from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest import feature_flags
 from lance_core.table.manifest.feature_flags import NO_FLAGS, FeatureFlags
-from lance_core.table.manifest.parts import BasePath, DataFormat, WriterVersion
-from lance_core.table.manifest.storage_version import LEGACY
+from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
+from lance_core.table.storage_version import LEGACY
 from lance_core.table.unknown_fields import parse, unknown_fields
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

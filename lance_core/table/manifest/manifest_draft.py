@@ -28,9 +28,9 @@ from lance_core.table.manifest.feature_flags import (
     FeatureFlags,
 )
 from lance_core.table.manifest.manifest import NOTHING_CARRIED, CarriedFields, Manifest
-from lance_core.table.manifest.parts import BasePath
-from lance_core.table.manifest.storage_version import may_mix
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_ids.row_lineage import with_row_ids
+from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
     from lance_core.table.manifest.file import ManifestFile

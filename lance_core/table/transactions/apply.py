@@ -18,14 +18,14 @@ from lance_core.table.manifest.feature_flags import (
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest.manifest_draft import Draft
-from lance_core.table.manifest.parts import THIS_LIBRARY, DataFormat, WriterVersion
-from lance_core.table.manifest.storage_version import (
+from lance_core.table.manifest_parts import THIS_LIBRARY, DataFormat, WriterVersion
+from lance_core.table.paths import DETACHED
+from lance_core.table.storage_version import (
     LEGACY,
     check_requested,
     check_supported,
     common_version,
 )
-from lance_core.table.paths import DETACHED
 from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.transaction import Transaction
 

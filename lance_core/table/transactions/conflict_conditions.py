@@ -12,7 +12,7 @@ import numpy as np
 
 from lance_core.table.indices.index_coverage import covers_any
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.operations.base import Operation
 from lance_core.table.transactions.operations.create_index import CreateIndex
 from lance_core.table.transactions.operations.data_replacement import DataReplacement

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lance_core.schema import Schema
 from lance_core.table.indices.index_metadata import IndexMetadata, parse_index_section
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.operations import (
     CreateIndex,
     Merge,

@@ -20,7 +20,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.table.fragments.deletion import encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.manifest.file import serialize_manifest_file
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import NamingScheme, manifest_path
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (

@@ -34,7 +34,7 @@ from lance_core.store.tracing import TracingStore
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.references import references
 from lance_core.table.transactions.operations import Restore

@@ -15,7 +15,7 @@ from lance_core.dataset import DataFile, FragmentMetadata
 from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Schema
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions import operations as stored
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 

@@ -32,7 +32,7 @@ from lance_core.table.manifest.file import (
     serialize_manifest_file,
 )
 from lance_core.table.manifest.manifest import CarriedFields, Manifest
-from lance_core.table.manifest.parts import BasePath, DataFormat, WriterVersion
+from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
 from lance_core.table.paths import manifest_path
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.transactions.apply import CommitFacts, apply, writes_transaction_file

@@ -13,7 +13,7 @@ from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (
     Append,

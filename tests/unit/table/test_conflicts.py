@@ -17,7 +17,7 @@ from lance_core.table.indices.index_metadata import (
     encode_fragment_ids,
     fragment_bitmap,
 )
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.conflict_conditions import (
     same_base,
     shared_fragments_or_keys,

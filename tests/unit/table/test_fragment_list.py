@@ -10,7 +10,7 @@ from lance_core.table.fragments.data_file import DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 
 FILE = DataFile("a.lance", (0, 1, -2), (0, -1, 2), 2, 0, 700)
 DELETION = DeletionFile(DeletionFileType.BITMAP, 7, 99, 3)

@@ -13,7 +13,7 @@ from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import MIXED_FILE_VERSIONS
 from lance_core.table.manifest.file import ManifestFile
-from lance_core.table.manifest.storage_version import may_mix
+from lance_core.table.storage_version import may_mix
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (
     Append,

@@ -30,7 +30,7 @@ from lance_core.table.indices.index_metadata import (
 from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import CarriedFields
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
 from lance_core.table.transactions.apply import CommitFacts, apply

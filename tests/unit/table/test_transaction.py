@@ -18,7 +18,7 @@ from lance_core.table.manifest.file import (
     serialize_manifest_file,
 )
 from lance_core.table.manifest.manifest_draft import Draft
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (
     Append,

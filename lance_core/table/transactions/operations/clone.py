@@ -11,7 +11,7 @@ from lance_core.schema import has_blobs_v2
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.manifest_draft import Draft
-from lance_core.table.manifest.parts import BasePath, next_base_id
+from lance_core.table.manifest_parts import BasePath, next_base_id
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
 

@@ -21,7 +21,7 @@ from lance_core.errors import (
     LanceError,
     ObjectNotFoundError,
 )
-from lance_core.table.manifest.parts import BasePath
+from lance_core.table.manifest_parts import BasePath
 from tests.unit.dataset.blobs import blob_tables as blobs
 
 CONTENT = b"0123456789" * 10
