@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.variable import is_variable
+from lance_core.encodings.arrow.strings import is_variable
 
 
 def touch(data: pa.Table | pa.RecordBatch) -> int:

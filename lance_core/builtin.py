@@ -11,7 +11,7 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
-from lance_core.encodings.codecs import builtin as codecs
+from lance_core.encodings.v2_1.codecs import builtin as codecs
 from lance_core.hookspecs import CommitHandlerSpec, EncodingSpec, ObjectStoreSpec, hookimpl
 from lance_core.store import memory
 from lance_core.store.local import store as local

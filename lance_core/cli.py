@@ -12,8 +12,8 @@ from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
+from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
-from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.factories import problem_of

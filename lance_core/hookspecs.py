@@ -33,8 +33,8 @@ from lance_core.commits.base import (
 from lance_core.commits.environment import Surroundings
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
-from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.store.base import (
     Buffers,
     ByteRange,

@@ -31,13 +31,16 @@ class Part(enum.Enum):
         *("google.protobuf.unknown_fields", "pyarrow.compute", "lance_core._pb.file_pb2"),
         *("lance_core.datafile.metadata", "lance_core.datafile.legacy_metadata"),
         *("lance_core.encodings.messages", "lance_core.encodings.v2_0.fields"),
-        *("lance_core.encodings.v2_1.fields", "lance_core.encodings.variable"),
+        *("lance_core.encodings.v2_1.read.fields", "lance_core.encodings.arrow.strings"),
     )
     """Reading data files."""
 
     NEW_FILES = (
-        *("lance_core.encodings.value_encoding", "lance_core.encodings.v2_0.field_encoder"),
-        "lance_core.encodings.v2_1.field_encoder",
+        *(
+            "lance_core.encodings.plugin_values.value_encoding",
+            "lance_core.encodings.v2_0.field_encoder",
+        ),
+        "lance_core.encodings.v2_1.write.field_encoder",
     )
     """Writing data files."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import lance_core as lance
 from lance_core._pb import file_pb2, table_pb2
-from lance_core.encodings.variable import is_variable
+from lance_core.encodings.arrow.strings import is_variable
 from tests.fuzz.container import Parsed
 from tests.table_surgery import edit_manifest
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lance_core.encodings.arrow.ordered_rows import RowSequence
 from lance_core.encodings.decoding import RowIndices
-from lance_core.encodings.row_sequence import RowSequence
 
 
 def sequence(numbers: Sequence[int]) -> RowSequence:

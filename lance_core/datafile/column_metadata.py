@@ -14,8 +14,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, Encoding
+from lance_core.encodings.dispatch import parse_column_encoding, parse_page_encoding
 from lance_core.encodings.page import Column, ForeignEncoding, Page
-from lance_core.encodings.structural import parse_column_encoding, parse_page_encoding
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.decoding import DecodeContext, Decoding
-    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field, Schema
 
 
@@ -47,7 +47,7 @@ class FileContent(Protocol):
     def decode_field(
         self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
     ) -> Decoding[list[pa.Array]]:
-        """See `lance_core.encodings.structural.decode_field`."""
+        """See `lance_core.encodings.dispatch.decode_field`."""
 
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of a field whose column is ``index``, 0 if the metadata has none."""

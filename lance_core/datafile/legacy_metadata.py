@@ -23,7 +23,7 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
-from lance_core.encodings.row_sequence import RowSequence, in_sequence
+from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.datafile.tail import Tail
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
-    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
     from lance_core.schema.field import DictionaryValues
 

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.page_statistics import FieldStatistics
+from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.decoding import RowRange, together
 from lance_core.encodings.v0_1.bounds import text_bound
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import PageTable
-from lance_core.encodings.variable import is_text, is_variable
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 

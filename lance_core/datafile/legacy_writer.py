@@ -17,9 +17,9 @@ from lance_core._pb.table_pb2 import Manifest
 from lance_core.datafile.file_output import FileOutput, FileWriteResult
 from lance_core.datafile.footer import MAGIC
 from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
-from lance_core.encodings.v0_1.collect import Collector, covered
+from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
 from lance_core.encodings.v0_1.pages import write_pages
-from lance_core.encodings.value_encoding import refuse_value_encodings
+from lance_core.encodings.v0_1.statistics_collector import Collector, covered
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, encode_metadata

@@ -13,8 +13,8 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
+from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
-from lance_core.encodings.structural import decode_field
 from lance_core.encodings.v2_0.byte_lists import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.datafile.page_statistics import PageStatistics
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.decoding import DecodeContext, Decoding
-    from lance_core.encodings.row_sequence import AnyRows
     from lance_core.schema import Field
 
 MAX_DESCRIPTION = 32 << 20

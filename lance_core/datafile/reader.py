@@ -13,6 +13,7 @@ from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import (
     DecodeContext,
     Decoding,
@@ -21,7 +22,6 @@ from lance_core.encodings.decoding import (
     together,
 )
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,

@@ -18,7 +18,7 @@ from lance_core.dataset.read.scan_options import (
 )
 from lance_core.dataset.read.take import Indices, as_indices
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.choose_rows import take_rows
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

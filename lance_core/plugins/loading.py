@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
-from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened

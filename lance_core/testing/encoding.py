@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings import v2_0
-from lance_core.encodings.array import ArrayEncoding
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
+from lance_core.encodings.v2_0.base import ArrayEncoding
 from lance_core.errors import LanceError
 from lance_core.testing.assertions import must_raise
 from lance_core.testing.memory_bound import bounded_memory

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core.encodings.array import (
+from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_0.base import (
     ArrayEncoder,
     ArrayEncoding,
     EncodeScope,
     PlanScope,
     plan_array,
 )
-from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
-from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.store.base import ByteRange
 

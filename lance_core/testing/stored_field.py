@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from lance_core.datafile.column_map import column_of
 from lance_core.encodings.decoding import DecodeContext, Rows
-from lance_core.encodings.page import Column, EncodedPage, Page
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.structural import (
+from lance_core.encodings.dispatch import (
     EncodeContext,
     decode_field,
     field_encoder,
     parse_column_encoding,
     parse_page_encoding,
 )
+from lance_core.encodings.page import Column, EncodedPage, Page
+from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.schema import Field
 from lance_core.store.base import ByteRange

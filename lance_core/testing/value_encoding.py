@@ -25,14 +25,14 @@ from hypothesis import strategies as st
 
 from lance_core.builtin import lance_encodings
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, decode_in_memory
-from lance_core.encodings.foreign_blocks import ForeignBlocks, encode_blocks
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.value_encoding import (
+from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, encode_blocks
+from lance_core.encodings.plugin_values.value_encoding import (
     ENCODING_KEY,
     MAX_BLOCK_VALUES,
     ValueEncodingSpec,
     find_value_encoding,
 )
+from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.schema import Schema

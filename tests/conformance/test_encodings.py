@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, BitpackedForNonNeg, Buffer
 from lance_core.encodings import v2_0
-from lance_core.encodings.compression.bitpacking import CHUNK
 from lance_core.encodings.kernels import pack_fastlanes
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.testing import EncodingTests
 from lance_core.testing.stored_array import StoredArray

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile import FileReader
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.errors import LanceError
 from lance_core.schema import Field, Schema
 from lance_core.testing.mutants import Mutant

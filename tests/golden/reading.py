@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from lance_core.datafile import FileReader
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.plugins import get_manager
 from lance_core.schema import Field
 from lance_core.store.memory import MemoryStore, Objects

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.compressive import Block, PerValue, Place, Target, decode, encode
-from lance_core.encodings.values import FixedWidth, VariableWidth, as_fixed
+from lance_core.encodings.v2_1.codecs.base import Block, PerValue, Place, Target, decode, encode
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth, as_fixed
 from tests.each_case import each_case
 from tests.interop.stored_pages import REGISTRY, StoredPage, context, parts_of, stored
 

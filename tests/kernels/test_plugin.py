@@ -80,7 +80,7 @@ def test_the_compiled_kernels_are_used_once_plugins_are_looked_for() -> None:
 
 
 def test_the_plugin_can_be_disabled() -> None:
-    module = "lance_core.encodings.compression.fsst_decode"
+    module = "lance_core.encodings.kernels.numpy.fsst_decode"
     assert told(WHOSE, LANCE_CORE_DISABLE_PLUGINS="kernels") == [module, "0"]
 
 
@@ -112,7 +112,7 @@ def test_without_a_compiler_the_wheel_is_built_without_the_library(
 def test_without_the_library_numpy_is_used() -> None:
     hidden = "import importlib.util as u; u.find_spec = lambda name, found=u.find_spec: (\n"
     hidden += "    None if name.endswith('_native') else found(name))\n"
-    assert told(hidden + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "0"]
+    assert told(hidden + WHOSE) == ["lance_core.encodings.kernels.numpy.fsst_decode", "0"]
 
 
 STALE = """
@@ -127,7 +127,7 @@ sys.modules["lance_core_kernels"]._native = stale
 
 
 def test_a_library_of_other_sources_is_reported_and_numpy_is_used() -> None:
-    assert told(STALE + WHOSE) == ["lance_core.encodings.compression.fsst_decode", "1"]
+    assert told(STALE + WHOSE) == ["lance_core.encodings.kernels.numpy.fsst_decode", "1"]
 
 
 WRITING = """

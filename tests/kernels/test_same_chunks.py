@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
-from lance_core.encodings.compression.runs import RunRule
-from lance_core.encodings.compression.variable_chunks import VariableChunks
 from lance_core.encodings.kernels import NUMPY
+from lance_core.encodings.kernels.numpy.runs import RunRule
+from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core_kernels import compiled
 from tests.kernels.outcomes import array, check, relaxed
 

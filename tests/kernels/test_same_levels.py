@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lance_core.encodings.levels import Slots
-from lance_core.encodings.zipped_places import ZippedForm
+from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
+from lance_core.encodings.kernels.numpy.levels import Slots
 from tests.kernels.outcomes import array, check, relaxed
 
 few = st.lists(st.integers(0, 4), max_size=200)

@@ -17,7 +17,7 @@ from lance_core.store.base import ObjectStore, ObjectWriter
 _WRITTEN_ALONE = 4096
 
 Referrer = Callable[[pa.Array, str], tuple[npt.NDArray[np.uint32], pa.Array]]
-"""See `lance_core.encodings.structural.BlobPlaces.refer`."""
+"""See `lance_core.encodings.dispatch.BlobPlaces.refer`."""
 
 
 class SideFiles:

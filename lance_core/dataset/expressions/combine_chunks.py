@@ -6,7 +6,7 @@ import contextlib
 
 import pyarrow as pa
 
-from lance_core.encodings.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
 from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 

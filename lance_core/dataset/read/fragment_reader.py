@@ -18,8 +18,8 @@ from lance_core.dataset.expressions.combine_chunks import one_array
 from lance_core.dataset.expressions.zero_column_tables import columnless
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.fragments.data_file import DataFile

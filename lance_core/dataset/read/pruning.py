@@ -136,7 +136,7 @@ def _bounds(
 ) -> Bounds:
     """The statistics of ``runs``. Only values without bytes are read as null, also empty ones."""
     from lance_core.dataset.expressions.sql.outcomes import Bounds
-    from lance_core.encodings.variable import is_variable
+    from lance_core.encodings.arrow.strings import is_variable
 
     lowest, highest = (
         statistics.lowest.take(pa.array(runs)),

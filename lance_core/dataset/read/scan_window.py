@@ -20,9 +20,9 @@ from lance_core.dataset.read.live_rows import live, within
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
-from lance_core.encodings.choose_rows import filter_rows
+from lance_core.encodings.arrow.memory_pool import give_back, sparing
+from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
-from lance_core.encodings.room import give_back, sparing
 from lance_core.schema.empty_arrays import empty_table
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.choose_rows import take_rows
+from lance_core.encodings.arrow.ordered_rows import RowSequence
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices
-from lance_core.encodings.row_sequence import RowSequence
 from lance_core.errors import InvalidInputError
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import room
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import gather_variable
-from lance_core.encodings.room import room
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 SCHEMES = ("zstd", "lz4")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.lists import Lists, list_arrays
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.arrow.structs import struct_arrays
 from lance_core.encodings.decoding import together
-from lance_core.encodings.list_arrays import Lists, list_arrays
-from lance_core.encodings.struct_arrays import struct_arrays
 from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.selection import merged, whole_batch
 from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
-from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array
 
@@ -53,7 +53,7 @@ def decode_field(
     rows: Rows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """`lance_core.encodings.structural.decode_field` for 0.1 files."""
+    """`lance_core.encodings.dispatch.decode_field` for 0.1 files."""
     if not len(rows):
         return []
     decoder = _Decoder(column_of, columns, context)

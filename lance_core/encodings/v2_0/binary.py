@@ -13,12 +13,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Flat, Nullable
 from lance_core._pb.encodings_v2_0_pb2 import Compression as CompressionMessage
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
-from lance_core.encodings.compression import general
-from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.gather import Cuts, span_ranges, span_take
-from lance_core.encodings.v2_0.ends import Ends, UInt64Array, adjusted, not_ascending
-from lance_core.encodings.variable import (
+from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges, span_take
+from lance_core.encodings.arrow.strings import (
     Spans,
     is_variable,
     offset_dtype,
@@ -26,6 +22,10 @@ from lance_core.encodings.variable import (
     taken_arrays,
     variable_arrays,
 )
+from lance_core.encodings.compression import general
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.v2_0.offsets import Ends, UInt64Array, adjusted, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 

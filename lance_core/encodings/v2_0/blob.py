@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.gather import span_ranges, span_take
+from lance_core.encodings.arrow.coalesced_take import span_ranges, span_take
+from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
-from lance_core.encodings.variable import taken_arrays
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.arrow.strings import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
 from lance_core.encodings.v2_0.list import ListPlan
-from lance_core.encodings.variable import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.array import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.decoding import RowIndices, RowRange, together
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.value_encoding import unknown_page
+from lance_core.encodings.plugin_values.value_encoding import unknown_page
+from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class FieldPlan(ABC):
 
     @abstractmethod
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
-        """Decode ``rows``, at least one; as `lance_core.encodings.structural.decode_field`."""
+        """Decode ``rows``, at least one; as `lance_core.encodings.dispatch.decode_field`."""
 
 
 class ColumnPlan(FieldPlan):

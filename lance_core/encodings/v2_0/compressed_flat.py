@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lance_core.encodings.array import ArrayPlan
 from lance_core.encodings.compression import general
 from lance_core.encodings.decoding import decode_in_memory
+from lance_core.encodings.v2_0.base import ArrayPlan
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 

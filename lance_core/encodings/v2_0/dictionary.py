@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.arrow.dictionary_expand import Lookup
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, together
-from lance_core.encodings.lookup import Lookup
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.nullable import AllNullPlan
-from lance_core.encodings.variable import is_variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array
 

@@ -11,19 +11,19 @@ import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Blob, ColumnEncoding, SimpleStruct
-from lance_core.encodings.dictionary_items import copied
+from lance_core.encodings.arrow.dictionary_items import copied
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.blob import encode_blobs
-from lance_core.encodings.v2_0.choose import check_type, encode_page
 from lance_core.encodings.v2_0.list_encoder import PendingLists
 from lance_core.encodings.v2_0.packed_struct import check_member
+from lance_core.encodings.v2_0.selection import check_type, encode_page
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.align import to_storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lance_core.encodings.structural import EncodeContext
+    from lance_core.encodings.dispatch import EncodeContext
     from lance_core.schema import Field
 
 _VALUES = ColumnEncoding(values=Empty())
@@ -242,7 +242,7 @@ class TopLevelEncoder:
 
 
 def field_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
-    """`lance_core.encodings.structural.field_encoder` for 2.0 files."""
+    """`lance_core.encodings.dispatch.field_encoder` for 2.0 files."""
     return TopLevelEncoder(field, _encoder(field, 0, field.name, context))
 
 

@@ -42,7 +42,7 @@ def decode_field(
     rows: Rows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """`lance_core.encodings.structural.decode_field` for 2.0 files."""
+    """`lance_core.encodings.dispatch.decode_field` for 2.0 files."""
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, FixedSizeList
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
 from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError

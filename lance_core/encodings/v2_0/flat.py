@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope
+from lance_core.encodings.arrow.coalesced_take import bit_ranges, bit_take, fixed_ranges, fixed_take
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.gather import bit_ranges, bit_take, fixed_ranges, fixed_take
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope
 from lance_core.encodings.v2_0.compressed_flat import CompressedPlan
 from lance_core.encodings.v2_0.foreign import decode_foreign
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError

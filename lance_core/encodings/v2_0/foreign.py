@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Compression, Flat, Nullable
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.foreign_blocks import ForeignBlocks, encode_blocks, parse_foreign
-from lance_core.encodings.value_encoding import find_value_encoding
+from lance_core.encodings.plugin_values.foreign_blocks import (
+    ForeignBlocks,
+    encode_blocks,
+    parse_foreign,
+)
+from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Fsst
 from lance_core.encodings import kernels
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.compression import fsst
-from lance_core.encodings.compression.fsst_train import fsst_sample
-from lance_core.encodings.variable import Spans, is_variable, offset_dtype, variable_arrays
+from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, List
-from lance_core.encodings.array import EncodeScope
 from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.v2_0.base import EncodeScope
 
 if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingRegistry
-    from lance_core.encodings.v2_0.ends import UInt64Array, Valid
+    from lance_core.encodings.v2_0.offsets import UInt64Array, Valid
 
 
 class PendingLists:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
-from lance_core.encodings.array import ArrayPlan, EncodeScope, PlanScope, plan_array
+from lance_core.encodings.arrow.strings import is_variable, offset_dtype
 from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import (
     BitmapPlan,
     bits_from,
@@ -19,7 +20,6 @@ from lance_core.encodings.v2_0.flat import (
     has_fixed_width,
     with_validity,
 )
-from lance_core.encodings.variable import is_variable, offset_dtype
 from lance_core.errors import CorruptFileError
 from lance_core.schema.empty_arrays import empty_array
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lance_core.encodings.arrow.structs import struct_arrays
 from lance_core.encodings.decoding import together
-from lance_core.encodings.struct_arrays import struct_arrays
 from lance_core.encodings.v2_0.column import FieldPlan, check_within
 
 if TYPE_CHECKING:

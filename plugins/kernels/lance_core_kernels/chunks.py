@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.chunk_headers import header_length
-from lance_core.encodings.compression.chunk_spans import chunk_places
-from lance_core.encodings.compression.single_packed import Picked
-from lance_core.encodings.compression.variable_chunks import (
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import allocate, room
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.chunk_headers import header_length
+from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
+from lance_core.encodings.kernels.numpy.single_packed import Picked
+from lance_core.encodings.kernels.numpy.variable_chunks import (
     VariableChunks,
     check_strings,
     chunk_sizes,
 )
-from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.room import allocate, room
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets

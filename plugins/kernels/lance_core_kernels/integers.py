@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lance_core.encodings.compression.bitpacking import Words, check_inline, check_packed_levels
-from lance_core.encodings.compression.byte_streams import check_streams
-from lance_core.encodings.compression.runs import RunRule, check_rule, check_runs
-from lance_core.encodings.compression.single_packed import Picked
-from lance_core.encodings.room import room
+from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.kernels.numpy.bitpacking import Words, check_inline, check_packed_levels
+from lance_core.encodings.kernels.numpy.byte_streams import check_streams
+from lance_core.encodings.kernels.numpy.runs import RunRule, check_rule, check_runs
+from lance_core.encodings.kernels.numpy.single_packed import Picked
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.compression.variable_chunks import VariableChunks
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import allocate, room
 from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.gather import MAX_OFFSET
-from lance_core.encodings.room import allocate, room
+from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked

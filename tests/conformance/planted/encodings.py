@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings import v2_0
+from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
-from lance_core.encodings.value_encoding import ValueEncodingSpec
 from lance_core.testing import EncodingTests, ValueEncodingTests
 from lance_core.testing.stored_array import StoredArray
 from tests.conformance.planted.runner import Defect, defects_of

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from lance_core._pb.file_pb2 import Metadata
 from lance_core.datafile import FileReader
 from lance_core.datafile.legacy_writer import LegacyFileWriter
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,

@@ -147,7 +147,7 @@ def test_a_page_that_cannot_be_made_in_a_thread_leaves_no_file(
     def failing(*arguments: object) -> None:
         raise RuntimeError("no page")
 
-    module = "lance_core.encodings.v2_1.page_encoder.ravel"
+    module = "lance_core.encodings.v2_1.write.page_encoder.ravel"
     monkeypatch.setattr(module, failing)
     with pytest.raises(RuntimeError, match="no page"):
         written(table().select(["n", "s"]), FileVersion.V2_1, store)

@@ -17,8 +17,8 @@ import pytest
 from lance_core._pb import file_pb2
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.row_sequence import AnyRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.encodings import taken, values
+from lance_core.encodings.v2_1.codecs import values, values_take
 from lance_core.errors import InvalidInputError, ResultTooLargeError
 from lance_core.store.local.store import LocalStore
 from tests.table_surgery import delete_rows
@@ -207,7 +207,7 @@ def test_more_bytes_than_an_array_holds_are_too_many_to_take(
     dataset = lance.write_dataset(data, uri, data_storage_version=version)
     rows = [5, 1] * 600
     assert dataset.take(rows) == data.take(rows)
-    for module in (values, taken):
+    for module in (values, values_take):
         monkeypatch.setattr(module, "MAX_OFFSET", 100_000)
     with pytest.raises(ResultTooLargeError, match="'s'"):
         dataset.take(rows)

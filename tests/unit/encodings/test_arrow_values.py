@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.arrow_values import validity_of, values_of
+from lance_core.encodings.v2_1.codecs.arrow_values import validity_of, values_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from tests.each_case import each_case
 

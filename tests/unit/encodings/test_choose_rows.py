@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.encodings.choose_rows import filter_rows, take_rows
+from lance_core.encodings.arrow.take import filter_rows, take_rows
 
 _ROWS = 120
 

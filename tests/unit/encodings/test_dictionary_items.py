@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.choose_rows import take_rows
-from lance_core.encodings.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import ResultTooLargeError
 
 

@@ -14,13 +14,13 @@ import pytest
 from lance_core._pb.foreign_pb2 import ForeignValues
 from lance_core.builtin import lance_encodings
 from lance_core.encodings.decoding import RowIndices, RowRange, decode_in_memory
-from lance_core.encodings.foreign_blocks import (
+from lance_core.encodings.page import Column, ForeignEncoding, Page
+from lance_core.encodings.plugin_values.foreign_blocks import (
     ForeignBlocks,
     encode_blocks,
     parse_foreign,
     without_nulls,
 )
-from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (

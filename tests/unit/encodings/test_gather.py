@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.gather import (
+from lance_core.encodings.arrow.coalesced_take import (
     bit_ranges,
     bit_take,
     fixed_ranges,
@@ -16,6 +15,7 @@ from lance_core.encodings.gather import (
     span_ranges,
     span_take,
 )
+from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from tests.each_case import each_case

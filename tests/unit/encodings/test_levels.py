@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lance_core.encodings.levels import Slots, check_levels, count_upto, layer_offsets, layer_slots
+from lance_core.encodings.kernels.numpy.levels import (
+    Slots,
+    check_levels,
+    count_upto,
+    layer_offsets,
+    layer_slots,
+)
 from lance_core.errors import CorruptFileError
 
 # Lists of nullable items: [0, None, 0], [], [0, 0].

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings import list_arrays as module
-from lance_core.encodings.list_arrays import Lists, list_arrays
+from lance_core.encodings.arrow import lists as module
+from lance_core.encodings.arrow.lists import Lists, list_arrays
 from lance_core.errors import UnsupportedFeatureError
 from tests.each_case import each_case
 

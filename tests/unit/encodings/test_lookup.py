@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings import lookup as module
-from lance_core.encodings.lookup import Lookup
+from lance_core.encodings.arrow import dictionary_expand as module
+from lance_core.encodings.arrow.dictionary_expand import Lookup
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
 

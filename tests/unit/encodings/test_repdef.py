@@ -17,11 +17,11 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     REPDEF_NULLABLE_LIST,
 )
-from lance_core.encodings.layouts.layout import LeafPart
-from lance_core.encodings.repdef import Levels, check_levels, layer_kinds, ravel
-from lance_core.encodings.shred import joined, shred
-from lance_core.encodings.unravel import ArrowLayer, unravel
-from lance_core.encodings.v2_1.assemble import Node, assemble, check_kinds
+from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels, layer_kinds, ravel
+from lance_core.encodings.v2_1.levels.shred import joined, shred
+from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
+from lance_core.encodings.v2_1.pages.base import LeafPart
+from lance_core.encodings.v2_1.read.assemble import Node, assemble, check_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.testing.strategies import nullable_arrays, nullable_types
 from tests.examples import examples
@@ -195,7 +195,7 @@ def test_few_levels_are_unravelled_as_many_are(data: st.DataObject) -> None:
     for part in stored(array):
         found = unravel(part.levels)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lance_core.encodings.unravel._FEW", -1)
+            patch.setattr("lance_core.encodings.v2_1.levels.unravel._FEW", -1)
             expected = unravel(part.levels)
         assert [described(layer) for layer in found] == [described(layer) for layer in expected]
 

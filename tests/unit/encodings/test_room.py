@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.room import allocate, give_back, memory_pool, room, sparing
+from lance_core.encodings.arrow.memory_pool import allocate, give_back, memory_pool, room, sparing
 
 _FREED = """
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import getpagesize
 from lance_core.encodings import room as module
-from lance_core.encodings.room import give_back, room, sparing
+from lance_core.encodings.arrow.memory_pool import give_back, room, sparing
 
 module._jemalloc = lambda: None
 

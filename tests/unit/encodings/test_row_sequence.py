@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lance_core.encodings.arrow.ordered_rows import in_sequence
 from lance_core.encodings.decoding import Decoding
-from lance_core.encodings.row_sequence import in_sequence
 from lance_core.errors import CorruptFileError
 from tests.sequences import sequence
 

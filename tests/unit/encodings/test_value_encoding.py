@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.value_encoding import (
+from lance_core.encodings.plugin_values.value_encoding import (
     MAX_BLOCK_VALUES,
     ValueEncodingSpec,
     check_value_encodings,
     find_value_encoding,
     value_encoding,
 )
+from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import (
     InvalidInputError,
     PluginConflictError,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings import variable
-from lance_core.encodings.variable import Spans, check_utf8, single_value, variable_arrays
+from lance_core.encodings.arrow import strings
+from lance_core.encodings.arrow.strings import Spans, check_utf8, single_value, variable_arrays
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
@@ -38,7 +38,7 @@ def test_ends_must_ascend(ends: list[int]) -> None:
 def test_more_bytes_than_offsets_reach_become_several_arrays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(variable, "MAX_OFFSET", 6)
+    monkeypatch.setattr(strings, "MAX_OFFSET", 6)
     texts = [b"abc", b"", b"defg", b"hi", b"jklmno", b"", b"p"]
     ends = np.cumsum([len(text) for text in texts]).tolist()
     valid = [True, False, True, True, True, True, True]
@@ -51,7 +51,7 @@ def test_more_bytes_than_offsets_reach_become_several_arrays(
 
 
 def test_a_value_that_offsets_do_not_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variable, "MAX_OFFSET", 6)
+    monkeypatch.setattr(strings, "MAX_OFFSET", 6)
     data = pa.py_buffer(b"a" * 9)
     with pytest.raises(UnsupportedFeatureError, match="does not fit into binary"):
         variable_arrays(pa.binary(), spans(0, [2, 9]), data, True)

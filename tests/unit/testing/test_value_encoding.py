@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lance_core.encodings.value_encoding import ValueEncodingSpec
+from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.testing.value_encoding import ValueEncodingTests
 
 

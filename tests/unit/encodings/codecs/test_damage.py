@@ -13,7 +13,9 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
-from lance_core.encodings.compressive import (
+from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_1.codecs.base import (
     Block,
     Encoded,
     MiniBlockChunks,
@@ -24,9 +26,7 @@ from lance_core.encodings.compressive import (
     decode,
     encode,
 )
-from lance_core.encodings.decoding import DecodeContext
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.values import (
+from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
     StructValues,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lance_core.encodings.codecs.dictionary import distinct
-from lance_core.encodings.compressive import (
+from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_1.codecs.base import (
     Block,
     PerValue,
     Place,
@@ -20,9 +21,8 @@ from lance_core.encodings.compressive import (
     decode,
     encode,
 )
-from lance_core.encodings.decoding import DecodeContext
-from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.values import (
+from lance_core.encodings.v2_1.codecs.dictionary import distinct
+from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
     StructValues,

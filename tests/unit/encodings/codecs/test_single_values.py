@@ -7,20 +7,27 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
-from lance_core.encodings.codecs.picks import Picks, pick
-from lance_core.encodings.codecs.points import Chunk, level_point_of, point_of
-from lance_core.encodings.compressive import Encoded, MiniBlockChunks, Place, Target, decode, encode
 from lance_core.encodings.decoding import DecodeContext
-from lance_core.encodings.layouts.level_codecs import decode_levels, pick_levels
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.taken import taken
-from lance_core.encodings.values import (
+from lance_core.encodings.v2_1.codecs.base import (
+    Encoded,
+    MiniBlockChunks,
+    Place,
+    Target,
+    decode,
+    encode,
+)
+from lance_core.encodings.v2_1.codecs.picks import Picks, pick
+from lance_core.encodings.v2_1.codecs.points import Chunk, level_point_of, point_of
+from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
     StructValues,
     Values,
     VariableWidth,
 )
+from lance_core.encodings.v2_1.codecs.values_take import taken
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
 

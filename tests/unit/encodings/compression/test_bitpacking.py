@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lance_core.encodings.compression.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.kernels import NUMPY
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.errors import CorruptFileError, InvalidInputError
 
 pack, unpack = NUMPY.pack_fastlanes, NUMPY.unpack_fastlanes

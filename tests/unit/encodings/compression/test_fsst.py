@@ -13,9 +13,9 @@ from lance_core.encodings.compression.fsst import (
     SymbolTable,
     parse_table,
 )
-from lance_core.encodings.compression.fsst_decode import escaped_places
-from lance_core.encodings.compression.fsst_train import fsst_sample
 from lance_core.encodings.kernels import NUMPY
+from lance_core.encodings.kernels.numpy.fsst_decode import escaped_places
+from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.errors import CorruptFileError
 
 SYMBOLS = (b"hello", b"world", b"lo", b"h", b"12345678")

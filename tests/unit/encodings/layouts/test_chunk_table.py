@@ -7,7 +7,11 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.layouts.chunk_table import ChunkTable, chunk_table, row_table
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
+    ChunkTable,
+    chunk_table,
+    row_table,
+)
 from lance_core.errors import CorruptFileError
 
 

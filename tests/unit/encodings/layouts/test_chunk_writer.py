@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.layouts.chunk_parts import ChunkForm, chunk_parts
-from lance_core.encodings.layouts.chunk_table import chunk_table
-from lance_core.encodings.layouts.chunk_writer import (
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm, chunk_parts
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table
+from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     ChunkPart,
     Chunks,
     chunk_bytes,

@@ -10,8 +10,8 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULL_AND_EMPTY_LIST,
     REPDEF_NULLABLE_ITEM,
 )
-from lance_core.encodings.layouts.control_words import ControlWords
-from lance_core.encodings.repdef import layer_kinds
+from lance_core.encodings.v2_1.levels.control_words import ControlWords
+from lance_core.encodings.v2_1.levels.repdef import layer_kinds
 from lance_core.errors import CorruptFileError
 
 LISTS = layer_kinds((REPDEF_NULLABLE_ITEM, REPDEF_NULL_AND_EMPTY_LIST))

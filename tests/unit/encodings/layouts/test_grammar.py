@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, PageLayout
-from lance_core.encodings.layouts.grammar import check_page
+from lance_core.encodings.v2_1.pages.validation import check_page
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.layouts import joined_pages
-from lance_core.encodings.layouts.page_items import PageItems
-from lance_core.encodings.v2_1 import select_dictionary
+from lance_core.encodings.v2_1.pages.mini_block import coalesce
+from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
+from lance_core.encodings.v2_1.selection import dictionary
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -27,7 +27,7 @@ PAGES = 10
 
 @pytest.fixture(autouse=True)
 def _small_pages_have_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(select_dictionary, "_LEAST_VALUES", 10)
+    monkeypatch.setattr(dictionary, "_LEAST_VALUES", 10)
 
 
 def lists(values: pa.Array, lengths: list[int | None]) -> pa.Array:
@@ -117,7 +117,7 @@ def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
 def test_pages_are_read_apart_if_together_they_are_large(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joined_pages, "_MOST_ITEMS", 150)
+    monkeypatch.setattr(coalesce, "_MOST_ITEMS", 150)
     found = stored(ARRAYS[name]).read(RowRange(0, ROWS))
     assert 1 < len(found) < PAGES
     assert pa.concat_arrays(found).to_pylist() == ARRAYS[name].to_pylist()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut, text_bound
-from lance_core.encodings.v0_1.collect import Collector
+from lance_core.encodings.v0_1.statistics_collector import Collector
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=6))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.decoding import DecodeContext, decode_in_memory
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v0_1.places import Fetched, fetch
+from lance_core.encodings.v0_1.range_reads import Fetched, fetch
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 

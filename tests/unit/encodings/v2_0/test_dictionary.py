@@ -11,11 +11,11 @@ import pytest
 
 import lance_core
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
-from lance_core.encodings.array import EncodeScope
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v2_0.choose import few_distinct
+from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_dictionary
+from lance_core.encodings.v2_0.selection import few_distinct
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.testing.stored_array import StoredArray
 from lance_core.testing.stored_field import StoredField

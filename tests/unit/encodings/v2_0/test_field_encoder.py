@@ -10,8 +10,8 @@ import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.dispatch import EncodeContext, field_encoder
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.structural import EncodeContext, field_encoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema import Schema

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer, Compression, Flat
-from lance_core.encodings.array import PlanScope, plan_array
 from lance_core.encodings.compression.general import compress
 from lance_core.encodings.decoding import DecodeContext, RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_0.base import PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import bits_from, encode_flat
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
@@ -85,7 +85,7 @@ def test_validity_is_a_view_of_the_file(store: Store) -> None:
 
 
 def test_encoding_shares_the_memory_of_the_array() -> None:
-    from lance_core.encodings.array import EncodeScope
+    from lance_core.encodings.v2_0.base import EncodeScope
 
     array = pa.array(np.arange(100)).slice(10, 50)
     scope = EncodeScope(EncodingRegistry([]))

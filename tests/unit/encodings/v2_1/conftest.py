@@ -8,8 +8,8 @@ import pytest
 
 from lance_core.builtin import lance_encodings
 from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.dispatch import EncodeContext
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.structural import EncodeContext
 from lance_core.encodings.version import FileVersion
 
 REGISTRY = EncodingRegistry(("built-in", spec) for spec in lance_encodings())

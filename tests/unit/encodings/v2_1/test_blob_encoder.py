@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core.encodings.dispatch import EncodeContext, field_encoder
 from lance_core.encodings.page import EncodedPage
-from lance_core.encodings.structural import EncodeContext, field_encoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.plugins import get_manager

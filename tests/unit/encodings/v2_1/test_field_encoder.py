@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.structural import EncodeContext, field_encoder
+from lance_core.encodings.dispatch import EncodeContext, field_encoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema import Schema

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lance_core.encodings.compressive import Place, Target, encode
-from lance_core.encodings.v2_1.measures import Integers, byte_entropy
-from lance_core.encodings.values import FixedWidth
+from lance_core.encodings.v2_1.codecs.base import Place, Target, encode
+from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.encodings.v2_1.selection.cost import Integers, byte_entropy
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 chance = np.random.default_rng(3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.encodings.v2_1.options import FieldOptions
+from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.schema import Schema
 from tests.each_case import each_case
 

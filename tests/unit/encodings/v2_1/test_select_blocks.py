@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lance_core.encodings.arrow_values import values_of
-from lance_core.encodings.compressive import Block, decode
 from lance_core.encodings.decoding import DecodeContext
-from lance_core.encodings.layouts.level_codecs import decode_levels
-from lance_core.encodings.structural import EncodeContext
-from lance_core.encodings.v2_1.options import FieldOptions
-from lance_core.encodings.v2_1.select_blocks import encode_block, encode_levels
+from lance_core.encodings.dispatch import EncodeContext
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.base import Block, decode
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels
+from lance_core.encodings.v2_1.selection.blocks import encode_block, encode_levels
+from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from tests.unit.encodings.v2_1.conftest import REGISTRY

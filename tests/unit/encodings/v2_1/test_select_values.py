@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.arrow_values import values_of
-from lance_core.encodings.compressive import Encoded, PerValue, decode
 from lance_core.encodings.decoding import DecodeContext
-from lance_core.encodings.structural import EncodeContext
-from lance_core.encodings.v2_1.options import FieldOptions
-from lance_core.encodings.v2_1.select_structure import Structure, choose_structure
-from lance_core.encodings.v2_1.select_values import mini_block_values, per_value
+from lance_core.encodings.dispatch import EncodeContext
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.base import Encoded, PerValue, decode
+from lance_core.encodings.v2_1.selection.options import FieldOptions
+from lance_core.encodings.v2_1.selection.structure import Structure, choose_structure
+from lance_core.encodings.v2_1.selection.values import mini_block_values, per_value
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 

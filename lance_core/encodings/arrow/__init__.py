@@ -1,0 +1,1 @@
+"""Helpers on Arrow arrays that the encodings of all file versions share."""

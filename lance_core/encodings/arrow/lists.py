@@ -1,0 +1,90 @@
+"""Arrow list arrays from the ends of lists and arrays of their items.
+
+Items come in arrays whose boundaries need not be those of lists. Lists are handed out over slices
+of these arrays; only a list that crosses a boundary has its items copied together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
+
+
+class Lists(NamedTuple):
+    """Lists that follow each other without a gap.
+
+    ``begin``, the first item of the first list, and ``ends``, which ascend, count from the same
+    origin; ``valid`` is None where no list is null.
+    """
+
+    begin: int
+    ends: Int64Array
+    valid: npt.NDArray[np.bool_] | None
+
+    def part(self, start: int, stop: int) -> Lists:
+        """The lists ``start`` to ``stop``."""
+        begin = int(self.ends[start - 1]) if start else self.begin
+        valid = None if self.valid is None else self.valid[start:stop]
+        return Lists(begin, self.ends[start:stop], valid)
+
+
+def list_arrays(
+    type_: pa.DataType, lists: Lists, items: list[pa.Array], edges: list[int]
+) -> list[pa.Array]:
+    """Arrays of ``type_``, a list or large_list type, with at least one list.
+
+    ``items[i]`` holds the items ``edges[i]`` to ``edges[i + 1]``, none of them is empty, and all
+    items of the lists are there.
+    """
+    if lists.begin == int(lists.ends[-1]):
+        return [_array(type_, lists, empty_array(type_.value_type))]
+    limit = MAX_OFFSET if pa.types.is_list(type_) else 1 << 62
+    arrays, row = [], 0
+    while row < len(lists.ends):
+        rest = lists.part(row, len(lists.ends))
+        number = min(bisect_right(edges, rest.begin), len(items)) - 1
+        reach = min(edges[number + 1], rest.begin + limit)
+        count = int(np.searchsorted(rest.ends, reach, side="right"))
+        if count:  # these lie within one array
+            part = rest.part(0, count)
+            start = min(part.begin, edges[number + 1]) - edges[number]
+            size = int(part.ends[-1]) - part.begin
+            arrays.append(_array(type_, part, items[number].slice(start, size)))
+        else:  # one that crosses into the next array
+            count, part = 1, rest.part(0, 1)
+            if int(part.ends[0]) - part.begin > limit:
+                raise UnsupportedFeatureError(f"a list of 2^31 items or more as {type_}")
+            arrays.append(_array(type_, part, _joined(part, items, edges, number)))
+        row += count
+    return arrays
+
+
+def _joined(one: Lists, items: list[pa.Array], edges: list[int], number: int) -> pa.Array:
+    """The items of a single list, which start in ``items[number]``."""
+    position, end, pieces = one.begin, int(one.ends[0]), []
+    while position < end:
+        stop = min(end, edges[number + 1])
+        pieces.append(items[number].slice(position - edges[number], stop - position))
+        position, number = stop, number + 1
+    return pa.concat_arrays(pieces)
+
+
+def _array(type_: pa.DataType, lists: Lists, values: pa.Array) -> pa.Array:
+    offsets = np.empty(len(lists.ends) + 1, np.int32 if pa.types.is_list(type_) else np.int64)
+    offsets[0] = 0
+    np.subtract(lists.ends, lists.begin, out=offsets[1:], casting="unsafe")
+    bitmap = None
+    if lists.valid is not None:
+        bitmap = pa.py_buffer(np.packbits(lists.valid, bitorder="little"))
+    buffers = [bitmap, pa.py_buffer(offsets)]
+    nulls = 0 if bitmap is None else -1
+    return pa.Array.from_buffers(type_, len(lists.ends), buffers, nulls, 0, [values])

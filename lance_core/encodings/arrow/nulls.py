@@ -1,0 +1,47 @@
+"""Nulls put onto arrays that have none of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+
+
+def masked(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
+    """``array``, which has no top-level nulls, with as many as ``bitmap`` says."""
+    type_, count, offset = array.type, len(array), array.offset
+    if pa.types.is_null(type_):
+        return array
+    if pa.types.is_dictionary(type_):
+        indices = masked(array.indices, bitmap, nulls)
+        return pa.DictionaryArray.from_arrays(
+            indices, array.dictionary, ordered=type_.ordered, safe=False
+        )
+    if pa.types.is_fixed_size_list(type_):
+        size = type_.list_size
+        items = array.values.slice(offset * size, count * size)
+        return pa.Array.from_buffers(type_, count, [bitmap], nulls, 0, [items])
+    if pa.types.is_struct(type_):
+        members = [array.field(number) for number in range(type_.num_fields)]
+        return pa.Array.from_buffers(type_, count, [bitmap], nulls, 0, members)
+    if pa.types.is_boolean(type_):
+        return pa.Array.from_buffers(type_, count, [bitmap, _bits(array)], nulls)
+    if is_variable(type_):
+        width = np.dtype(offset_dtype(type_)).itemsize
+        buffers = array.buffers()
+        offsets = buffers[1].slice(offset * width, (count + 1) * width)
+        return pa.Array.from_buffers(type_, count, [bitmap, offsets, buffers[2]], nulls)
+    width = type_.bit_width // 8
+    values = array.buffers()[1].slice(offset * width, count * width)
+    return pa.Array.from_buffers(type_, count, [bitmap, values], nulls)
+
+
+def _bits(array: pa.BooleanArray) -> pa.Buffer:
+    if array.offset % 8 == 0:
+        return array.buffers()[1].slice(array.offset // 8)
+    first = array.offset // 8
+    octets = np.frombuffer(array.buffers()[1], np.uint8)[first:]
+    start = array.offset % 8
+    bits = np.unpackbits(octets, count=start + len(array), bitorder="little")[start:]
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))

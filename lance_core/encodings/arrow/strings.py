@@ -1,0 +1,152 @@
+"""Arrow arrays of variable-width values (strings and bytes) from the ends of their values."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+_TEXT = frozenset(type_.id for type_ in (pa.string(), pa.large_string()))
+_VARIABLE = _TEXT | {pa.binary().id, pa.large_binary().id}
+
+
+class Spans(NamedTuple):
+    """Values that follow each other without a gap.
+
+    ``ends`` and ``begin``, the start of the first value, count from the same origin; ``valid`` is
+    None where no value is null.
+    """
+
+    begin: int
+    ends: Int64Array
+    valid: npt.NDArray[np.bool_] | None
+
+
+def is_variable(type_: pa.DataType) -> bool:
+    """Whether ``type_`` is string or binary, with offsets of 32 or 64 bits."""
+    return type_.id in _VARIABLE
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether ``type_`` is a string, of which values must be UTF-8."""
+    return type_.id in _TEXT
+
+
+def offset_dtype(type_: pa.DataType) -> type[np.int32] | type[np.int64]:
+    """The numpy type of the offsets of a variable-width type."""
+    large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
+    return np.int64 if large else np.int32
+
+
+def variable_arrays(
+    type_: pa.DataType, spans: Spans, data: pa.Buffer, validate_utf8: bool
+) -> list[pa.Array]:
+    """Arrays of ``type_`` over ``data``, whose first byte is at ``spans.begin``.
+
+    No end is past ``data``. More than one array comes only of more bytes than 32-bit offsets
+    reach. Raises `CorruptFileError` if ends do not ascend or a string is not UTF-8.
+    """
+    begin, ends, valid = spans
+    dtype = offset_dtype(type_)
+    if dtype is np.int64 or data.size <= MAX_OFFSET:
+        return [_array(type_, spans, data, validate_utf8)]
+    if (ends[1:] < ends[:-1]).any():
+        raise CorruptFileError("the ends of values do not ascend", field="Binary.indices")
+    arrays, row = [], 0
+    while row < len(ends):
+        stop = row + int(np.searchsorted(ends[row:], begin + MAX_OFFSET, side="right"))
+        if stop == row:
+            raise UnsupportedFeatureError(f"a value of 2 GiB or more does not fit into {type_}")
+        part = Spans(begin, ends[row:stop], None if valid is None else valid[row:stop])
+        last = int(ends[stop - 1])
+        arrays.append(
+            _array(type_, part, data.slice(begin - spans.begin, last - begin), validate_utf8)
+        )
+        begin, row = last, stop
+    return arrays
+
+
+def _array(type_: pa.DataType, spans: Spans, data: pa.Buffer, validate_utf8: bool) -> pa.Array:
+    begin, ends, valid = spans
+    offsets = np.empty(len(ends) + 1, offset_dtype(type_))
+    offsets[0] = 0
+    if begin:
+        np.subtract(ends, begin, out=offsets[1:], casting="unsafe")
+    else:
+        offsets[1:] = ends
+    if (offsets[1:] < offsets[:-1]).any():
+        raise CorruptFileError("the ends of values do not ascend", field="Binary.indices")
+    if validate_utf8 and is_text(type_):
+        check_utf8(offsets, data)
+    nulls = 0 if valid is None else -1
+    buffers = [_bitmap(valid), pa.py_buffer(offsets), data]
+    return pa.Array.from_buffers(type_, len(ends), buffers, nulls)
+
+
+def taken_arrays(
+    type_: pa.DataType,
+    taken: pa.Array,
+    valid: npt.NDArray[np.bool_] | None,
+    validate_utf8: bool,
+) -> list[pa.Array]:
+    """Arrays of ``type_`` with the values of ``taken``, which is (large) binary at offset 0."""
+    dtype = offset_dtype(taken.type)
+    _, offset_buffer, data = taken.buffers()
+    offsets: npt.NDArray[Any] = np.frombuffer(offset_buffer, dtype, len(taken) + 1)
+    data = pa.py_buffer(b"") if data is None else data.slice(0, int(offsets[-1]))
+    if dtype is not offset_dtype(type_):
+        return variable_arrays(type_, Spans(0, offsets[1:], valid), data, validate_utf8)
+    if validate_utf8 and is_text(type_):
+        check_utf8(offsets, data)
+    nulls = 0 if valid is None else -1
+    buffers = [_bitmap(valid), offset_buffer, data]
+    return [pa.Array.from_buffers(type_, len(taken), buffers, nulls)]
+
+
+def single_value(
+    type_: pa.DataType, data: pa.Buffer, is_null: bool, validate_utf8: bool
+) -> pa.Array:
+    """An array of one value with the bytes ``data``; raises as `variable_arrays` does."""
+    large = offset_dtype(type_) is np.int64
+    if not large and data.size > MAX_OFFSET:
+        raise UnsupportedFeatureError(f"a value of 2 GiB or more does not fit into {type_}")
+    if validate_utf8 and is_text(type_):
+        try:
+            str(data, "utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptFileError("a string is not UTF-8") from error
+    offsets = pa.py_buffer(struct.pack("<qq" if large else "<ii", 0, data.size))
+    bitmap = pa.py_buffer(b"\0") if is_null else None
+    return pa.Array.from_buffers(type_, 1, [bitmap, offsets, data], int(is_null))
+
+
+def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def check_utf8(offsets: npt.NDArray[np.integer[Any]], data: pa.Buffer) -> None:
+    """Raise `CorruptFileError` unless each string of ``data`` is UTF-8.
+
+    ``data`` as a whole must be, and no string may start inside of a character; bytes before the
+    first and after the last string do not occur.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    if not len(octets) or octets.max() < 0x80:
+        return
+    edges = pa.py_buffer(np.array([0, len(octets)], np.int64))
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, edges, data], 0)
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError("a string is not UTF-8") from error
+    starts = offsets[:-1]
+    starts = starts[starts < len(octets)]
+    if ((octets[starts] & 0xC0) == 0x80).any():
+        raise CorruptFileError("a string is not UTF-8")

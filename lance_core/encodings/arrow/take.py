@@ -1,0 +1,87 @@
+"""Some rows of Arrow arrays and tables, of every type.
+
+Arrow 26 itself finds the wrong items of fixed-size lists of fixed-size lists which do not begin
+where their memory does, without a word. Such arrays are copied first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
+from lance_core.errors import ResultTooLargeError
+
+Data = TypeVar("Data", pa.Array, pa.Table)
+
+
+def take_rows(data: Data, rows: pa.Array) -> Data:
+    """The rows at the places ``rows``, in that order; null where that is null.
+
+    Raises `ResultTooLargeError` if no array of their type holds them, for example because the items
+    that they use of several dictionaries are more than the indices can number.
+    """
+    try:
+        return _each(data, lambda some: some.take(rows))
+    except pa.ArrowInvalid as error:
+        if isinstance(data, pa.Table) and any(map(has_dictionaries, data.schema.types)):
+            used, places = _cut_to(data, rows)
+            with contextlib.suppress(pa.ArrowInvalid):
+                return _each(used, lambda some: some.take(places))
+        raise ResultTooLargeError(f"{len(rows)} rows as one array: {error}") from error
+
+
+def filter_rows(data: Data, mask: pa.Array) -> Data:
+    """The rows for which ``mask``, which has no nulls, is true."""
+    return _each(data, lambda some: some.filter(mask))
+
+
+def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
+    """The rows of ``data`` that ``rows`` name, each once, and the places of ``rows`` among them.
+
+    Their dictionaries have the items that these rows use.
+    """
+    is_valid = np.asarray(rows.is_valid())
+    numbers = np.asarray(rows.fill_null(0))
+    is_wanted = np.zeros(data.num_rows, np.bool_)
+    is_wanted[numbers[is_valid]] = True
+    places = (np.cumsum(is_wanted) - 1).take(numbers)
+    wanted = filter_rows(data, pa.array(is_wanted))
+    columns = [with_used_items(column) for column in wanted.columns]
+    cut = pa.Table.from_arrays(columns, schema=data.schema)
+    return cut, pa.array(places, mask=~is_valid)
+
+
+def _each(data: Data, choose: Callable[[Any], Any]) -> Data:
+    """What is chosen of ``data``: of all columns together, unless there are nested vectors."""
+    if isinstance(data, pa.Array):
+        return choose(_copied(data) if _has_nested_vectors(data.type) else data)
+    if not any(_has_nested_vectors(field.type) for field in data.schema):
+        return choose(data)
+    columns = [choose(_moved(column)) for column in data.columns]  # together, Arrow slices them
+    return pa.Table.from_arrays(columns, schema=data.schema)
+
+
+def _moved(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not _has_nested_vectors(column.type):
+        return column
+    return pa.chunked_array([_copied(chunk) for chunk in column.chunks], column.type)
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    return pa.concat_arrays([array, array.slice(0, 0)])
+
+
+def _has_nested_vectors(type_: pa.DataType) -> bool:
+    if isinstance(type_, pa.BaseExtensionType):
+        return _has_nested_vectors(type_.storage_type)
+    if not type_.num_fields:
+        return False
+    inner = [type_.field(number).type for number in range(type_.num_fields)]
+    if pa.types.is_fixed_size_list(type_) and pa.types.is_fixed_size_list(inner[0]):
+        return True
+    return any(map(_has_nested_vectors, inner))

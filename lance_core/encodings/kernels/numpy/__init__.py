@@ -1,0 +1,1 @@
+"""The kernels of numpy and Arrow, which are always there."""

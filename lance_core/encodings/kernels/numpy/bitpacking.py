@@ -1,0 +1,211 @@
+"""Unsigned integers in few bits, in the FastLanes order.
+
+1024 values of T bits (8, 16, 32 or 64) are packed to W bits each. There are 1024 / T lanes; a lane
+is a stream of bits, of which row r occupies W from bit r * W on, cut into words of T bits; word j
+of all lanes follows word j - 1 of all lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, rows_at
+from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
+
+Words = npt.NDArray[np.unsignedinteger[Any]]
+
+CHUNK = 1024
+"""Values that are packed together."""
+
+WIDTHS = (8, 16, 32, 64)
+"""Bits that a value may have before it is packed."""
+
+_MOST_LEVELS = 1 << 16
+"""Levels of a chunk that may be packed to nothing."""
+
+_ORDER = (0, 4, 2, 6, 1, 5, 3, 7)
+
+
+def packed_bytes(packed_bits: int) -> int:
+    """Bytes that a chunk takes."""
+    return CHUNK * packed_bits // 8
+
+
+def unpack_fastlanes(
+    data: npt.NDArray[np.uint8], width: int, bits: int, chunks: int
+) -> npt.NDArray[np.unsignedinteger]:
+    """See `lance_core.encodings.kernels.unpack_fastlanes`."""
+    _check_width(width, bits, CorruptFileError)
+    if chunks < 0 or len(data) != chunks * packed_bytes(width):
+        raise CorruptFileError(f"{chunks} chunks packed to {width} bits in {len(data)} bytes")
+    kind = np.dtype(f"<u{bits // 8}").type
+    if width == 0:
+        return np.zeros(chunks * CHUNK, kind)
+    lanes = CHUNK // bits
+    words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
+    mask = kind((1 << width) - 1)
+    values = room(chunks * CHUNK, kind).reshape(chunks, CHUNK)
+    for row, first in enumerate(places_of_rows(bits)):
+        word, shift = divmod(row * width, bits)
+        value = words[:, word] >> kind(shift)
+        if shift + width > bits:
+            value |= words[:, word + 1] << kind(bits - shift)
+        values[:, first : first + lanes] = value & mask
+    return values.ravel()
+
+
+def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.NDArray[np.uint8]:
+    """See `lance_core.encodings.kernels.pack_fastlanes`."""
+    bits = values.dtype.itemsize * 8
+    _check_width(width, bits, InvalidInputError)
+    if len(values) % CHUNK:
+        raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
+    if len(values) and int(values.max()) >> width:
+        raise InvalidInputError(f"a value does not fit into {width} bits")
+    lanes = CHUNK // bits
+    chunks = values.reshape(-1, CHUNK)
+    kind = values.dtype.type
+    words = np.zeros((len(chunks), width, lanes), values.dtype)
+    if width:
+        for row, first in enumerate(places_of_rows(bits)):
+            word, shift = divmod(row * width, bits)
+            value = chunks[:, first : first + lanes]
+            words[:, word] |= value << kind(shift)
+            if shift + width > bits:
+                words[:, word + 1] |= value >> kind(bits - shift)
+    return words.reshape(-1).view(np.uint8)
+
+
+def unpack_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.unpack_inline`."""
+    check_inline(data, starts, sizes, counts, bits)
+    word = bits // 8
+    stated = rows_at(data, starts, word).view(f"<u{word}").reshape(-1)
+    if (stated > bits).any():
+        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+    widths = stated.astype(np.int64)
+    if (word + widths * (CHUNK // 8) > sizes).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    if len(widths) and (widths == widths[0]).all() and (counts[:-1] == CHUNK).all():
+        width = int(widths[0])
+        packed = rows_at(data, starts + word, packed_bytes(width)) if width else data[:0]
+        plain = unpack_fastlanes(packed.reshape(-1), width, bits, len(widths))
+        return plain[: int(counts.sum())]
+    values = room(len(counts) * CHUNK, stated.dtype).reshape(-1, CHUNK)
+    for width in np.unique(widths).tolist():
+        where = np.flatnonzero(widths == width)
+        packed = rows_at(data, starts[where] + word, packed_bytes(width)) if width else data[:0]
+        values[where] = unpack_fastlanes(packed.reshape(-1), width, bits, len(where)).reshape(
+            -1, CHUNK
+        )
+    if (counts[:-1] == CHUNK).all():
+        return values.reshape(-1)[: int(counts.sum())]
+    return values[np.arange(CHUNK) < counts[:, None]]
+
+
+def check_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> None:
+    """Raise `CorruptFileError` unless these are chunks that begin with a width."""
+    if bits not in WIDTHS:
+        raise CorruptFileError(f"packed values of {bits} bits")
+    check_spans(data, starts, sizes, counts)
+    if len(counts) and (counts.max() > CHUNK or sizes.min() < bits // 8):
+        raise CorruptFileError(f"a chunk of more than {CHUNK} packed values, or of no bytes")
+
+
+def unpack_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> npt.NDArray[np.uint16]:
+    """See `lance_core.encodings.kernels.unpack_levels`."""
+    check_packed_levels(data, starts, sizes, counts, width)
+    units, rest = np.divmod(counts, CHUNK)
+    unit, raw = packed_bytes(width), 2 * rest
+    tail = sizes - units * unit
+    is_packed = (rest > 0) & (tail != raw)
+    if (tail != np.where(is_packed, unit, raw)).any():
+        raise CorruptFileError("a chunk has not as many packed levels as it says")
+    units += is_packed
+    first = np.cumsum(units) - units
+    where = _each(starts, units, unit)
+    packed = rows_at(data, where, unit).reshape(-1) if unit else data[:0]
+    plain = unpack_fastlanes(packed, width, 16, len(where)).astype(np.uint16, copy=False)
+    parts: list[npt.NDArray[np.uint16]] = []
+    for number in range(len(counts)):
+        taken = min(int(units[number]) * CHUNK, int(counts[number]))
+        begin = int(first[number]) * CHUNK
+        parts.append(plain[begin : begin + taken])
+        if taken < counts[number]:
+            stop = int(starts[number] + sizes[number])
+            parts.append(data[stop - int(raw[number]) : stop].view("<u2"))
+    return np.concatenate([plain[:0], *parts])
+
+
+def check_packed_levels(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> None:
+    """Raise `CorruptFileError` for chunks that cannot hold as many levels."""
+    if not 0 <= width <= 16:
+        raise CorruptFileError(f"levels packed to {width} bits")
+    check_spans(data, starts, sizes, counts)
+    most = sizes * 8 // width if width else _MOST_LEVELS
+    if len(counts) and (counts > most).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed levels")
+
+
+def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:
+    """``times[i]`` places from ``starts[i]`` on, ``step`` apart, for all i."""
+    within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+    places: Int64Array = np.repeat(starts, times) + within * step
+    return places
+
+
+def chunk_widths(words: Words) -> Int64Array:
+    """See `lance_core.encodings.kernels.chunk_widths`."""
+    _check_width(0, words.itemsize * 8, InvalidInputError)
+    if not len(words):
+        return np.zeros(1, np.int64)
+    tops = np.bitwise_or.reduceat(words, np.arange(0, len(words), CHUNK))
+    if words.itemsize < 8:
+        return np.frexp(tops.astype(np.float64))[1].astype(np.int64)
+    # A number of 64 bits may be rounded up to a power of two: its halves are not.
+    high, low = (np.frexp((half).astype(np.float64))[1] for half in (tops >> 32, tops & 0xFFFFFFFF))
+    return np.where(high > 0, high + 32, low).astype(np.int64)
+
+
+def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
+    """See `lance_core.encodings.kernels.pack_inline`."""
+    widths = chunk_widths(words)
+    word = words.itemsize
+    sizes = word + packed_bytes(1) * widths
+    begins = np.cumsum(sizes) - sizes
+    padded = np.zeros(len(widths) * CHUNK, words.dtype)
+    padded[: len(words)] = words
+    chunks = padded.reshape(-1, CHUNK)
+    out = np.empty(int(sizes.sum()), np.uint8)
+    for width in np.unique(widths).tolist():
+        where = np.flatnonzero(widths == width)
+        rows = np.lib.stride_tricks.sliding_window_view(
+            out, word + packed_bytes(width), writeable=True
+        )
+        heads = np.full((len(where), 1), width, words.dtype).view(np.uint8)
+        packed = pack_fastlanes(chunks[where].reshape(-1), width).reshape(len(where), -1)
+        rows[begins[where]] = np.concatenate([heads, packed], axis=1)
+    return out, sizes
+
+
+def _check_width(width: int, bits: int, error: type[LanceError]) -> None:
+    if bits not in WIDTHS or not 0 <= width <= bits:
+        raise error(f"values of {bits} bits packed to {width}")
+
+
+def places_of_rows(bits: int) -> list[int]:
+    """Of each row, the number of the value in lane 0; the other lanes follow."""
+    return [_ORDER[row // 8] * 16 + row % 8 * 128 for row in range(bits)]

@@ -1,0 +1,58 @@
+"""Byte k of all values of a chunk together, for each k."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+_WIDTHS = (4, 8)
+
+
+def join_streams(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> Bytes:
+    """See `lance_core.encodings.kernels.join_streams`."""
+    check_streams(data, starts, sizes, counts, width)
+    octets = joined_spans(data, starts, counts * width)
+    result = np.empty(len(octets), np.uint8)
+    edges = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(counts)) + 1])
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts * width)])
+    for first, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(counts)], strict=True):
+        part = slice(int(ends[first]), int(ends[stop]))
+        if part.start < part.stop:
+            count = int(counts[first])
+            turned = octets[part].reshape(-1, width, count).transpose(0, 2, 1)
+            result[part].reshape(turned.shape)[...] = turned
+    return result
+
+
+def check_streams(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
+) -> None:
+    """Raise `CorruptFileError` unless each chunk has the bytes of its values."""
+    if width not in _WIDTHS:
+        raise CorruptFileError(f"byte streams of values of {width} bytes")
+    check_spans(data, starts, sizes, counts)
+    if (counts > sizes // width).any():
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+
+
+def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
+    """See `lance_core.encodings.kernels.split_streams`."""
+    if width not in _WIDTHS or per_chunk < 1 or len(octets) % width:
+        raise InvalidInputError(f"byte streams of {len(octets)} bytes in values of {width}")
+    result = np.empty(len(octets), np.uint8)
+    whole = len(octets) // (per_chunk * width) * (per_chunk * width)
+    _split(octets[:whole], result[:whole], per_chunk, width)
+    _split(octets[whole:], result[whole:], (len(octets) - whole) // width, width)
+    return result
+
+
+def _split(octets: Bytes, result: Bytes, count: int, width: int) -> None:
+    """Streams of chunks of ``count`` values."""
+    if len(octets):
+        turned = octets.reshape(-1, count, width).transpose(0, 2, 1)
+        result.reshape(turned.shape)[...] = turned

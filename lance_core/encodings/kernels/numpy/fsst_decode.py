@@ -1,0 +1,95 @@
+"""FSST decoding with numpy and Arrow: all strings at once, each code a value that is taken."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.kernels.numpy.variable_chunks import (
+    VariableChunks,
+    join_variable,
+)
+from lance_core.errors import CorruptFileError, LanceError
+
+ESCAPE = 255
+"""The code that says that the next byte is meant literally."""
+
+
+def fsst_decode(
+    codes: npt.NDArray[np.uint8], offsets: Int64Array, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_decode`."""
+    check_symbols(symbols, lengths, CorruptFileError)
+    if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(codes):
+        raise CorruptFileError("offsets of FSST strings are not within the codes")
+    if (offsets[1:] < offsets[:-1]).any():
+        raise CorruptFileError("offsets of FSST strings descend")
+    ends = offsets - offsets[0]
+    codes = codes[offsets[0] : offsets[-1]]
+    if not len(codes):
+        return pa.py_buffer(b""), ends
+    escapes = escaped_places(codes)
+    indices: npt.NDArray[np.uint16] = codes.astype(np.uint16)
+    if len(escapes):
+        before = np.searchsorted(escapes, ends)
+        is_cut = (before > 0) & (escapes[before - 1] == ends - 1)
+        if escapes[-1] + 1 == len(codes) or is_cut.any():
+            raise CorruptFileError("an FSST string ends within an escape")
+        indices[escapes + 1] += 256
+        ends = ends - before
+        indices = np.delete(indices, escapes)
+    if ((indices >= len(lengths)) & (indices < 256)).any():
+        raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
+    # Arrow joins the symbols: they are values of an array, of which the codes take some.
+    taken = _lookup_table(symbols, lengths).take(pa.array(indices))
+    _, places, data = taken.buffers()
+    edges = np.frombuffer(places, np.int64, len(taken) + 1)
+    return data.slice(0, int(edges[-1])), edges.take(ends)
+
+
+def fsst_decode_chunks(
+    chunks: VariableChunks, symbols: bytes, lengths: bytes
+) -> tuple[pa.Buffer, Offsets]:
+    """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
+    check_symbols(symbols, lengths, CorruptFileError)
+    offsets, codes = join_variable(chunks)
+    octets = np.frombuffer(codes, np.uint8)
+    edges = offsets.astype(np.int64, copy=False)
+    text, ends = fsst_decode(octets, edges, symbols, lengths)
+    if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
+        return text, ends.astype(np.int32)
+    return text, ends
+
+
+def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> None:
+    """Raises ``error`` unless these are at most 255 symbols of 1 to 8 bytes each."""
+    if len(lengths) > ESCAPE or len(symbols) != 8 * len(lengths):
+        raise error(f"{len(lengths)} FSST symbols in {len(symbols)} bytes")
+    if lengths and not 1 <= min(lengths) <= max(lengths) <= 8:
+        raise error("an FSST symbol is not 1 to 8 bytes long")
+
+
+def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
+    """Where an escape is: in a run of 255s, every second one is the byte that is meant."""
+    places: Int64Array = np.flatnonzero(codes == ESCAPE)
+    if len(places) < 2:
+        return places
+    new_run = np.concatenate([[True], np.diff(places) != 1])
+    numbers = np.arange(len(places))
+    within = numbers - np.maximum.accumulate(np.where(new_run, numbers, 0))
+    starts: Int64Array = places[within % 2 == 0]
+    return starts
+
+
+@lru_cache(16)
+def _lookup_table(symbols: bytes, lengths: bytes) -> pa.Array:
+    """The symbols by their codes, and from 256 on the bytes that are meant literally."""
+    texts = [symbols[8 * code : 8 * code + length] for code, length in enumerate(lengths)]
+    unused = [b""] * (256 - len(texts))
+    literals = [bytes([octet]) for octet in range(256)]
+    return pa.array([*texts, *unused, *literals], pa.large_binary())

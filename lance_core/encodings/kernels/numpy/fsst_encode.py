@@ -1,0 +1,143 @@
+"""FSST encoding with numpy: all strings advance together, one code at a time.
+
+Long strings are cut into segments, which advance together like strings do; no symbol crosses from
+one segment to the next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import Cuts, span_take
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE, check_symbols
+from lance_core.errors import InvalidInputError
+
+_SEGMENT = 256
+_SLOTS = 1 << 12
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class _Matcher(NamedTuple):
+    """The symbols, prepared for looking up the longest one that a text begins with.
+
+    ``slot``: for each hash of three bytes a symbol of at least three, or -1. ``pair`` and
+    ``single``: code of a symbol of one or two bytes for each pair of bytes, of one for each byte;
+    -1 where there is none.
+    """
+
+    words: npt.NDArray[np.uint64]
+    masks: npt.NDArray[np.uint64]
+    lengths: Int64Array
+    slot: npt.NDArray[np.int16]
+    pair: npt.NDArray[np.int16]
+    single: npt.NDArray[np.int16]
+
+
+def fsst_encode(
+    data: npt.NDArray[np.uint8],
+    starts: Int64Array,
+    stops: Int64Array,
+    symbols: bytes,
+    lengths: bytes,
+) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.fsst_encode`."""
+    check_symbols(symbols, lengths, InvalidInputError)
+    _check_strings(len(data), starts, stops)
+    matcher = _prepare(symbols, lengths)
+    first, owners = _segments(starts, stops)
+    if not len(first):
+        return pa.py_buffer(b""), np.zeros(len(starts) + 1, np.int64)
+    last = np.minimum(first + _SEGMENT, stops[owners])
+    octets = np.concatenate([data, np.zeros(8, np.uint8)])
+    room = np.concatenate([[0], np.cumsum(2 * (last - first))])
+    codes = np.empty(int(room[-1]), np.uint8)
+    filled = _encode(matcher, octets, (first, last), codes, room[:-1])
+    buffer = pa.py_buffer(codes)
+    packed = span_take([buffer], Cuts([0, len(first)], [0]), room[:-1], filled, large=True)
+    edges = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
+    per_string = np.searchsorted(owners, np.arange(len(starts)), side="right")
+    offsets = np.concatenate([np.zeros(1, np.int64), edges[per_string]])
+    return packed.buffers()[2].slice(0, int(edges[-1])), offsets
+
+
+def _check_strings(size: int, starts: Int64Array, stops: Int64Array) -> None:
+    if len(starts) != len(stops):
+        raise InvalidInputError(f"{len(starts)} strings start and {len(stops)} stop")
+    if len(starts) and (starts.min() < 0 or stops.max() > size or (starts > stops).any()):
+        raise InvalidInputError(f"a string is not within the {size} bytes of all")
+
+
+def _segments(starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Start of each segment, and which string it belongs to."""
+    counts = -(-(stops - starts) // _SEGMENT)
+    owners = np.repeat(np.arange(len(starts)), counts)
+    within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return starts[owners] + within * _SEGMENT, owners
+
+
+def _encode(
+    matcher: _Matcher,
+    octets: npt.NDArray[np.uint8],
+    segments: tuple[Int64Array, Int64Array],
+    codes: npt.NDArray[np.uint8],
+    places: Int64Array,
+) -> Int64Array:
+    """Write the codes of each segment from its place on; returns where each stops."""
+    words = np.lib.stride_tricks.as_strided(
+        octets.view(), (len(octets) - 7, 8), (1, 1), writeable=False
+    ).view(np.uint64)[:, 0]
+    at, last = segments[0].copy(), segments[1]
+    written = places.copy()
+    active = np.arange(len(at))
+    while len(active):
+        position = at[active]
+        left = last[active] - position
+        code, length = _longest(matcher, words[position], left)
+        place = written[active]
+        escaped = code < 0
+        codes[place] = np.where(escaped, ESCAPE, code)
+        where = np.flatnonzero(escaped)
+        codes[place[where] + 1] = octets[position[where]]
+        written[active] = place + 1 + escaped
+        at[active] = position + length
+        active = active[left > length]
+    return written
+
+
+def _longest(
+    matcher: _Matcher, word: npt.NDArray[np.uint64], left: Int64Array
+) -> tuple[npt.NDArray[np.int16], Int64Array]:
+    """The longest symbol that each word begins with (-1: none) and how many bytes it covers."""
+    short = np.where(left > 1, matcher.pair[word & 0xFFFF], matcher.single[word & 0xFF])
+    long = matcher.slot[_hash(word)]
+    fits = (word & matcher.masks[long]) == matcher.words[long]
+    fits &= (matcher.lengths[long] <= left) & (long >= 0)
+    code = np.where(fits, long, short)
+    return code, np.where(code < 0, 1, matcher.lengths[code])
+
+
+def _hash(word: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    return (((word & 0xFFFFFF) * _FACTOR) >> np.uint64(52)).astype(np.intp)
+
+
+def _prepare(symbols: bytes, lengths: bytes) -> _Matcher:
+    sizes = np.array([*lengths, 1], np.int64)
+    masks = np.array([(1 << 8 * int(n)) - 1 for n in sizes], np.uint64)
+    words = np.frombuffer(symbols + bytes(8), "<u8") & masks
+    slot = np.full(_SLOTS, -1, np.int16)
+    single = np.full(256, -1, np.int16)
+    for code in reversed(range(len(lengths))):  # the better symbol of two in a slot stays
+        if sizes[code] >= 3:
+            slot[_hash(words[code : code + 1])] = code
+        elif sizes[code] == 1:
+            single[int(words[code])] = code
+    pair = single[np.arange(1 << 16) & 0xFF]
+    for code in reversed(range(len(lengths))):
+        if sizes[code] == 2:
+            pair[int(words[code])] = code
+    return _Matcher(words, masks, sizes, slot, pair, single)

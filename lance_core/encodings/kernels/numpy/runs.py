@@ -1,0 +1,136 @@
+"""Runs of 1 to 255 equal integers, each stored as the value and the length."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS, Words
+from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+LONGEST = 255
+"""The values of a run at most."""
+
+
+class RunRule(NamedTuple):
+    """What a chunk of runs is: ``least`` values, doubled up to ``most``.
+
+    A chunk takes as many as have at most ``room`` runs, ``least`` in any case; the last one may
+    have less than it takes.
+    """
+
+    most: int
+    least: int
+    room: int
+
+
+def expand_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> Words:
+    """See `lance_core.encodings.kernels.expand_runs`."""
+    check_runs(data, starts, sizes, counts, bits)
+    runs = sizes[1]
+    lengths = joined_spans(data, starts[1], runs)
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    stops = np.cumsum(runs)
+    if (ends[stops] - ends[stops - runs] != counts).any():
+        raise CorruptFileError("runs are not as long as there are values")
+    values = joined_spans(data, starts[0], sizes[0]).view(f"<u{bits // 8}")
+    return np.repeat(values, lengths)
+
+
+def check_runs(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
+) -> None:
+    """Raise `CorruptFileError` unless each chunk has as many lengths as values."""
+    if bits not in WIDTHS:
+        raise CorruptFileError(f"runs of values of {bits} bits")
+    if starts.shape != (2, len(counts)) or sizes.shape != starts.shape:
+        raise CorruptFileError("runs are not in two buffers")
+    check_spans(data, starts[0], sizes[0], counts)
+    check_spans(data, starts[1], sizes[1])
+    if (sizes[0] != sizes[1] * (bits // 8)).any():
+        raise CorruptFileError("not as many lengths of runs as values")
+    if len(counts) and (counts > sizes[1] * LONGEST).any():
+        raise CorruptFileError("runs are not as long as there are values")
+
+
+def count_runs(words: Words, per_chunk: int) -> Int64Array:
+    """See `lance_core.encodings.kernels.count_runs`."""
+    if per_chunk < 1:
+        raise InvalidInputError(f"chunks of {per_chunk} values")
+    if not len(words):
+        return np.empty(0, np.int64)
+    begins = np.empty(len(words), np.bool_)
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    begins[::per_chunk] = True
+    return np.add.reduceat(begins, np.arange(0, len(words), per_chunk), dtype=np.int64)
+
+
+def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.encode_runs`."""
+    check_rule(rule)
+    if not len(words):
+        return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    begins = _begins(words)
+    counts = _chunk_counts(len(words), np.flatnonzero(begins), rule)
+    ends = np.cumsum(counts)
+    begins[ends - counts] = True  # a chunk begins a run of its own
+    starts = np.flatnonzero(begins)
+    whole = np.diff(starts, append=len(words))
+    parts = (whole + LONGEST - 1) // LONGEST
+    stops = np.cumsum(parts)
+    lengths = np.full(int(stops[-1]), LONGEST, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * LONGEST
+    last = np.append(np.searchsorted(starts, ends[:-1]), len(starts)) - 1
+    runs = np.diff(stops[last], prepend=0)
+    return np.repeat(words[starts], parts), lengths, runs, counts
+
+
+def check_rule(rule: RunRule) -> None:
+    """Raise `InvalidInputError` for a rule that no chunk can follow."""
+    times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
+    if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.room < 1:
+        raise InvalidInputError(f"chunks of runs by {rule}")
+
+
+def _begins(words: Words) -> npt.NDArray[np.bool_]:
+    """Whether a value begins a run."""
+    begins = np.empty(len(words), np.bool_)
+    begins[0] = True
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    return begins
+
+
+def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
+    """Values of each chunk."""
+    pieces = -(-np.diff(starts, append=count) // LONGEST)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces)])
+    start, counts = 0, []
+    while start < count:
+        size = rule.most
+        while size > rule.least:
+            if _stored_runs(starts, before, start, min(start + size, count)) <= rule.room:
+                break
+            size //= 2
+        counts.append(min(size, count - start))
+        start += counts[-1]
+    return np.array(counts, np.int64)
+
+
+def _stored_runs(starts: Int64Array, before: Int64Array, begin: int, end: int) -> int:
+    """Runs of the values from ``begin`` to ``end``, if they were all, as they are stored.
+
+    ``before[i]`` are the stored ones of the first i runs.
+    """
+    first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
+    if first == last:
+        return -(-(end - begin) // LONGEST)
+    head = -(-(int(starts[first]) - begin) // LONGEST)
+    tail = -(-(end - int(starts[last - 1])) // LONGEST)
+    return head + int(before[last - 1] - before[first]) + tail

@@ -1,0 +1,142 @@
+"""Single values out of chunks of packed integers, without unpacking the others."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.bitpacking import (
+    CHUNK,
+    Words,
+    check_inline,
+    packed_bytes,
+    places_of_rows,
+)
+from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
+from lance_core.errors import CorruptFileError
+
+_UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
+
+
+class Picked(NamedTuple):
+    """Single values: of chunk ``chunk[i]`` the one at ``position[i]``."""
+
+    chunk: Int64Array
+    position: Int64Array
+
+
+def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
+    """The ``width`` bytes at each of ``places``, one after the other.
+
+    Raises `CorruptFileError` if some are not within ``data``.
+    """
+    if not len(places) or not width:
+        return np.empty(0, np.uint8)
+    if int(places.min()) < 0 or int(places.max()) > len(data) - width:
+        raise CorruptFileError("a value is not within its page")
+    unit = _UNITS.get(width)
+    if unit is not None:  # unaligned words
+        words = np.ndarray((len(data) - width + 1,), unit, data.data, 0, (1,))
+        return words[places].view(np.uint8)
+    table = np.ndarray((len(data) - width + 1, width), np.uint8, data.data, 0, (1, 1))
+    picked: Bytes = table[places].reshape(-1)
+    return picked
+
+
+class Packed(NamedTuple):
+    """Units of 1024 values of ``bits`` bits, packed to ``widths[i]`` and at ``starts[i]``."""
+
+    data: Bytes
+    starts: Int64Array
+    widths: Int64Array
+    bits: int
+
+    def values(self, positions: Int64Array) -> Words:
+        """The value at ``positions[i]`` of unit i."""
+        bits, word = self.bits, self.bits // 8
+        rows, lanes = _rows_and_lanes(bits)
+        first = rows.take(positions) * self.widths
+        number, shift = np.divmod(first, bits)
+        is_split = shift + self.widths > bits
+        # A value of no bits may be at the end of all bytes, where there is no word to be read.
+        is_there = self.widths > 0
+        if not is_there.any():
+            return np.zeros(len(positions), f"<u{word}")
+        at = (self.starts + lanes.take(positions) * word + number * packed_bytes(1)) * is_there
+        unit = np.dtype(f"<u{word}")
+        low = bytes_at(self.data, at, word).view(unit)
+        found = low >> shift.astype(unit)
+        if is_split.any():
+            high = bytes_at(self.data, at + is_split * packed_bytes(1), word).view(unit)
+            moved = high << np.where(is_split, bits - shift, 0).astype(unit)
+            found |= np.where(is_split, moved, 0).astype(unit)
+        masks = _masks(bits).take(self.widths)
+        result: Words = found & masks
+        return result
+
+
+def pick_inline(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: Picked,
+    bits: int,
+) -> Words:
+    """See `lance_core.encodings.kernels.pick_inline`."""
+    check_picked(data, starts, sizes, counts, picked, bits)
+    word = bits // 8
+    stated = bytes_at(data, starts, word).view(f"<u{word}")
+    if (stated > bits).any():
+        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+    widths = stated.astype(np.int64)
+    if (word + widths * packed_bytes(1) > sizes).any():
+        raise CorruptFileError("a chunk has fewer bytes than its packed values")
+    chunk = picked.chunk
+    return Packed(data, starts.take(chunk) + word, widths.take(chunk), bits).values(picked.position)
+
+
+def check_picked(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: Picked,
+    bits: int,
+) -> None:
+    """Raise `CorruptFileError` unless these are values of chunks that begin with a width."""
+    check_inline(data, starts, sizes, counts, bits)
+    check_places(picked, counts)
+
+
+def check_places(picked: Picked, counts: Int64Array) -> None:
+    """Raise `CorruptFileError` unless chunks of ``counts`` values have those that are picked."""
+    chunk, position = picked
+    if len(chunk) != len(position):
+        raise CorruptFileError(f"{len(position)} places of values in {len(chunk)} chunks")
+    if not len(chunk):
+        return
+    if chunk.min() < 0 or chunk.max() >= len(counts):
+        raise CorruptFileError(f"a value of a chunk that is not among {len(counts)}")
+    if position.min() < 0 or (position >= counts.take(chunk)).any():
+        raise CorruptFileError("a value that its chunk does not have")
+
+
+@cache
+def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
+    """The row and the lane of each of 1024 packed values."""
+    lanes = CHUNK // bits
+    rows, within = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
+    for row, first in enumerate(places_of_rows(bits)):
+        rows[first : first + lanes] = row
+        within[first : first + lanes] = np.arange(lanes)
+    return rows, within
+
+
+@cache
+def _masks(bits: int) -> Words:
+    """The largest number of each width up to ``bits``."""
+    return np.array([(1 << width) - 1 for width in range(bits + 1)], f"<u{bits // 8}")

@@ -1,0 +1,153 @@
+"""Values of variable width in chunks, each with offsets of its own.
+
+A chunk has one offset more than values, of 4 or 8 bytes each, which count from its start; then the
+bytes of the values; then 0x48 up to a multiple of the offsets' width.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
+from lance_core.encodings.kernels.numpy.single_packed import Picked, bytes_at, check_places
+from lance_core.errors import CorruptFileError, InvalidInputError
+
+MOST_VALUES = 2048
+"""Values that a chunk has at most, but for the last one."""
+
+_PADDING = 0x48
+
+
+class VariableChunks(NamedTuple):
+    """Chunks of ``counts[i]`` values in ``sizes[i]`` bytes at ``starts[i]`` of ``data``.
+
+    Offsets are of ``width`` bytes, 4 or 8.
+    """
+
+    data: Bytes
+    starts: Int64Array
+    sizes: Int64Array
+    counts: Int64Array
+    width: int
+
+
+def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
+    """See `lance_core.encodings.kernels.join_variable`."""
+    data, starts, sizes, counts, width = chunks
+    if width not in (4, 8):
+        raise CorruptFileError(f"offsets of {width} bytes")
+    check_spans(data, starts, sizes, counts)
+    if not len(counts):
+        return no_offsets(1, width == 4), pa.py_buffer(b"")
+    if (counts >= sizes // width).any():
+        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
+    heads = (counts + 1) * width
+    stored: Int64Array = joined_spans(data, starts, heads).view(f"<u{width}").astype(np.int64)
+    ends = np.cumsum(counts + 1)
+    first, last = stored[ends - counts - 1], stored[ends - 1]
+    steps = np.diff(stored)
+    steps[ends[:-1] - 1] = 0
+    if (first != heads).any() or (last > sizes).any() or (steps < 0).any() or last.min() < 0:
+        raise CorruptFileError("the offsets of a chunk do not ascend within it")
+    lengths = last - first
+    if lengths.sum() > len(data):
+        raise CorruptFileError("chunks overlap")
+    stored += np.repeat(np.cumsum(lengths) - lengths - first, counts + 1)
+    offsets: Offsets = np.delete(stored, ends[:-1] - 1)
+    if width == 4 and offsets[-1] <= MAX_OFFSET:
+        offsets = offsets.astype(np.int32)
+    text = joined_spans(data, starts + first, lengths)
+    return offsets, pa.py_buffer(text if text.flags.c_contiguous else text.copy())
+
+
+def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.pick_spans`."""
+    data, starts, sizes, counts, width = chunks
+    if width not in (4, 8):
+        raise CorruptFileError(f"offsets of {width} bytes")
+    check_spans(data, starts, sizes, counts)
+    if (counts >= sizes // width).any():
+        raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
+    check_places(picked, counts)
+    begins = starts.take(picked.chunk)
+    stored = bytes_at(data, begins + picked.position * width, 2 * width).view(f"<u{width}")
+    first, last = stored.astype(np.int64).reshape(-1, 2).T
+    heads = ((counts + 1) * width).take(picked.chunk)
+    inside = (first >= heads) & (last >= first) & (last <= sizes.take(picked.chunk))
+    if not inside.all():
+        raise CorruptFileError("the offsets of a chunk do not ascend within it")
+    return begins + first, begins + last
+
+
+def no_offsets(count: int, narrow: bool) -> Offsets:
+    """Offsets that are 0, of 4 or 8 bytes."""
+    return np.zeros(count, np.int32) if narrow else np.zeros(count, np.int64)
+
+
+def split_variable(
+    octets: Bytes, offsets: Int64Array, width: int, limit: int
+) -> tuple[pa.Buffer, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.split_variable`."""
+    check_strings(octets, offsets, width, limit)
+    edges = _edges(offsets, width, limit)
+    sizes, counts = chunk_sizes(offsets, edges, width)
+    out = np.full(int(sizes.sum()), _PADDING, np.uint8)
+    words = out.view(f"<u{width}")
+    spans = zip(edges[:-1].tolist(), edges[1:].tolist(), np.cumsum(sizes).tolist(), strict=True)
+    place = 0
+    for start, stop, end in spans:
+        head = (stop - start + 1) * width
+        first, last = offsets[start], offsets[stop]
+        words[place // width : (place + head) // width] = offsets[start : stop + 1] + (head - first)
+        out[place + head : place + head + last - first] = octets[first:last]
+        place = end
+    return pa.py_buffer(out), sizes, counts
+
+
+def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int) -> None:
+    """Raise `InvalidInputError` unless strings can be put into chunks like that."""
+    if width not in (4, 8) or limit < 0:
+        raise InvalidInputError(f"chunks of {limit} bytes with offsets of {width}")
+    if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(octets):
+        raise InvalidInputError(f"strings are not within {len(octets)} bytes")
+    if (offsets[1:] < offsets[:-1]).any():
+        raise InvalidInputError("the offsets of strings descend")
+
+
+def chunk_sizes(
+    offsets: Int64Array, edges: Int64Array, width: int
+) -> tuple[Int64Array, Int64Array]:
+    """Bytes and values of each chunk; raises `InvalidInputError` if offsets cannot reach."""
+    counts = np.diff(edges)
+    sizes = (counts + 1) * width + offsets[edges[1:]] - offsets[edges[:-1]]
+    if width == 4 and sizes.max() >= 1 << 32:
+        raise InvalidInputError("a chunk of 4 GiB or more")
+    return sizes + (-sizes) % width, counts
+
+
+def _edges(offsets: Int64Array, width: int, limit: int) -> Int64Array:
+    """The first value of each chunk, then the number of values.
+
+    A chunk doubles from two values on as long as its offsets and bytes are at most ``limit``; the
+    last one may have up to twice as many values as others.
+    """
+    count, edges = len(offsets) - 1, [0]
+    # What chunks from the first value on would take, but for their last offset.
+    ends = offsets + np.arange(count + 1, dtype=np.int64) * width
+    while edges[-1] < count:
+        start = edges[-1]
+        most = int(ends[start]) + limit - width
+        fit = bisect_right(ends, most, start, min(start + 2 * MOST_VALUES, count + 1)) - 1 - start
+        left = count - start
+        if left <= 2 or (left <= fit and left < 2 * MOST_VALUES):
+            size = left
+        else:
+            size = max(2, 1 << (min(fit, MOST_VALUES).bit_length() - 1)) if fit > 0 else 2
+        edges.append(start + size)
+    return np.array(edges if count else [0, 0], np.int64)

@@ -1,0 +1,170 @@
+"""Values in an encoding of a plugin: blocks, one after the other (message ``ForeignValues``).
+
+Every block holds the same number of values, but for the last one, and is encoded on its own, so
+that single values can be had without the rest of a page. Nulls are stored as the value before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.message import DecodeError
+
+from lance_core._pb.foreign_pb2 import ForeignValues
+from lance_core.encodings.arrow.coalesced_take import span_ranges
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
+from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_core.schema.empty_arrays import empty_array
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Decoding, Int64Array
+    from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
+    from lance_core.encodings.v2_1.pages.base import Where
+    from lance_core.store.base import ByteRange
+
+_MOST_VALUES = 1 << 48
+
+
+def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValues, pa.Buffer]:
+    """The values of ``array``, which may have nulls, and the message about them."""
+    dense = without_nulls(array)
+    step = spec.block_values
+    blocks = []
+    for start in range(0, len(dense), step):
+        block = spec.encoder(dense.slice(start, step))
+        blocks.append(block if isinstance(block, pa.Buffer) else pa.py_buffer(block))
+    message = ForeignValues(
+        type_url=spec.key,
+        distribution=spec.distribution,
+        num_values=len(dense),
+        values_per_block=step,
+        block_bytes=[block.size for block in blocks],
+    )
+    return message, blocks[0] if len(blocks) == 1 else pa.py_buffer(b"".join(blocks))
+
+
+def without_nulls(array: pa.Array) -> pa.Array:
+    """``array`` with each null replaced by the value before it; at the start, by the first value.
+
+    What is nothing but nulls has no such values: raises `UnsupportedFeatureError`.
+    """
+    if not array.null_count:
+        return array
+    valid = np.asarray(array.is_valid())
+    if not valid.any():
+        raise UnsupportedFeatureError("values that are all null are stored without an encoding")
+    positions = np.where(valid, np.arange(len(array)), int(valid.argmax()))
+    return take_rows(array, pa.array(np.maximum.accumulate(positions)))
+
+
+def parse_foreign(raw: bytes) -> ForeignValues:
+    """The message from its bytes; raises `CorruptFileError` if its numbers contradict it."""
+    try:
+        message = ForeignValues.FromString(raw)
+    except DecodeError as error:
+        raise CorruptFileError("not a valid ForeignValues message", field="foreign") from error
+    count, step = message.num_values, message.values_per_block
+    if count > _MOST_VALUES or not 0 < step <= MAX_BLOCK_VALUES:
+        raise CorruptFileError(f"{count} values in blocks of {step}", field="ForeignValues")
+    if len(message.block_bytes) != -(-count // step):
+        raise CorruptFileError(
+            f"{len(message.block_bytes)} blocks of {step} for {count} values", field="ForeignValues"
+        )
+    return message
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignBlocks:
+    """The ``count`` values of a page as ``type``, ``step`` of them in each block.
+
+    Block b is at bytes ``edges[b]`` to ``edges[b + 1]`` of ``place``.
+    """
+
+    spec: ValueEncodingSpec
+    type: pa.DataType
+    place: ByteRange
+    count: int
+    step: int
+    edges: Int64Array
+
+    @classmethod
+    def of(
+        cls, message: ForeignValues, spec: ValueEncodingSpec, type_: pa.DataType, place: ByteRange
+    ) -> ForeignBlocks:
+        """The blocks that ``message`` says are in ``place``; raises `CorruptFileError`."""
+        if not spec.accepts(type_):
+            raise CorruptFileError(f"values of type {type_} in encoding {spec.key!r}")
+        edges = [0, *accumulate(message.block_bytes)]
+        if edges[-1] > place.length:
+            raise CorruptFileError(
+                f"blocks of {edges[-1]} bytes in a buffer of {place.length}", offset=place.start
+            )
+        step = message.values_per_block
+        return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
+
+    def decode(self, where: Where, gap: int) -> Decoding[pa.Array]:
+        """The values at ``where``, none of them null.
+
+        Raises `CorruptFileError`, and `UnsupportedFeatureError` if they are more than one array of
+        the type can hold.
+        """
+        if isinstance(where, slice):
+            numbers = np.arange(where.start // self.step, -(-where.stop // self.step))
+            numbers = numbers[: max(0, where.stop - where.start)]
+        else:
+            numbers = np.unique(where // self.step)
+        if not len(numbers):
+            yield from ()
+            return empty_array(self.type)
+        starts, stops = self.edges[numbers], self.edges[numbers + 1]
+        ranges, cuts = span_ranges(self.place.start, starts, stops, gap)
+        buffers = yield ranges
+        parts = []
+        for range_, (a, b) in enumerate(pairwise(cuts.edges)):
+            for number in numbers[a:b].tolist():
+                start, stop = self.edges[number : number + 2] - cuts.firsts[range_]
+                block = self._block(number, buffers[range_].slice(start, stop - start))
+                parts.append(_picked(block, where, number * self.step))
+        return _joined(parts)
+
+    def _block(self, number: int, data: pa.Buffer) -> pa.Array:
+        """The values of a block, checked to be what they must be."""
+        count = min(self.step, self.count - number * self.step)
+        key = self.spec.key
+        try:
+            array = self.spec.decoder(data, self.type, count)
+            is_array = isinstance(array, pa.Array)
+            if not is_array or array.type != self.type or len(array) != count or array.null_count:
+                raise CorruptFileError(f"encoding {key!r} did not give {count} {self.type} values")
+            array.validate(full=not pa.types.is_decimal(self.type))
+        except LanceError:
+            raise
+        except Exception as error:  # whatever a plugin does with bytes that it did not expect
+            raise CorruptFileError(
+                f"encoding {key!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        return array
+
+
+def _picked(block: pa.Array, where: Where, first: int) -> pa.Array:
+    """The values of a block at ``where``, which counts from ``first`` before the block."""
+    if isinstance(where, slice):
+        start = max(0, where.start - first)
+        return block.slice(start, min(len(block), where.stop - first) - start)
+    a, b = np.searchsorted(where, [first, first + len(block)])
+    return take_rows(block, pa.array(where[a:b] - first))
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    if len(parts) == 1:
+        return parts[0]
+    try:
+        return pa.concat_arrays(parts)
+    except pa.ArrowInvalid as error:  # offsets of 32 bits
+        raise UnsupportedFeatureError(f"too many bytes for an array of {parts[0].type}") from error

@@ -1,0 +1,166 @@
+"""Encodings of values that plugins bring: the contract, and which one a field asks for.
+
+The author of such an encoding turns an array without nulls into bytes, and back. Nulls, lists,
+structs, pages and random access are not theirs: values come and go in blocks, see
+`lance_core.encodings.plugin_values.foreign_blocks`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import (
+    InvalidInputError,
+    PluginConflictError,
+    PluginLoadError,
+    PluginNotFoundError,
+    UnsupportedFeatureError,
+)
+
+if TYPE_CHECKING:
+    from lance_core.encodings.page import ForeignEncoding
+    from lance_core.schema import Field
+
+ENCODING_KEY = "lance-encoding:encoding"
+"""Metadata of a leaf field: the short name or the type URL of the encoding of its values."""
+
+MAX_BLOCK_VALUES = 1 << 20
+
+ValueEncoder = Callable[[pa.Array], bytes | pa.Buffer]
+"""Values, at least one and none of them null, to bytes that say all that decoding needs.
+
+The array may be a slice, and is of one of the types that the encoding accepts.
+"""
+
+ValueDecoder = Callable[[pa.Buffer, pa.DataType, int], pa.Array]
+"""Bytes to the values that there are in them: exactly so many, of exactly this type, not null.
+
+Damaged bytes end in `CorruptFileError`, before memory is used for what they claim. Any other
+exception is taken for one, and so is an array that is not what was asked for.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueEncodingSpec(EncodingSpec):
+    """An encoding of values that the format does not know.
+
+    ``key``: its type URL, with a slash, e.g. ``"/example.org/alp"``; files record it. ``name``: a
+    short one, for field metadata. ``distribution``: what to install for reading; files record it,
+    too. ``accepts``: whether the encoding is for a storage type. ``block_values``: into how many
+    values pages are cut; reading one value decodes so many.
+    """
+
+    encoder: ValueEncoder
+    decoder: ValueDecoder
+    name: str
+    distribution: str
+    accepts: Callable[[pa.DataType], bool]
+    block_values: int = 1 << 16
+    min_file_version: FileVersion = FileVersion.V2_0
+    family: EncodingFamily = EncodingFamily.VALUES
+
+    def __post_init__(self) -> None:
+        """Raise `PluginLoadError` for what could not be found again."""
+        if "/" not in self.key or self.key.startswith("/lance.encodings"):
+            raise PluginLoadError(f"{self.key!r} cannot be the type URL of a foreign encoding")
+        if not re.fullmatch(r"[a-z][a-z0-9._-]*", self.name):
+            raise PluginLoadError(f"{self.name!r} cannot be the name of an encoding")
+        if not self.distribution:
+            raise PluginLoadError(f"encoding {self.key!r} does not say what to install for it")
+        if not 0 < self.block_values <= MAX_BLOCK_VALUES:
+            raise PluginLoadError(f"blocks of {self.block_values} values")
+
+
+def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> ValueEncodingSpec | None:
+    """The encoding that the metadata of a leaf field asks for, None if it asks for none.
+
+    ``path`` names the field in errors: `PluginNotFoundError`, `PluginConflictError`, and
+    `UnsupportedFeatureError` if the encoding is not for values of the field's type.
+    """
+    wanted = field.metadata.get(ENCODING_KEY)
+    if wanted is None:
+        return None
+    spec = find_value_encoding(wanted, registry, f"field {path!r}")
+    if not spec.accepts(field.storage_type):
+        raise UnsupportedFeatureError(
+            f"field {path!r}: encoding {wanted!r} is not for values of type {field.storage_type}"
+        )
+    return spec
+
+
+def find_value_encoding(
+    wanted: str, registry: EncodingRegistry, what: str, distribution: str = ""
+) -> ValueEncodingSpec:
+    """The encoding by name or type URL; ``what`` needs it, and ``distribution`` may have it.
+
+    Raises `PluginNotFoundError` and `PluginConflictError`.
+    """
+    offers = registry.offers(EncodingFamily.VALUES)
+    specs = [
+        (provider, spec)
+        for offered in offers.values()
+        for provider, spec in offered
+        if isinstance(spec, ValueEncodingSpec)
+    ]
+    found = [(who, spec) for who, spec in specs if wanted in (spec.key, spec.name)]
+    if len(found) == 1:
+        return found[0][1]
+    if found:
+        names = " and ".join(sorted(repr(provider) for provider, _ in found))
+        raise PluginConflictError(f"{what}: encoding {wanted!r} is provided by {names}")
+    text = [f"{what} needs encoding {wanted!r}, which no plugin provides"]
+    if distribution:
+        text.append(f"pip install {distribution}")
+    known = sorted(f"{spec.name} ({spec.key})" for _, spec in specs)
+    text.append(f"known: {', '.join(known) or 'none'}")
+    if registry.failed:
+        text.append("failed to load: " + "; ".join(registry.failed))
+    raise PluginNotFoundError(". ".join(text))
+
+
+def unknown_page(encoding: ForeignEncoding) -> PluginNotFoundError:
+    """The error for a page that is described by a message that is not of the format."""
+    return PluginNotFoundError(
+        f"a page is described by {encoding.type_url!r}, which is not known; read it with the "
+        "software that wrote it"
+    )
+
+
+def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
+    """Raise as `value_encoding` does unless each leaf of a field can have what it asks for.
+
+    `InvalidInputError` if a field that is no leaf asks for an encoding.
+    """
+    for path, one, is_leaf in _with_paths(field, field.name):
+        if is_leaf:
+            value_encoding(one, path, registry)
+        elif ENCODING_KEY in one.metadata:
+            raise InvalidInputError(
+                f"field {path!r}: {ENCODING_KEY!r} belongs to a field that holds values itself, "
+                f"not to one of type {one.storage_type}"
+            )
+
+
+def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> None:
+    """Raise `UnsupportedFeatureError` if a field asks for an encoding; ``version`` has none."""
+    for field in fields:
+        for path, one, _ in _with_paths(field, field.name):
+            if ENCODING_KEY in one.metadata:
+                raise UnsupportedFeatureError(
+                    f"field {path!r} asks for encoding {one.metadata[ENCODING_KEY]!r}, but file "
+                    f"version {version} has no encodings of plugins"
+                )
+
+
+def _with_paths(field: Field, path: str, packed: bool = False) -> Iterable[tuple[str, Field, bool]]:
+    packed |= field.is_packed_struct or field.is_blob
+    yield path, field, not field.children and not packed
+    for child in field.children:
+        yield from _with_paths(child, f"{path}.{child.name}", packed)

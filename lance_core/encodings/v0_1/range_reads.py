@@ -1,0 +1,91 @@
+"""Bytes at many places of a file: asked for in as few ranges as is good, then cut or joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges, span_take
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+
+COARSE = 2048
+"""From so many bytes a place on, an array for each place is cheaper than copying them together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """What was read: the bytes ``starts[i]`` to ``stops[i]`` of the file, inside of ``buffers``.
+
+    ``is_ascending``: whether the places follow each other in the file without overlap.
+    """
+
+    starts: Int64Array
+    stops: Int64Array
+    buffers: Sequence[pa.Buffer]
+    cuts: Cuts
+    is_ascending: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of all places."""
+        return int((self.stops - self.starts).sum())
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether places are few or large: see `COARSE`."""
+        return len(self.starts) == 1 or self.size >= COARSE * len(self.starts)
+
+    def pieces(self) -> list[pa.Buffer]:
+        """The bytes of each place, without a copy."""
+        places = list(zip(self.starts.tolist(), self.stops.tolist(), strict=True))
+        found = []
+        for number, buffer in enumerate(self.buffers):
+            origin = self.cuts.firsts[number]
+            for start, stop in places[self.cuts.edges[number] : self.cuts.edges[number + 1]]:
+                found.append(buffer.slice(start - origin, stop - start))
+        return found
+
+    def joined(self) -> pa.Buffer:
+        """The bytes of all places, one after the other; a copy unless there is only one."""
+        if len(self.starts) < 2:
+            return self.pieces()[0] if len(self.starts) else pa.py_buffer(b"")
+        if not self.is_ascending or self.is_coarse:
+            return pa.py_buffer(b"".join(self.pieces()))
+        spans = span_take(self.buffers, self.cuts, self.starts, self.stops, large=True)
+        data = spans.buffers()[2]
+        return pa.py_buffer(b"") if data is None else data.slice(0, self.size)
+
+
+def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Decoding[Fetched]:
+    """Read the bytes ``starts[i]`` to ``stops[i]`` of the file.
+
+    Raises `CorruptFileError` for places outside of the file, and for so many that they must
+    overlap: a small file could ask for any amount of memory otherwise.
+    """
+    if len(starts) == 0:
+        return Fetched(starts, stops, (), Cuts([0], []), True)
+    outside = (starts < 0) | (stops < starts) | (stops > context.file_size)
+    if outside.any():
+        wrong = int(outside.argmax())
+        raise CorruptFileError(
+            f"bytes {int(starts[wrong])} to {int(stops[wrong])} of a file of {context.file_size} "
+            "bytes"
+        )
+    if float((stops - starts).sum(dtype="f8")) > context.file_size:
+        raise CorruptFileError("pages of the same column overlap", offset=int(starts[0]))
+    is_ascending = bool((starts[1:] >= stops[:-1]).all())
+    if is_ascending:
+        ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
+    else:
+        ranges = [ByteRange(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+        cuts = Cuts(list(range(len(ranges) + 1)), [one.start for one in ranges])
+    buffers = yield ranges
+    return Fetched(starts, stops, buffers, cuts, is_ascending)

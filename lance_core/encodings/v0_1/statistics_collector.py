@@ -1,0 +1,152 @@
+"""Page statistics of the batches that are written: null counts, and bounds of the other values.
+
+Integers, dates and decimals have their least and greatest value, or the limits of the type if all
+are null. NaN is left out; floats without any other value have infinite bounds, and a bound of zero
+has the sign that lets it bound both zeros. Strings and bytes have bounds of at most 64 bytes, and
+none (null) if all are null or none is large enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_text, is_variable
+from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut
+
+if TYPE_CHECKING:
+    from lance_core.schema import Field
+
+_DECIMAL_LIMIT = 1 << 127
+
+
+def is_covered(type_: pa.DataType) -> bool:
+    """Whether values of this type get statistics."""
+    tests = (
+        pa.types.is_boolean,
+        pa.types.is_integer,
+        pa.types.is_float32,
+        pa.types.is_float64,
+        pa.types.is_date,
+        pa.types.is_decimal128,
+        is_variable,
+    )
+    return any(test(type_) for test in tests)
+
+
+def covered(fields: tuple[Field, ...]) -> Iterator[Field]:
+    """The fields that get statistics: at the top level and within structs, not within lists."""
+    for one in fields:
+        if one.is_struct:
+            yield from covered(one.children)
+        elif not one.children and is_covered(one.storage_type):
+            yield one
+
+
+@dataclass(slots=True)
+class Collector:
+    """The statistics of one field, a value for each batch so far. Bounds are as stored: bytes."""
+
+    type: pa.DataType
+    null_counts: list[int] = field(default_factory=list)
+    lowest: list[Any] = field(default_factory=list)
+    highest: list[Any] = field(default_factory=list)
+
+    def add(self, array: pa.Array) -> None:
+        """Add a batch, of which ``array`` has the values."""
+        self.null_counts.append(array.null_count)
+        low, high = _bounds(array)
+        self.lowest.append(low)
+        self.highest.append(high)
+
+    def columns(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Null counts, lower and upper bounds of all batches."""
+        counts = pa.array(self.null_counts, pa.int64())
+        return counts, self._array(self.lowest), self._array(self.highest)
+
+    def _array(self, bounds: list[Any]) -> pa.Array:
+        if is_variable(self.type):
+            return pa.array(bounds, pa.large_binary()).cast(self.type)
+        if pa.types.is_boolean(self.type):
+            return pa.array(bounds, self.type)
+        if pa.types.is_decimal(self.type):
+            raw = b"".join(bound.to_bytes(16, "little", signed=True) for bound in bounds)
+        else:
+            raw = np.array(bounds, _number(self.type)).tobytes()
+        return pa.Array.from_buffers(self.type, len(bounds), [None, pa.py_buffer(raw)], 0)
+
+
+def _bounds(array: pa.Array) -> tuple[Any, Any]:
+    type_ = array.type
+    if is_variable(type_):
+        return _text_bounds(array)
+    if pa.types.is_boolean(type_):
+        any_true, any_false = array.true_count > 0, array.false_count > 0
+        return any_true and not any_false, any_true or not any_false
+    if pa.types.is_decimal(type_):
+        return _decimal_bounds(array)
+    values = np.frombuffer(array.buffers()[1], _number(type_), len(array) + array.offset)
+    values = values[array.offset :]
+    if array.null_count:
+        values = values[np.asarray(array.is_valid())]
+    if pa.types.is_floating(type_):
+        return _float_bounds(values)
+    if not len(values):
+        limits = np.iinfo(values.dtype)
+        return limits.min, limits.max
+    return values.min(), values.max()
+
+
+def _number(type_: pa.DataType) -> np.dtype[Any]:
+    """The numpy type of the stored values."""
+    if pa.types.is_date32(type_):
+        return np.dtype("<i4")
+    if pa.types.is_date64(type_):
+        return np.dtype("<i8")
+    number: np.dtype[Any] = np.dtype(type_.to_pandas_dtype())
+    return number
+
+
+def _float_bounds(values: Any) -> tuple[Any, Any]:
+    if not len(values):
+        return -math.inf, math.inf
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    if np.isnan(low):
+        return -math.inf, math.inf
+    return (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
+
+
+def _decimal_bounds(array: pa.Array) -> tuple[int, int]:
+    import pyarrow.compute as pc
+
+    found = pc.min_max(array)
+    if not found["min"].is_valid:
+        return -_DECIMAL_LIMIT, _DECIMAL_LIMIT - 1
+    both = pa.array([found["min"].as_py(), found["max"].as_py()], array.type)
+    raw = both.buffers()[1].to_pybytes()
+    low, high = raw[:16], raw[16:32]
+    return int.from_bytes(low, "little", signed=True), int.from_bytes(high, "little", signed=True)
+
+
+def _text_bounds(array: pa.Array) -> tuple[bytes | None, bytes | None]:
+    import pyarrow.compute as pc
+
+    found = pc.min_max(array.view(_binary_of(array.type)))
+    if not found["min"].is_valid:
+        return None, None
+    text = is_text(array.type)
+    low: bytes = found["min"].as_py()
+    high: bytes | None = cut(found["max"].as_py(), text)
+    if high is not None and pc.max(pc.binary_length(array)).as_py() > LONGEST:
+        high = above_text(high) if text else above_bytes(high)
+    return cut(low, text), high
+
+
+def _binary_of(type_: pa.DataType) -> pa.DataType:
+    large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
+    return pa.large_binary() if large else pa.binary()

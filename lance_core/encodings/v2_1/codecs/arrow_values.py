@@ -1,0 +1,97 @@
+"""The values of Arrow arrays, as compressive encodings take them; the reverse of ``to_arrow``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.v2_0.flat import bits_from
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    Values,
+    VariableWidth,
+)
+from lance_core.errors import UnsupportedFeatureError
+
+_EMPTY = pa.py_buffer(b"")
+
+
+def values_of(array: pa.Array) -> Values:
+    """A value for each slot of ``array``, whatever a null has there.
+
+    Views of its buffers where these begin where the values do. Nulls are kept only as items of
+    lists of fixed size, which have values of no bits if all items are null. Raises
+    `UnsupportedFeatureError` for types that have no values of their own (lists, maps, dictionaries)
+    and for null children of structs.
+    """
+    type_ = array.type
+    if pa.types.is_fixed_size_list(type_):
+        return _lists(array)
+    if pa.types.is_struct(type_):
+        return _structs(array)
+    if is_variable(type_):
+        return _variable(array)
+    is_fixed = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+    if not is_fixed and not pa.types.is_fixed_size_binary(type_):
+        raise UnsupportedFeatureError(f"values of type {type_} cannot be compressed")
+    data = array.buffers()[1] or _EMPTY
+    bits = int(type_.bit_width)
+    if bits == 1:
+        return FixedWidth(bits_from(data, array.offset, len(array)), 1, len(array))
+    width = bits // 8
+    return FixedWidth(data.slice(array.offset * width, len(array) * width), bits, len(array))
+
+
+def validity_of(array: pa.Array) -> pa.Buffer | None:
+    """Which slots are valid, from bit 0 on; None if all are."""
+    if not array.null_count:
+        return None
+    if pa.types.is_null(array.type):
+        return pa.py_buffer(np.zeros((len(array) + 7) // 8, np.uint8))
+    return bits_from(array.buffers()[0], array.offset, len(array))
+
+
+def _variable(array: pa.Array) -> VariableWidth:
+    dtype = np.dtype(offset_dtype(array.type))
+    _, stored, data = array.buffers()
+    if not len(array) or stored is None:
+        stored, array = pa.py_buffer(bytes(8)), array.slice(0, 0)
+    count = len(array) + 1
+    place = array.offset * dtype.itemsize if len(array) else 0
+    offsets: Offsets
+    if dtype.itemsize == 8:
+        offsets = np.frombuffer(stored, np.int64, count, place)
+    else:
+        offsets = np.frombuffer(stored, np.int32, count, place)
+    begin, end = int(offsets[0]), int(offsets[-1])
+    data = (data or _EMPTY).slice(begin, end - begin)
+    return VariableWidth(offsets - offsets[0] if begin else offsets, data)
+
+
+def _lists(array: pa.Array) -> FixedSizeListValues:
+    size = array.type.list_size
+    items = array.values.slice(array.offset * size, len(array) * size)
+    validity = validity_of(items)
+    if pa.types.is_fixed_size_list(items.type):
+        inner = _lists(items)
+        return FixedSizeListValues(
+            (validity, *inner.validity), inner.values, (size, *inner.dimensions), len(array)
+        )
+    if len(items) and items.null_count == len(items):
+        nothing = FixedWidth(_EMPTY, 0, len(items))
+        return FixedSizeListValues((validity,), nothing, (size,), len(array))
+    values = values_of(items)
+    if not isinstance(values, FixedWidth):
+        raise UnsupportedFeatureError(f"values of type {array.type} cannot be compressed")
+    return FixedSizeListValues((validity,), values, (size,), len(array))
+
+
+def _structs(array: pa.StructArray) -> StructValues:
+    if any(child.null_count > array.null_count for child in array.flatten()):
+        raise UnsupportedFeatureError("children of packed structs cannot be null")
+    children = [values_of(array.field(number)) for number in range(array.type.num_fields)]
+    return StructValues(tuple(children), len(array))

@@ -1,0 +1,271 @@
+"""The contract of compressive encodings (message ``lance.encodings21.CompressiveEncoding``).
+
+A decoder is ``(message, source, context) -> Values``. The source says where the bytes are framed:
+in the chunks of a mini-block page, in a block of their own (levels, dictionaries), or value by
+value in a full-zip page. An encoder is ``(values, target) -> Encoded``, the reverse. Encodings that
+contain others find them through the registry.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.registry import EncodingFamily
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.registry import EncodingRegistry
+
+DEEPEST = 8
+"""How many encodings may be within each other."""
+PLAUSIBLE = 64 << 20
+"""Bytes that an encoding without a size of its own may always claim."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MiniBlockChunks:
+    """Some chunks of a mini-block page, their value buffers one or several.
+
+    Value buffer b of chunk c is ``data[starts[b, c]:starts[b, c] + sizes[b, c]]`` and holds, with
+    the other buffers of that chunk, ``counts[c]`` values.
+    """
+
+    data: npt.NDArray[np.uint8]
+    starts: Int64Array
+    sizes: Int64Array
+    counts: Int64Array
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if self.starts.shape != self.sizes.shape or self.starts.shape[1:] != self.counts.shape:
+            raise CorruptFileError("a mini-block page has not as many buffers as its chunks need")
+        if len(self.counts) and self.starts.size:
+            if self.starts.min() < 0 or self.sizes.min() < 0:
+                raise CorruptFileError("a buffer of a chunk has a negative size")
+            if (self.starts > len(self.data) - self.sizes).any():
+                raise CorruptFileError("a buffer of a chunk ends after the page")
+        if len(self.counts) and not 0 <= self.counts.min() <= self.counts.max():
+            raise CorruptFileError("a chunk has a negative number of values")
+
+    @classmethod
+    def known(
+        cls,
+        data: npt.NDArray[np.uint8],
+        starts: Int64Array,
+        sizes: Int64Array,
+        counts: Int64Array,
+        depth: int = 0,
+    ) -> MiniBlockChunks:
+        """Chunks that have been checked; checking them again would cost more than most windows."""
+        self = object.__new__(cls)
+        put = object.__setattr__
+        put(self, "data", data)
+        put(self, "starts", starts)
+        put(self, "sizes", sizes)
+        put(self, "counts", counts)
+        put(self, "depth", depth)
+        return self
+
+    def within(self) -> MiniBlockChunks:
+        """The same chunks for an encoding that is one level deeper."""
+        return self.known(self.data, self.starts, self.sizes, self.counts, self.depth + 1)
+
+    @property
+    def count(self) -> int:
+        """Values of all chunks."""
+        return int(self.counts.sum())
+
+    @property
+    def num_buffers(self) -> int:
+        return len(self.starts)
+
+    def buffers(self, first: int, stop: int | None = None) -> MiniBlockChunks:
+        """The same chunks with only some of their buffers."""
+        return replace(self, starts=self.starts[first:stop], sizes=self.sizes[first:stop])
+
+    def single(self) -> MiniBlockChunks:
+        """These chunks, which must have one buffer each; raises `CorruptFileError`."""
+        if self.num_buffers != 1:
+            raise CorruptFileError(f"{self.num_buffers} value buffers in a chunk, not 1")
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """One buffer that holds ``count`` values."""
+
+    data: pa.Buffer
+    count: int
+    depth: int = 0
+
+    def within(self) -> Block:
+        """The same bytes for an encoding that is one level deeper."""
+        return Block(self.data, self.count, self.depth + 1)
+
+    def as_chunk(self) -> MiniBlockChunks:
+        """The same bytes as the only buffer of the only chunk of a page."""
+        octets = np.frombuffer(self.data, np.uint8)
+        start, size = np.zeros((1, 1), np.int64), np.full((1, 1), len(octets))
+        return MiniBlockChunks(octets, start, size, np.array([self.count]), self.depth)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerValue:
+    """The bytes of each value of a full-zip page, control words and lengths taken away."""
+
+    payload: FixedWidth | VariableWidth
+    depth: int = 0
+
+    def within(self) -> PerValue:
+        """The same values for an encoding that is one level deeper."""
+        return PerValue(self.payload, self.depth + 1)
+
+    @property
+    def count(self) -> int:
+        return self.payload.count
+
+
+Source = MiniBlockChunks | Block | PerValue
+
+CompressiveDecoder = Callable[[Any, Source, "DecodeContext"], Values]
+"""From the message, where the bytes are, and what may be known besides to the values.
+
+Raises `CorruptFileError` for bytes that are not what they should be, before memory is used for
+what they claim, and `UnsupportedFeatureError` where the encoding does not occur.
+"""
+
+
+def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext) -> Values:
+    """The values that ``source`` holds, as many as it says; raises as `CompressiveDecoder` does."""
+    if source.depth >= DEEPEST:
+        raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
+    key, decoder = find_compressive(encoding, context)
+    values: Values = decoder(getattr(encoding, key), source.within(), context)
+    if values.count != source.count:
+        raise CorruptFileError(f"{values.count} values where there should be {source.count}")
+    return values
+
+
+def find_compressive(
+    encoding: CompressiveEncoding, context: DecodeContext
+) -> tuple[str, CompressiveDecoder]:
+    """The key of ``encoding``, and who decodes it; raises if the version has no such."""
+    key = encoding.WhichOneof("compression")
+    if key is None:
+        raise CorruptFileError("it is not said how values are compressed")
+    spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
+    if context.version < spec.min_file_version:
+        raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
+    return key, spec.decoder
+
+
+def not_here(key: str, source: Source | Target) -> UnsupportedFeatureError:
+    """The error for an encoding that does not occur in a place."""
+    name = source.place.value if isinstance(source, Target) else _NAMES[type(source)]
+    return UnsupportedFeatureError(f"encoding {key!r} does not occur {name}")
+
+
+class Place(enum.Enum):
+    """Where encoded values will be put."""
+
+    MINI_BLOCK = "in the chunks of a mini-block page"
+    BLOCK = "in a block"
+    PER_VALUE = "in the values of a full-zip page"
+
+
+_NAMES = {
+    MiniBlockChunks: Place.MINI_BLOCK.value,
+    Block: Place.BLOCK.value,
+    PerValue: Place.PER_VALUE.value,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an encoder may know: where its result goes and which encodings are to be within it.
+
+    ``chain`` are the keys of the encodings that are still to be applied, the next one first.
+    ``scheme`` and ``level`` are those of general compression. ``chunk_bytes`` bounds the chunks of
+    values of variable width. ``packed_bits`` is the least that values are packed to out of line,
+    for blocks that share a message.
+    """
+
+    place: Place
+    registry: EncodingRegistry
+    chain: tuple[str, ...] = ()
+    scheme: str = "zstd"
+    level: int | None = None
+    chunk_bytes: int = 4096
+    packed_bits: int = 0
+
+    def with_chain(self, *chain: str) -> Target:
+        """The same with other encodings to be applied."""
+        return replace(self, chain=chain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """Encoded values.
+
+    In mini-block pages ``buffers`` are the value buffers, each of all chunks one after the other;
+    ``sizes[b, c]`` is the part of buffer b that chunk c has, ``counts`` are the values of each
+    chunk. A block is one buffer and one chunk. Per value, ``payload`` is what is put behind the
+    control words, and there are no buffers.
+    """
+
+    encoding: CompressiveEncoding
+    buffers: tuple[pa.Buffer, ...]
+    sizes: Int64Array
+    counts: Int64Array
+    payload: FixedWidth | VariableWidth | None = None
+
+    @classmethod
+    def block(cls, encoding: CompressiveEncoding, data: pa.Buffer, count: int) -> Encoded:
+        """One buffer that holds ``count`` values."""
+        return cls(encoding, (data,), np.array([[data.size]]), np.array([count]))
+
+    @classmethod
+    def per_value(
+        cls, encoding: CompressiveEncoding, payload: FixedWidth | VariableWidth
+    ) -> Encoded:
+        """The bytes of each value."""
+        return cls(encoding, (), np.empty((0, 0), np.int64), np.empty(0, np.int64), payload)
+
+    def within(self, encoding: CompressiveEncoding) -> Encoded:
+        """The same bytes by another message, which contains this one."""
+        return replace(self, encoding=encoding)
+
+    def chunks(self) -> MiniBlockChunks:
+        """Chunks as a reader finds them; each buffer of all chunks before the next buffer."""
+        octets = [np.frombuffer(buffer, np.uint8) for buffer in self.buffers]
+        bases = np.cumsum([0, *map(len, octets)])[:-1, None]
+        starts = np.cumsum(self.sizes, axis=1) - self.sizes + bases
+        data = np.concatenate([np.empty(0, np.uint8), *octets])
+        return MiniBlockChunks(data, starts, self.sizes, self.counts)
+
+
+CompressiveEncoder = Callable[[Values, Target], Encoded]
+"""Raises `UnsupportedFeatureError` for values that the encoding is not for."""
+
+
+def encode(values: Values, target: Target) -> Encoded:
+    """``values`` in the encodings of ``target.chain``; raises as `CompressiveEncoder` does."""
+    if not target.chain:
+        raise UnsupportedFeatureError("encodings end without one that stores values")
+    key = target.chain[0]
+    encoder = target.registry.find(key, EncodingFamily.COMPRESSIVE).encoder
+    if encoder is None:
+        raise UnsupportedFeatureError(f"encoding {key!r} cannot be written")
+    encoded: Encoded = encoder(values, replace(target, chain=target.chain[1:]))
+    return encoded

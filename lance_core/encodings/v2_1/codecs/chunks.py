@@ -1,0 +1,70 @@
+"""The bytes and bits of many chunks of a mini-block page, put one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
+from lance_core.errors import CorruptFileError
+
+_MOST_BYTES, _MOST_VALUES = 8186, 4096
+
+
+def chunk_bytes(chunks: MiniBlockChunks, number: int, wanted: Int64Array) -> pa.Buffer:
+    """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c.
+
+    Raises `CorruptFileError` if a buffer is shorter.
+    """
+    if (wanted > chunks.sizes[number]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+    starts = chunks.starts[number]
+    return spans(chunks.data, starts, starts + wanted)
+
+
+def spans(data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array) -> pa.Buffer:
+    """The bytes ``starts[i]`` to ``stops[i]`` of all i; a view if they follow each other."""
+    if not len(starts):
+        return pa.py_buffer(b"")
+    if (starts[1:] == stops[:-1]).all():
+        return pa.py_buffer(data).slice(int(starts[0]), int(stops[-1] - starts[0]))
+    return kernels.gather_variable(data, starts, stops)[0]
+
+
+def chunk_bits(chunks: MiniBlockChunks, number: int, counts: Int64Array) -> pa.Buffer:
+    """Bitmaps of ``counts[c]`` bits, one of each chunk and buffer ``number``, as one bitmap."""
+    wanted = (counts + 7) // 8
+    packed = chunk_bytes(chunks, number, wanted)
+    if not (counts[:-1] % 8).any():
+        return packed
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+    rest = wanted * 8 - counts
+    is_used = np.repeat(
+        np.tile([True, False], len(counts)), np.stack([counts, rest], axis=1).ravel()
+    )
+    return pa.py_buffer(np.packbits(bits[is_used], bitorder="little"))
+
+
+def split_sizes(count: int, per_chunk: int, width: int) -> tuple[Int64Array, Int64Array]:
+    """Values and bytes of each chunk: ``per_chunk`` values of ``width`` bits but in the last."""
+    starts = np.arange(0, max(count, 1), per_chunk)
+    counts = np.minimum(count - starts, per_chunk)
+    return counts, (counts * width + 7) // 8
+
+
+def largest_chunk(bits: int, besides: int = 0) -> int:
+    """Values of ``bits`` each that a chunk is to have: a power of two, 2 to 4096.
+
+    ``besides`` are bytes that each value takes in other buffers. Values that are not whole bytes
+    come in eights, the first of which counts twice.
+    """
+    if bits % 8:
+        values, size = 8, 2 * (bits + 8 * besides)
+    else:
+        values, size = 2, 2 * (bits // 8 + besides)
+    while 2 * size < _MOST_BYTES and 2 * values <= _MOST_VALUES:
+        values, size = 2 * values, 2 * size
+    return values

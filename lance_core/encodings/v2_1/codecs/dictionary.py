@@ -1,0 +1,65 @@
+"""Indices of distinct values (message ``Dictionary``).
+
+Known writers put a dictionary beside a page instead (``MiniBlockLayout.dictionary``, a block of
+distinct values); `distinct` finds what they put there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import Dictionary
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Offsets
+    from lance_core.encodings.v2_1.codecs.base import Source
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+
+def decode_dictionary(message: Dictionary, source: Source, context: DecodeContext) -> Values:
+    """`CompressiveDecoder` of ``dictionary``: how its two parts are framed is not specified."""
+    raise UnsupportedFeatureError("a dictionary among the values of a page")
+
+
+def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:
+    """The values as an array of bytes, over the same buffers, none of them null.
+
+    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    """
+    if isinstance(values, FixedWidth):
+        if values.bits % 8 or not values.bits:
+            raise UnsupportedFeatureError(f"a dictionary of values of {values.bits} bits")
+        return values.to_arrow(pa.binary(values.bits // 8))
+    return values.to_arrow(pa.large_binary() if values.offset_bits == 64 else pa.binary())
+
+
+def distinct(
+    values: FixedWidth | VariableWidth,
+) -> tuple[FixedWidth, FixedWidth | VariableWidth]:
+    """Indices of 32 bits, and the distinct values in the order of their first occurrence.
+
+    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    """
+    if isinstance(values, FixedWidth) and values.bits == 64:
+        # Arrow is much faster with integers than with bytes.
+        array = values.to_arrow(pa.uint64())
+    else:
+        array = as_binary(values)
+    encoded = array.dictionary_encode()
+    indices = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(array)).view(np.uint32)
+    items = encoded.dictionary
+    _, *buffers = items.buffers()
+    if isinstance(values, FixedWidth):
+        return FixedWidth.of(indices), FixedWidth(buffers[0], values.bits, len(items))
+    count = len(items) + 1
+    offsets: Offsets
+    if values.offset_bits == 32:
+        offsets = np.frombuffer(buffers[0], np.int32, count)
+    else:
+        offsets = np.frombuffer(buffers[0], np.int64, count)
+    return FixedWidth.of(indices), VariableWidth(offsets, buffers[1])

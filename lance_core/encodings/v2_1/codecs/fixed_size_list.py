@@ -1,0 +1,216 @@
+"""Lists of fixed size around flat values (message ``FixedSizeList``), nested or not.
+
+Items may be null: each level that says so has a bitmap. In mini-block pages these are value
+buffers, outer level first, before the buffer of the values, bitmaps starting anew in each chunk. In
+full-zip pages each list has its bitmaps, in whole bytes, before its values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    CompressiveEncoding,
+    Constant,
+    FixedSizeList,
+)
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_1.codecs.base import Block, Encoded, PerValue, Place, not_here
+from lance_core.encodings.v2_1.codecs.chunks import chunk_bits, largest_chunk, split_sizes
+from lance_core.encodings.v2_1.codecs.flat import flat_chunks, flat_encoding, inner_flat
+from lance_core.encodings.v2_1.codecs.values import FixedSizeListValues, FixedWidth
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.schema.logical_type import MAX_FIXED_SIZE_LIST_NESTING
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.codecs.base import Source, Target
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+_MOST_ITEMS = 1 << 31
+Octets = npt.NDArray[np.uint8]
+
+
+class _Shape(NamedTuple):
+    """Of lists: the size of each level, whether its items may be null, bits of a value.
+
+    Values of 0 bits are not stored, since all of them are null.
+    """
+
+    dimensions: tuple[int, ...]
+    nullable: tuple[bool, ...]
+    bits: int
+
+    @property
+    def items(self) -> list[int]:
+        """Items in one outermost list, of each level."""
+        return list(accumulate(self.dimensions, mul))
+
+
+def _shape(message: FixedSizeList) -> _Shape:
+    dimensions, nullable = [], []
+    while True:
+        dimensions.append(message.items_per_value)
+        nullable.append(message.has_validity)
+        if not message.items_per_value or len(dimensions) > MAX_FIXED_SIZE_LIST_NESTING:
+            raise CorruptFileError("lists of no items, or nested too deep", field="FixedSizeList")
+        if message.values.WhichOneof("compression") != "fixed_size_list":
+            break
+        message = message.values.fixed_size_list
+    inner = message.values
+    if inner.WhichOneof("compression") == "constant" and not inner.constant.value and nullable[-1]:
+        shape = _Shape(tuple(dimensions), tuple(nullable), 0)
+    else:
+        bits = inner_flat(inner, "lists")
+        if not bits:
+            raise CorruptFileError("lists of values of no bits", field="FixedSizeList")
+        shape = _Shape(tuple(dimensions), tuple(nullable), bits)
+    if shape.items[-1] > _MOST_ITEMS:
+        raise CorruptFileError(f"lists of {shape.items[-1]} items", field="FixedSizeList")
+    return shape
+
+
+def decode_fixed_size_list(
+    message: FixedSizeList, source: Source, context: DecodeContext
+) -> FixedSizeListValues:
+    """`CompressiveDecoder` of ``fixed_size_list``."""
+    shape = _shape(message)
+    if isinstance(source, PerValue):
+        return _decode_rows(shape, source)
+    chunks = source.as_chunk() if isinstance(source, Block) else source
+    if not shape.bits:
+        raise not_here("constant", source)
+    if chunks.num_buffers != sum(shape.nullable) + 1:
+        raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
+    if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
+        raise CorruptFileError("a chunk has fewer bytes than its lists take")
+    validity: list[pa.Buffer | None] = []
+    for items, nullable in zip(shape.items, shape.nullable, strict=True):
+        number = sum(bitmap is not None for bitmap in validity)
+        validity.append(chunk_bits(chunks, number, chunks.counts * items) if nullable else None)
+    counts = chunks.counts * shape.items[-1]
+    last = replace(chunks.buffers(chunks.num_buffers - 1), counts=counts)
+    values = flat_chunks(last, shape.bits)
+    return FixedSizeListValues(tuple(validity), values, shape.dimensions, chunks.count)
+
+
+def plain_list(message: FixedSizeList) -> tuple[int, int] | None:
+    """The size of lists and the bits of an item; None if lists are not just bytes of items."""
+    shape = _shape(message)
+    if len(shape.dimensions) > 1 or any(shape.nullable) or shape.bits % 8 or not shape.bits:
+        return None
+    return shape.dimensions[0], shape.bits
+
+
+def _decode_rows(shape: _Shape, source: PerValue) -> FixedSizeListValues:
+    payload, count = source.payload, source.count
+    if not isinstance(payload, FixedWidth):
+        raise CorruptFileError("lists of fixed size in values of variable width")
+    widths = _row_widths(shape)
+    if sum(widths) * 8 != payload.bits:
+        raise CorruptFileError(f"lists of {sum(widths)} bytes in {payload.bits} bits")
+    rows = payload.octets().reshape(count, sum(widths))
+    validity: list[pa.Buffer | None] = []
+    at = 0
+    for items, nullable in zip(shape.items, shape.nullable, strict=True):
+        part = rows[:, at : at + (items + 7) // 8]
+        validity.append(pa.py_buffer(_dense(part, items)) if nullable else None)
+        at += part.shape[1] if nullable else 0
+    total = count * shape.items[-1]
+    octets = np.ascontiguousarray(rows[:, at:])
+    if shape.bits == 1:
+        octets = _dense(octets, shape.items[-1])
+    values = FixedWidth(pa.py_buffer(octets.reshape(-1)), shape.bits, total)
+    return FixedSizeListValues(tuple(validity), values, shape.dimensions, count)
+
+
+def _row_widths(shape: _Shape) -> list[int]:
+    """Bytes of one outermost list: of each bitmap, then of the values."""
+    bitmaps = [
+        (items + 7) // 8
+        for items, nullable in zip(shape.items, shape.nullable, strict=True)
+        if nullable
+    ]
+    return [*bitmaps, (shape.items[-1] * shape.bits + 7) // 8]
+
+
+def _dense(rows: Octets, bits: int) -> Octets:
+    """The first ``bits`` of each row as one bitmap."""
+    if bits % 8 == 0:
+        return np.ascontiguousarray(rows).reshape(-1)
+    unpacked = np.unpackbits(np.ascontiguousarray(rows), axis=1, bitorder="little", count=bits)
+    return np.packbits(unpacked.reshape(-1), bitorder="little")
+
+
+def _by_row(bitmap: pa.Buffer, rows: int, bits: int) -> Octets:
+    """One bitmap as rows of whole bytes of ``bits`` each."""
+    octets = np.frombuffer(bitmap, np.uint8, (rows * bits + 7) // 8)
+    unpacked = np.unpackbits(octets, bitorder="little", count=rows * bits)
+    return np.packbits(unpacked.reshape(rows, bits), axis=1, bitorder="little")
+
+
+def encode_fixed_size_list(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``fixed_size_list`` around flat values."""
+    if not isinstance(values, FixedSizeListValues):
+        raise UnsupportedFeatureError("lists of fixed size of values that are none")
+    nullable = tuple(bitmap is not None for bitmap in values.validity)
+    shape = _Shape(values.dimensions, nullable, values.values.bits)
+    nothing = CompressiveEncoding(constant=Constant())
+    encoding = flat_encoding(shape.bits) if shape.bits else nothing
+    for size, has_nulls in reversed(list(zip(shape.dimensions, nullable, strict=True))):
+        message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
+        encoding = CompressiveEncoding(fixed_size_list=message)
+    if target.place is Place.PER_VALUE:
+        return Encoded.per_value(encoding, _encode_rows(values, shape))
+    if target.place is Place.BLOCK:
+        raise not_here("fixed_size_list", target)
+    per_list = shape.items[-1] * shape.bits
+    bitmaps = sum(_row_widths(shape)[:-1])
+    counts, sizes = split_sizes(values.count, largest_chunk(per_list, bitmaps), per_list)
+    buffers, all_sizes = [], []
+    for bitmap, items in zip(values.validity, shape.items, strict=True):
+        if bitmap is not None:
+            all_sizes.append((counts * items + 7) // 8)
+            buffers.append(pa.py_buffer(_chunk_bitmaps(bitmap, counts, items)))
+    if shape.bits == 1:
+        data = _chunk_bitmaps(values.values.data, counts, shape.items[-1])
+    else:
+        data = values.values.octets()
+    return Encoded(encoding, (*buffers, pa.py_buffer(data)), np.stack([*all_sizes, sizes]), counts)
+
+
+def _chunk_bitmaps(bitmap: pa.Buffer, counts: Int64Array, items: int) -> Octets:
+    """A bitmap that starts anew, at a byte, in each chunk of ``counts`` lists."""
+    if not len(counts):
+        return np.empty(0, np.uint8)
+    whole = int(counts[0])
+    full = int((counts == whole).sum())
+    first = _by_row(bitmap, full, whole * items).reshape(-1) if whole else np.empty(0, np.uint8)
+    if full == len(counts):
+        return first
+    total = int(counts.sum()) * items
+    octets = np.frombuffer(bitmap, np.uint8, (total + 7) // 8)
+    rest = np.unpackbits(octets, bitorder="little", count=total)[full * whole * items :]
+    return np.concatenate([first, np.packbits(rest, bitorder="little")])
+
+
+def _encode_rows(values: FixedSizeListValues, shape: _Shape) -> FixedWidth:
+    count = values.count
+    parts = [
+        _by_row(bitmap, count, items)
+        for bitmap, items in zip(values.validity, shape.items, strict=True)
+        if bitmap is not None
+    ]
+    if shape.bits == 1:
+        parts.append(_by_row(values.values.data, count, shape.items[-1]))
+    else:
+        parts.append(values.values.octets().reshape(count, _row_widths(shape)[-1]))
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    return FixedWidth(pa.py_buffer(rows.reshape(-1)), 8 * rows.shape[1], count)

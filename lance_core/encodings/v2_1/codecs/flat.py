@@ -1,0 +1,101 @@
+"""Values of fixed width back to back (message ``Flat``), the same in every place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Flat
+from lance_core.encodings.v2_1.codecs.base import (
+    PLAUSIBLE,
+    Block,
+    Encoded,
+    MiniBlockChunks,
+    PerValue,
+    Place,
+)
+from lance_core.encodings.v2_1.codecs.chunks import (
+    chunk_bits,
+    chunk_bytes,
+    largest_chunk,
+    split_sizes,
+)
+from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.codecs.base import Source, Target
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+_WIDEST = 1 << 35
+
+
+def decode_flat(message: Flat, source: Source, context: DecodeContext) -> FixedWidth:
+    """`CompressiveDecoder` of ``flat``."""
+    bits = flat_bits(message)
+    if isinstance(source, PerValue):
+        payload = source.payload
+        if not isinstance(payload, FixedWidth):
+            raise CorruptFileError("flat values of variable width")
+        if payload.bits != bits and (payload.bits, bits) != (8, 1):
+            raise CorruptFileError(f"flat values of {bits} bits in {payload.bits}")
+        return payload
+    if isinstance(source, Block):
+        return FixedWidth(source.data, bits, source.count)
+    return flat_chunks(source.single(), bits)
+
+
+def flat_bits(message: Flat) -> int:
+    """Bits of each value; raises for what no value can have, and for compressed ones."""
+    if message.HasField("data"):
+        raise UnsupportedFeatureError("flat values that are compressed themselves")
+    bits = message.bits_per_value
+    if (bits != 1 and bits % 8) or bits > _WIDEST:
+        raise CorruptFileError(f"flat values of {bits} bits", field="Flat.bits_per_value")
+    return bits
+
+
+def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) -> int:
+    """Bits of the flat values within an encoding that takes no others.
+
+    With ``any_width`` they are packed and may be of any number of bits.
+    """
+    found = encoding.WhichOneof("compression")
+    if found != "flat":
+        raise UnsupportedFeatureError(f"{of} of values that are {found or 'not said'}, not flat")
+    return encoding.flat.bits_per_value if any_width else flat_bits(encoding.flat)
+
+
+def flat_chunks(chunks: MiniBlockChunks, bits: int) -> FixedWidth:
+    """The values of chunks whose only buffer holds values of ``bits``."""
+    if bits == 1:
+        return FixedWidth(chunk_bits(chunks, 0, chunks.counts), 1, chunks.count)
+    room = 8 * len(chunks.data) if bits else PLAUSIBLE
+    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > room:
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+    return FixedWidth(chunk_bytes(chunks, 0, chunks.counts * (bits // 8)), bits, chunks.count)
+
+
+def flat_encoding(bits: int) -> CompressiveEncoding:
+    """The message for values of ``bits``."""
+    return CompressiveEncoding(flat=Flat(bits_per_value=bits))
+
+
+def encode_flat(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``flat``."""
+    if not isinstance(values, FixedWidth):
+        raise UnsupportedFeatureError("flat encoding of values without a fixed width")
+    bits = values.bits
+    if target.place is Place.PER_VALUE:
+        if bits == 1:
+            octets = np.unpackbits(values.octets(), bitorder="little", count=values.count)
+            values = FixedWidth.of(octets)
+        return Encoded.per_value(flat_encoding(values.bits), values)
+    data = pa.py_buffer(values.octets())
+    if target.place is Place.BLOCK:
+        return Encoded.block(flat_encoding(bits), data, values.count)
+    counts, sizes = split_sizes(values.count, largest_chunk(bits), bits)
+    return Encoded(flat_encoding(bits), (data,), sizes[None], counts)

@@ -1,0 +1,63 @@
+"""Structs stored row by row, all children of fixed width (message ``PackedStruct``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, PackedStruct
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, Place, decode, encode, not_here
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, StructValues, as_fixed
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.codecs.base import Encoded, Source, Target
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+
+def decode_packed_struct(
+    message: PackedStruct, source: Source, context: DecodeContext
+) -> StructValues:
+    """`CompressiveDecoder` of ``packed_struct``."""
+    if not isinstance(source, MiniBlockChunks):
+        raise not_here("packed_struct", source)
+    return split_rows(message, as_fixed(decode(message.values, source, context)))
+
+
+def split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
+    """The children of structs that are stored as ``rows``."""
+    widths = list(message.bits_per_value)
+    if not widths or not all(widths):
+        raise CorruptFileError(f"packed children of {widths} bits")
+    if any(bits % 8 for bits in widths):
+        raise UnsupportedFeatureError(f"packed children of {widths} bits, not of whole bytes")
+    if rows.bits != sum(widths):
+        raise CorruptFileError(f"packed children of {sum(widths)} bits in {rows.bits}")
+    octets = rows.octets().reshape(rows.count, rows.bits // 8)
+    children, at = [], 0
+    for bits in widths:
+        child = np.ascontiguousarray(octets[:, at : at + bits // 8]).reshape(-1)
+        children.append(FixedWidth(pa.py_buffer(child), bits, rows.count))
+        at += bits // 8
+    return StructValues(tuple(children), rows.count)
+
+
+def encode_packed_struct(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``packed_struct``; the rest of the chain stores the rows."""
+    if target.place is not Place.MINI_BLOCK:
+        raise not_here("packed_struct", target)
+    if not isinstance(values, StructValues) or not values.children:
+        raise UnsupportedFeatureError("packing of values that are no structs")
+    columns, widths = [], []
+    for child in values.children:
+        if not isinstance(child, FixedWidth) or not child.bits or child.bits % 8:
+            raise UnsupportedFeatureError("packing of children that are not of whole bytes")
+        columns.append(child.octets().reshape(values.count, child.bits // 8))
+        widths.append(child.bits)
+    rows = np.concatenate(columns, axis=1).reshape(-1)
+    inner = encode(FixedWidth(pa.py_buffer(rows), sum(widths), values.count), target)
+    message = PackedStruct(bits_per_value=widths, values=inner.encoding)
+    return inner.within(CompressiveEncoding(packed_struct=message))

@@ -1,0 +1,83 @@
+"""Some of many values, of every form that compressive encodings give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
+from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    Values,
+    VariableWidth,
+)
+
+
+def taken(values: Values, places: Int64Array) -> Values:
+    """The ``values`` at ``places``, in any order, all of which there are."""
+    if isinstance(values, FixedWidth):
+        return _fixed(values, places)
+    if isinstance(values, VariableWidth):
+        return _variable(values, places)
+    if isinstance(values, StructValues):
+        children = tuple(taken(child, places) for child in values.children)
+        return StructValues(children, len(places))
+    return _lists(values, places)
+
+
+def bits_at(bitmap: pa.Buffer, places: Int64Array) -> pa.Buffer:
+    """A bitmap of the bits at ``places`` of another."""
+    octets = np.frombuffer(bitmap, np.uint8).take(places >> 3)
+    bits = (octets >> (places & 7).astype(np.uint8)) & 1
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))
+
+
+def narrowed(offsets: Int64Array, bits: int) -> Offsets:
+    """As int32 if offsets of ``bits`` bits are meant to be and they fit."""
+    if bits == 32 and offsets[-1] <= MAX_OFFSET:
+        narrow = room(len(offsets), np.int32)
+        np.copyto(narrow, offsets, casting="unsafe")
+        return narrow
+    return offsets
+
+
+def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
+    count = len(places)
+    if values.bits == 1:
+        return FixedWidth(bits_at(values.data, places), 1, count)
+    if not values.bits or not count:
+        return FixedWidth(pa.py_buffer(b""), values.bits, count)
+    units = np.frombuffer(values.data, element_type(values.bits // 8), values.count)
+    return FixedWidth(pa.py_buffer(units.take(places).view(np.uint8)), values.bits, count)
+
+
+def _variable(values: VariableWidth, places: Int64Array) -> VariableWidth:
+    stored = values.offsets.astype(np.int64, copy=False)
+    data, offsets = kernels.take_variable(values.octets(), stored, places)
+    return VariableWidth(narrowed(offsets, values.offset_bits), data)
+
+
+def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+    is_plain = len(values.dimensions) == 1 and values.validity[0] is None
+    if is_plain and values.values.bits and values.values.bits % 8 == 0:
+        return _plain_lists(values, places)
+    validity: list[pa.Buffer | None] = []
+    items = places
+    for size, bitmap in zip(values.dimensions, values.validity, strict=True):
+        items = (items[:, None] * size + np.arange(size)).reshape(-1)
+        validity.append(None if bitmap is None else bits_at(bitmap, items))
+    inner = _fixed(values.values, items)
+    return FixedSizeListValues(tuple(validity), inner, values.dimensions, len(places))
+
+
+def _plain_lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
+    """Lists that are bytes without bitmaps, each moved as a whole."""
+    items, (size,) = values.values, values.dimensions
+    rows = _fixed(FixedWidth(items.data, items.bits * size, values.count), places)
+    inner = FixedWidth(rows.data, items.bits, len(places) * size)
+    return FixedSizeListValues(values.validity, inner, values.dimensions, len(places))

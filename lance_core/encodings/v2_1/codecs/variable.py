@@ -1,0 +1,97 @@
+"""Values of variable width (message ``Variable``): offsets, then bytes.
+
+A chunk of a mini-block page has offsets that count from the start of its buffer, of 4 or 8 bytes
+each, then the bytes, then 0x48 up to a multiple of the offsets' width. A block starts with two
+words: the bits of an offset and where the bytes begin; its offsets count from 0. Words of a block
+are as wide as its offsets. In full-zip pages there are only the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
+from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
+from lance_core.encodings.v2_1.codecs.base import Block, Encoded, MiniBlockChunks, PerValue, Place
+from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
+from lance_core.encodings.v2_1.codecs.values import VariableWidth
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.codecs.base import Source, Target
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+
+def decode_variable(message: Variable, source: Source, context: DecodeContext) -> VariableWidth:
+    """`CompressiveDecoder` of ``variable``."""
+    if message.HasField("values"):
+        raise UnsupportedFeatureError("values of variable width that are compressed themselves")
+    if isinstance(source, PerValue):
+        if not isinstance(source.payload, VariableWidth):
+            raise CorruptFileError("values of variable width in a fixed one")
+        return source.payload
+    bits = offset_bits(message)
+    if isinstance(source, Block):
+        return _decode_block(source, bits // 8)
+    return VariableWidth(*kernels.join_variable(variable_chunks(source, bits // 8)))
+
+
+def offset_bits(message: Variable) -> int:
+    """Bits of an offset: 32 or 64."""
+    bits = inner_flat(message.offsets, "offsets")
+    if bits not in (32, 64):
+        raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
+    return bits
+
+
+def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:
+    """Chunks of one buffer each, with offsets of ``width`` bytes; raises `CorruptFileError`."""
+    chunks = source.single()
+    return VariableChunks(chunks.data, chunks.starts[0], chunks.sizes[0], chunks.counts, width)
+
+
+def _decode_block(block: Block, width: int) -> VariableWidth:
+    octets = np.frombuffer(block.data, np.uint8)
+    head = (block.count + 3) * width
+    if head > len(octets):
+        raise CorruptFileError(f"{len(octets)} bytes for {block.count} values of variable width")
+    words: npt.NDArray[np.unsignedinteger] = np.frombuffer(octets, f"<u{width}", block.count + 3)
+    if words[0] != 8 * width or words[1] != head:
+        raise CorruptFileError(f"a block of values starts with {words[0]}, {words[1]}")
+    data = block.data.slice(head)
+    if int(words[-1]) > data.size:
+        raise CorruptFileError(f"a value ends at byte {words[-1]} of {data.size}")
+    return VariableWidth.checked(_narrow(words[2:], width), data)
+
+
+def _narrow(offsets: npt.NDArray[np.integer], width: int) -> Offsets:
+    """As int32 if they came as such and fit."""
+    if width == 4 and offsets[-1] <= MAX_OFFSET:
+        return offsets.astype(np.int32)
+    return offsets.astype(np.int64)
+
+
+def encode_variable(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``variable``; offsets are stored as wide as they come."""
+    if not isinstance(values, VariableWidth):
+        raise UnsupportedFeatureError("variable encoding of values of a fixed width")
+    bits = values.offset_bits
+    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
+    if target.place is Place.PER_VALUE:
+        return Encoded.per_value(encoding, values)
+    offsets, width = values.offsets.astype(np.int64), bits // 8
+    if target.place is Place.BLOCK:
+        head = np.concatenate([[bits, (values.count + 3) * width], offsets])
+        data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
+        return Encoded.block(encoding, pa.py_buffer(data), values.count)
+    chunks = kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
+    data, sizes, counts = chunks
+    return Encoded(encoding, (data,), sizes[None], counts)

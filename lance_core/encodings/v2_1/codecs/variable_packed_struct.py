@@ -1,0 +1,145 @@
+"""Structs stored value by value, children of any width (message ``VariablePackedStruct``).
+
+Each value of a full-zip page is its children in order: the bytes of one of fixed width, the length
+and the bytes of any other. Each child may be compressed, value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePackedStruct
+from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.v2_1.codecs.base import Encoded, PerValue, Place, decode, encode, not_here
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    VariableWidth,
+)
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.codecs.base import Source, Target
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+_KEYS: dict[type, str] = {
+    VariableWidth: "variable",
+    FixedSizeListValues: "fixed_size_list",
+}
+_Field = VariablePackedStruct.FieldEncoding
+
+
+def decode_variable_packed_struct(
+    message: VariablePackedStruct, source: Source, context: DecodeContext
+) -> StructValues:
+    """`CompressiveDecoder` of ``variable_packed_struct``: one child after the other."""
+    if not isinstance(source, PerValue):
+        raise not_here("variable_packed_struct", source)
+    payload, count = source.payload, source.count
+    if not isinstance(payload, VariableWidth):
+        raise CorruptFileError("packed children of variable width in values of a fixed one")
+    octets = payload.octets()
+    offsets = payload.offsets.astype(np.int64)
+    at, ends = offsets[:-1], offsets[1:]
+    children = []
+    for field in message.fields:
+        inner, at = _field(field, octets, at, ends)
+        children.append(decode(field.value, PerValue(inner, source.depth), context))
+    if not children or (at != ends).any():
+        raise CorruptFileError("a packed struct is longer than its children")
+    return StructValues(tuple(children), count)
+
+
+def _field(
+    field: _Field, octets: npt.NDArray[np.uint8], at: Int64Array, ends: Int64Array
+) -> tuple[FixedWidth | VariableWidth, Int64Array]:
+    """What all values have of a child that begins ``at``, and where the next one begins."""
+    kind = field.WhichOneof("layout")
+    if kind == "bits_per_value":
+        bits = field.bits_per_value
+        if bits % 8 or bits > 1 << 35 or (len(at) and bits // 8 > len(octets)):
+            raise CorruptFileError(f"a packed child of {bits} bits in {len(octets)} bytes")
+        stops = at + bits // 8
+        return FixedWidth(_gather(octets, at, stops, ends), bits, len(at)), stops
+    if kind != "bits_per_length" or field.bits_per_length not in (8, 16, 32, 64):
+        raise CorruptFileError("it is not said how long a packed child is")
+    width = field.bits_per_length // 8
+    begins = at + width
+    prefixes = np.frombuffer(_gather(octets, at, begins, ends), f"<u{width}", len(at))
+    if (prefixes > len(octets)).any():
+        raise CorruptFileError("a packed child is longer than all of them")
+    lengths = prefixes.astype(np.int64)
+    data = _gather(octets, begins, begins + lengths, ends)
+    offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    if width <= 4 and offsets[-1] <= MAX_OFFSET:
+        offsets = offsets.astype(np.int32)
+    return VariableWidth(offsets, data), begins + lengths
+
+
+def _gather(
+    octets: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array, ends: Int64Array
+) -> pa.Buffer:
+    if (stops > ends).any():
+        raise CorruptFileError("a packed struct is shorter than its children")
+    return kernels.gather_variable(octets, starts, stops)[0]
+
+
+def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
+    """`CompressiveEncoder` of ``variable_packed_struct``: flat, variable and list children."""
+    if target.place is not Place.PER_VALUE:
+        raise not_here("variable_packed_struct", target)
+    if not isinstance(values, StructValues) or not values.children:
+        raise UnsupportedFeatureError("packing of values that are no structs")
+    children = [
+        encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
+        for child in values.children
+    ]
+    return packed_per_value(children, values.count)
+
+
+def packed_per_value(children: Sequence[Encoded], count: int) -> Encoded:
+    """``count`` structs of children that are encoded value by value, at least one."""
+    fields = []
+    pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]] = []
+    for child in children:
+        payload = child.payload
+        if isinstance(payload, VariableWidth):
+            bits = payload.offset_bits
+            edges = payload.offsets.astype(np.int64)
+            lengths = edges[1:] - edges[:-1]
+            pieces.append((lengths.astype(f"<u{bits // 8}").view(np.uint8), bits // 8))
+            pieces.append((payload.octets(), lengths))
+            fields.append(_Field(value=child.encoding, bits_per_length=bits))
+        elif payload is not None:
+            pieces.append((payload.octets(), payload.bits // 8))
+            fields.append(_Field(value=child.encoding, bits_per_value=payload.bits))
+    encoding = CompressiveEncoding(variable_packed_struct=VariablePackedStruct(fields=fields))
+    return Encoded.per_value(encoding, _interleaved(count, pieces))
+
+
+def _interleaved(
+    count: int, pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]]
+) -> VariableWidth:
+    """The bytes of each value: what it has of each piece, of which it has so many bytes."""
+    lengths = np.stack([np.broadcast_to(np.asarray(size), count) for _, size in pieces], axis=1)
+    flat = lengths.reshape(-1)
+    ends = np.cumsum(flat)
+    starts = (ends - flat).reshape(count, len(pieces))
+    data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for number, (octets, _) in enumerate(pieces):
+        sizes = lengths[:, number]
+        first = np.cumsum(sizes) - sizes
+        data[np.repeat(starts[:, number] - first, sizes) + np.arange(len(octets))] = octets
+    offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.sum(axis=1))])
+    if offsets[-1] <= MAX_OFFSET:
+        offsets = offsets.astype(np.int32)
+    return VariableWidth(offsets, pa.py_buffer(data))

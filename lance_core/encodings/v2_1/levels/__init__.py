@@ -1,0 +1,1 @@
+"""Repetition and definition levels: from arrays, to arrays, and as control words."""

@@ -1,0 +1,132 @@
+"""Arrow arrays taken apart into leaf values and the layers around them, as 2.1 columns hold them.
+
+What a null hides is dropped where it would need space of its own: null lists lose their items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
+from lance_core.encodings.v2_1.read.assemble import Node
+from lance_core.errors import UnsupportedFeatureError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """The values of a leaf, one per slot of the innermost layer; ``layers`` outermost first."""
+
+    values: pa.Array
+    layers: tuple[Layer, ...]
+
+    def rows(self, start: int, stop: int) -> Leaf:
+        """The slots ``start`` to ``stop`` of the outermost layer and what is in them."""
+        layers: list[Layer] = []
+        for layer in self.layers:
+            valid = None if layer.valid is None else layer.valid[start:stop]
+            if isinstance(layer, ItemLayer):
+                layers.append(ItemLayer(stop - start, valid))
+            else:
+                offsets = layer.offsets[start : stop + 1]
+                layers.append(ListLayer(offsets - offsets[0], valid))
+                start, stop = int(offsets[0]), int(offsets[-1])
+        return Leaf(self.values.slice(start, stop - start), tuple(layers))
+
+
+def joined(leaves: Sequence[Leaf]) -> Leaf:
+    """One leaf of the rows of all ``leaves``, which are of the same field."""
+    if len(leaves) == 1:
+        return leaves[0]
+    values = pa.concat_arrays([leaf.values for leaf in leaves])
+    layers = zip(*(leaf.layers for leaf in leaves), strict=True)
+    return Leaf(values, tuple(_joined_layers(parts) for parts in layers))
+
+
+def _joined_layers(parts: Sequence[Layer]) -> Layer:
+    valid: BoolArray | None = None
+    if any(part.valid is not None for part in parts):
+        masks = [np.ones(p.count, np.bool_) if p.valid is None else p.valid for p in parts]
+        valid = np.concatenate(masks)
+    if isinstance(parts[0], ItemLayer):
+        return ItemLayer(sum(part.count for part in parts), valid)
+    lists = [part for part in parts if isinstance(part, ListLayer)]
+    items = np.cumsum([0, *(int(part.offsets[-1]) for part in lists)])
+    pieces = [part.offsets[:-1] + first for part, first in zip(lists, items[:-1], strict=True)]
+    return ListLayer(np.concatenate([*pieces, items[-1:]]), valid)
+
+
+def shred(array: pa.Array, root: Node) -> Iterator[Leaf]:
+    """The leaves of an array of the field ``root``, in pre-order.
+
+    Raises `UnsupportedFeatureError` for lists of fixed size, of structs, within lists.
+    """
+    return _shred(root, array, (), None)
+
+
+def _shred(
+    node: Node, array: pa.Array, outer: tuple[Layer, ...], seen: BoolArray | None
+) -> Iterator[Leaf]:
+    """``seen``: the slots that no struct right around the array makes null; None: all."""
+    valid = _valid(array)
+    here = valid if seen is None else seen if valid is None else seen & valid
+    layers = (*outer, ItemLayer(len(array), here))
+    if node.is_leaf:
+        yield Leaf(array, layers)
+    elif node.is_list:
+        offsets, items = _items(array, here)
+        yield from _shred(node.children[0], items, (*outer, ListLayer(offsets, here)), None)
+    elif node.is_fixed:
+        size = node.type.list_size
+        items = array.values.slice(array.offset * size, len(array) * size)
+        repeated = tuple(_repeated(layer, size) for layer in layers)
+        yield from _shred(node.children[0], items, repeated, repeated[-1].valid)
+    else:
+        for number, child in enumerate(node.children):
+            yield from _shred(child, array.field(number), layers, here)
+
+
+def _repeated(layer: Layer, times: int) -> ItemLayer:
+    """Every slot as often as a list of fixed size has items, which are rows of its columns."""
+    if isinstance(layer, ListLayer):
+        raise UnsupportedFeatureError("lists of fixed size, of structs, within lists")
+    valid = None if layer.valid is None else np.repeat(layer.valid, times)
+    return ItemLayer(layer.count * times, valid)
+
+
+def _valid(array: pa.Array) -> BoolArray | None:
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        found = array.dictionary.is_valid().take(array.indices).fill_null(False)
+        return np.asarray(found)
+    if not array.null_count:
+        return None
+    return np.asarray(array.is_valid())
+
+
+def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Array]:
+    """Offsets from 0 of the lists that are ``valid``, the others empty; and just their items."""
+    starts: npt.NDArray[Any]
+    width = np.int64 if pa.types.is_large_list(array.type) else np.int32
+    buffer = array.buffers()[1]
+    count = len(array)
+    if buffer is None or not count:
+        stored = np.zeros(count + 1, np.int64)
+    else:
+        size = np.dtype(width).itemsize
+        stored = np.frombuffer(buffer, width, count + 1, array.offset * size).astype(np.int64)
+    items = array.values  # as they are stored, before any slicing
+    lengths = np.diff(stored)
+    if valid is None or not lengths[~valid].any():
+        return stored - stored[0], items.slice(int(stored[0]), int(stored[-1] - stored[0]))
+    lengths[~valid] = 0
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    starts = np.repeat(stored[:-1] - offsets[:-1], lengths)
+    return offsets, take_rows(items, pa.array(starts + np.arange(offsets[-1])))

@@ -1,0 +1,114 @@
+"""Levels to layers as Arrow has them: bitmaps of what is valid, and offsets of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import REPDEF_EMPTYABLE_LIST, REPDEF_NULL_AND_EMPTY_LIST
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.levels import Slots
+from lance_core.encodings.v2_1.levels.repdef import Levels
+
+_EVERY = (1 << 16) - 1
+_FEW = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowLayer:
+    """Slots of a struct, a list or a value, ``nulls`` of which are null.
+
+    ``validity`` has a bit for each slot, or is None where no slot is null. Slots that are null by a
+    layer outside are null. ``offsets`` are those of lists, one more than slots, from 0; null lists
+    are empty.
+    """
+
+    count: int
+    nulls: int
+    validity: pa.Buffer | None
+    offsets: Offsets | None
+
+
+def unravel(levels: Levels) -> list[ArrowLayer]:
+    """The layers of checked levels, outermost first; each has the slots that the one before has.
+
+    The slots of the layer inside of a list are the items of those lists that have any.
+    """
+    if levels.count <= _FEW:
+        return _unravel_few(levels)
+    kinds, rep, definition = levels.kinds, levels.rep, levels.definition
+    if definition is None and not kinds.max_rep:
+        return [ArrowLayer(levels.count, 0, None, None)] * len(kinds.kinds)
+    count = row_count(levels)
+    slots = Slots(kinds.max_rep, _EVERY)
+    layers: list[ArrowLayer] = []
+    for layer in range(len(kinds.kinds) - 1, -1, -1):
+        base, kind = kinds.bases[layer], kinds.kinds[layer]
+        nulls, validity = 0, None
+        if definition is not None and base < kinds.max_def:
+            top = base + 1 if kind == REPDEF_EMPTYABLE_LIST else base
+            also = base + 2 if kind == REPDEF_NULL_AND_EMPTY_LIST else 0
+            _, nulls, validity = kernels.layer_slots(rep, definition, slots, top, also)
+        offsets = None
+        if kinds.is_list(layer):
+            assert rep is not None
+            present = definition if base < kinds.max_def else None
+            offsets = kernels.layer_offsets(rep, present, slots, base, count)
+            slots = Slots(slots.rank - 1, base if present is not None else slots.limit)
+        layers.append(ArrowLayer(count, nulls, validity, offsets))
+        if offsets is not None:
+            count = int(offsets[-1])
+    return layers
+
+
+def row_count(levels: Levels) -> int:
+    """How many rows the levels are of."""
+    if levels.rep is None or not levels.kinds.max_rep:
+        return levels.count
+    edges = np.array([0, levels.count], np.int64)
+    return levels.count - int(kernels.count_upto(levels.rep, levels.kinds.max_rep - 1, edges)[0])
+
+
+def _unravel_few(levels: Levels) -> list[ArrowLayer]:
+    """With plain integers: calls of kernels cost more than a few levels."""
+    kinds = levels.kinds
+    none = [0] * levels.count
+    rep = none if levels.rep is None or not kinds.max_rep else levels.rep.tolist()
+    definition = none if levels.definition is None else levels.definition.tolist()
+    pairs = list(zip(rep, definition, strict=True))
+    rank, limit = kinds.max_rep, _EVERY
+    layers: list[ArrowLayer] = []
+    for layer in range(len(kinds.kinds) - 1, -1, -1):
+        base, kind = kinds.bases[layer], kinds.kinds[layer]
+        top = base + 1 if kind == REPDEF_EMPTYABLE_LIST else base
+        also = base + 2 if kind == REPDEF_NULL_AND_EMPTY_LIST else base
+        slots = [r >= rank and d <= limit for r, d in pairs]
+        valid = [
+            d <= top or d == also for (_, d), is_slot in zip(pairs, slots, strict=True) if is_slot
+        ]
+        nulls = len(valid) - sum(valid)
+        offsets = None
+        if kinds.is_list(layer):
+            offsets = _offsets(slots, [r >= rank - 1 and d <= base for r, d in pairs])
+            rank, limit = rank - 1, base
+        layers.append(ArrowLayer(len(valid), nulls, _bitmap(valid) if nulls else None, offsets))
+    return layers
+
+
+def _offsets(slots: Sequence[bool], items: Sequence[bool]) -> Offsets:
+    """How many items there are before each slot, then all of them."""
+    offsets, before = [], 0
+    for is_slot, is_item in zip(slots, items, strict=True):
+        if is_slot:
+            offsets.append(before)
+        before += is_item
+    return np.array([*offsets, before], np.int64)
+
+
+def _bitmap(flags: Sequence[bool]) -> pa.Buffer:
+    bits = sum(1 << number for number, flag in enumerate(flags) if flag)
+    return pa.py_buffer(bits.to_bytes((len(flags) + 7) // 8, "little"))

@@ -1,0 +1,152 @@
+"""What page layouts have in common: a plan per page that decodes the levels and values of rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafPart:
+    """Some rows of a leaf column: checked levels, and one value for each that is visible.
+
+    The values have no validity of their own; what they are where the levels say null is arbitrary.
+    """
+
+    levels: Levels
+    values: pa.Array
+
+
+class LayoutPlan(ABC):
+    """How the rows of one page are decoded. Immutable as far as callers can see."""
+
+    __slots__ = ()
+
+    kinds: LayerKinds
+
+    @property
+    def is_all_null(self) -> bool:
+        """Whether each row is a null, of which no level is stored."""
+        return False
+
+    @abstractmethod
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """Decode ``rows``, at least one and all within the page, in order.
+
+        Raises `CorruptFileError` without a path; offset and field are filled in above.
+        """
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """The value of one row, possibly null, of a page without structs and lists around values.
+
+        None if that is not possible, or `decode` is as good.
+        """
+        yield from ()
+        return None
+
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """``rows`` of the page in the order asked for; None if `decode` is as good."""
+        yield from ()
+        return None
+
+    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """One row, as `decode` gives it, in a way that costs least; None if there is no other."""
+        yield from ()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PageScope:
+    """What a layout may know of its page.
+
+    ``type`` is the storage type of the leaf. Every buffer must lie within ``file_size`` bytes.
+    """
+
+    buffers: tuple[ByteRange, ...]
+    type: pa.DataType
+    num_rows: int
+    file_size: int
+
+    def __post_init__(self) -> None:
+        for buffer in self.buffers:
+            if not 0 <= buffer.start <= buffer.stop <= self.file_size:
+                raise CorruptFileError(
+                    f"a buffer ends at byte {buffer.stop} of a file of {self.file_size} bytes",
+                    offset=buffer.start,
+                )
+
+
+Where = slice | Int64Array
+"""Which of some values are meant: from start to stop, or those at ascending positions."""
+
+LayoutDecoder = Callable[[Any, PageScope], LayoutPlan]
+"""From the message of a layout to a plan; checks what can be checked without reading.
+
+Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
+"""
+
+
+def kinds_of(layers: Any, count: int) -> LayerKinds:
+    """The layers of a page, of which there are ``count`` values or levels to be held."""
+    if count > 1 << 48:
+        raise CorruptFileError(f"a page cannot have {count} values")
+    return layer_kinds(tuple(layers))
+
+
+def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """The numbers ``starts[i]`` to ``stops[i]`` of all spans, one after the other."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def level_rows(levels: Levels, rows: Rows) -> Levels:
+    """The levels of ``rows`` among those of a whole page."""
+    starts = levels.row_starts()
+    where: Where
+    if isinstance(rows, RowRange):
+        if starts is None:
+            return levels.part(rows.start, rows.stop)
+        stop = levels.count if rows.stop >= len(starts) else int(starts[rows.stop])
+        return levels.part(int(starts[rows.start]), stop)
+    if starts is None:
+        where = rows.values
+    else:
+        ends = np.append(starts[1:], levels.count)
+        where = spans_index(starts[rows.values], ends[rows.values])
+    return picked_levels(levels, where)
+
+
+def picked_levels(levels: Levels, where: Int64Array) -> Levels:
+    """The levels at the positions ``where``."""
+    rep = None if levels.rep is None else levels.rep.take(where)
+    definition = None if levels.definition is None else levels.definition.take(where)
+    return Levels(levels.kinds, rep, definition, len(where))
+
+
+def cut_part(part: LeafPart, rows: RowRange) -> LeafPart:
+    """The ``rows`` of a part, counted from its first one."""
+    levels = level_rows(part.levels, rows)
+    visible = part.levels.visible()
+    starts = part.levels.row_starts()
+    first = rows.start if starts is None else int(starts[rows.start])
+    if visible is None:
+        return LeafPart(levels, part.values.slice(first, levels.count))
+    before = int(np.count_nonzero(visible[:first]))
+    count = int(np.count_nonzero(visible[first : first + levels.count]))
+    return LeafPart(levels, part.values.slice(before, count))

@@ -1,0 +1,1 @@
+"""Pages of blobs of version 1 (message ``BlobLayout``)."""

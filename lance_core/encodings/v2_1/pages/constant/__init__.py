@@ -1,0 +1,1 @@
+"""Constant pages (message ``ConstantLayout``): nothing but nulls, or one value."""

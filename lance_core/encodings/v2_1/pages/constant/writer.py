@@ -1,0 +1,113 @@
+"""Constant pages (message ``ConstantLayout``): no value at all, or the same one throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    REPDEF_NULLABLE_ITEM,
+    CompressiveEncoding,
+    ConstantLayout,
+    PageLayout,
+)
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.v2_0.flat import has_fixed_width
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels
+from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
+
+_MOST_INLINE = 32
+_SAMPLE = 64
+_NOTHING = pa.py_buffer(b"")
+
+BlockEncoder = Callable[[FixedWidth], tuple[CompressiveEncoding, pa.Buffer]]
+
+
+def empty_struct_page() -> LayoutPage:
+    """A page of structs without members, which look like nulls but are none."""
+    return LayoutPage(PageLayout(constant_layout=ConstantLayout(layers=[REPDEF_NULLABLE_ITEM])), [])
+
+
+def null_page(levels: Levels, encode_block: BlockEncoder | None) -> LayoutPage:
+    """A page in which no level has a value. Levels are stored raw if ``encode_block`` is None."""
+    message = ConstantLayout(layers=layers_of(levels))
+    if levels.kinds.kinds == (REPDEF_NULLABLE_ITEM,):
+        return LayoutPage(PageLayout(constant_layout=message), [])
+    buffers = [_raw(levels.rep), _raw(levels.definition)]
+    if encode_block is not None and levels.rep is not None:
+        encoding, buffers[0] = encode_block(FixedWidth.of(levels.rep))
+        message.rep_compression.CopyFrom(encoding)
+        message.num_rep_values = levels.count
+    if encode_block is not None and levels.definition is not None:
+        encoding, buffers[1] = encode_block(FixedWidth.of(levels.definition))
+        message.def_compression.CopyFrom(encoding)
+        message.num_def_values = levels.count
+    return LayoutPage(PageLayout(constant_layout=message), buffers)
+
+
+def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
+    """A page of the one ``value``, an array of length 1, wherever the levels say so."""
+    message = ConstantLayout(layers=layers_of(levels))
+    buffers = []
+    values = values_of(value)
+    if isinstance(values, FixedWidth) and values.bits <= 8 * _MOST_INLINE:
+        message.inline_value = values.octets().tobytes()
+    elif isinstance(values, FixedWidth):
+        buffers.append(_scalar([values.octets()]))
+    elif isinstance(values, VariableWidth):
+        buffers.append(_scalar([values.offsets.view(np.uint8), values.octets()]))
+    if levels.rep is not None or levels.definition is not None:
+        buffers += [_raw(levels.rep), _raw(levels.definition)]
+    return LayoutPage(PageLayout(constant_layout=message), buffers)
+
+
+def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
+    """The value, as an array of length 1, that all ``valid`` slots have bit for bit, at least one.
+
+    None if values differ, and for types that constant pages are not made of.
+    """
+    type_ = array.type
+    is_fixed = has_fixed_width(type_) or pa.types.is_fixed_size_binary(type_)
+    if not is_fixed and not is_variable(type_):
+        return None
+    if valid is not None:
+        some = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
+        if not _are_same(array.take(pa.array(some))):
+            return None
+        array = array.filter(pa.array(valid))
+    elif not _are_same(array.slice(0, _SAMPLE)):
+        return None
+    return array.slice(0, 1) if _are_same(array) else None
+
+
+def _are_same(array: pa.Array) -> bool:
+    values = values_of(array)
+    if values.count < 2:
+        return True
+    if isinstance(values, VariableWidth):
+        lengths = np.diff(values.offsets)
+        if (lengths != lengths[0]).any():
+            return False
+        return _all_rows_same(values.octets(), values.count)
+    if isinstance(values, FixedWidth) and values.bits != 1:
+        return _all_rows_same(values.octets(), values.count)
+    return array.true_count in (0, len(array))
+
+
+def _all_rows_same(octets: np.ndarray, count: int) -> bool:
+    """Whether each of ``count`` rows of bytes is like the one before."""
+    width = len(octets) // count
+    return bool((octets[width:] == octets[: len(octets) - width]).all())
+
+
+def _scalar(parts: list[np.ndarray]) -> pa.Buffer:
+    sizes = np.array([len(parts), *map(len, parts)], "<u4")
+    return pa.py_buffer(np.concatenate([sizes.view(np.uint8), *parts]))
+
+
+def _raw(levels: LevelArray | None) -> pa.Buffer:
+    return _NOTHING if levels is None else pa.py_buffer(levels.astype("<u2", copy=False))

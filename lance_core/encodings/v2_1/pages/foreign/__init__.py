@@ -1,0 +1,1 @@
+"""Pages whose values are in an encoding of a plugin (message ``ForeignValues``)."""

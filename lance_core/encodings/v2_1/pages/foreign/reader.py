@@ -1,0 +1,120 @@
+"""Pages whose values are in an encoding of a plugin (message ``ForeignValues``).
+
+They are described as mini-block pages of a constant with general compression of no scheme, which
+other readers refuse, and are not cut into chunks; the constant is the message. Page buffers: the
+blocks of values, then repetition levels and definition levels of the whole page, each if the page
+has them; ``num_items`` counts levels. Levels are read once and kept with the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, parse_foreign
+from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
+from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
+from lance_core.encodings.v2_1.pages.base import (
+    LayoutPlan,
+    LeafPart,
+    PageScope,
+    Where,
+    kinds_of,
+    level_rows,
+    spans_index,
+)
+from lance_core.encodings.v2_1.pages.level_codecs import decode_level_block
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.registry import EncodingRegistry
+
+
+def is_foreign(message: MiniBlockLayout) -> bool:
+    """Whether the values of a page are in an encoding that the format does not know."""
+    general = message.value_compression.general
+    return general.values.constant.HasField("value") and not general.compression.scheme
+
+
+class ForeignPlan(LayoutPlan):
+    """A page of foreign values."""
+
+    __slots__ = ("_levels", "blocks", "kinds", "message", "scope")
+
+    def __init__(self, message: MiniBlockLayout, scope: PageScope, blocks: ForeignBlocks) -> None:
+        self.message = message
+        self.scope = scope
+        self.blocks = blocks
+        self.kinds = kinds_of(message.layers, message.num_items)
+        self._levels: Levels | None = None
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        whole = self._levels
+        if whole is None:
+            buffers = (yield self.scope.buffers[1:]) if len(self.scope.buffers) > 1 else ()
+            whole = self._levels = self._decoded(list(buffers), context)
+        where = _values_of(whole, rows)
+        values = yield from self.blocks.decode(where, context.coalesce_gap)
+        return LeafPart(level_rows(whole, rows), values)
+
+    def _decoded(self, buffers: list[pa.Buffer], context: DecodeContext) -> Levels:
+        """The levels of the page, checked to be those of its rows and values."""
+        message, count = self.message, self.message.num_items if buffers else self.scope.num_rows
+        rep = definition = None
+        if message.HasField("rep_compression"):
+            rep = decode_level_block(message.rep_compression, buffers.pop(0), count, context)
+        if message.HasField("def_compression"):
+            definition = decode_level_block(message.def_compression, buffers.pop(0), count, context)
+        levels = Levels(self.kinds, rep, definition, count)
+        check_levels(levels)
+        starts, visible = levels.row_starts(), levels.visible()
+        found = count if starts is None else len(starts)
+        if found != self.scope.num_rows:
+            raise CorruptFileError(f"levels of {found} rows in a page of {self.scope.num_rows}")
+        values = count if visible is None else int(np.count_nonzero(visible))
+        if values != self.blocks.count:
+            raise CorruptFileError(f"{self.blocks.count} values for {values} visible levels")
+        return levels
+
+
+def _values_of(levels: Levels, rows: Rows) -> Where:
+    """Which values of a page belong to ``rows``."""
+    starts, visible = levels.row_starts(), levels.visible()
+    if starts is None:
+        return slice(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values
+    edges = np.append(starts, levels.count)
+    if visible is not None:
+        before = np.zeros(levels.count + 1, np.int64)
+        np.cumsum(visible, out=before[1:])
+        edges = before[edges]
+    if isinstance(rows, RowRange):
+        return slice(int(edges[rows.start]), int(edges[rows.stop]))
+    return spans_index(edges[rows.values], edges[rows.values + 1])
+
+
+def decode_foreign(
+    message: MiniBlockLayout, scope: PageScope, registry: EncodingRegistry
+) -> LayoutPlan:
+    """The plan for a page of foreign values.
+
+    Raises `PluginNotFoundError` if no plugin has the encoding, and `CorruptFileError`.
+    """
+    foreign = parse_foreign(message.value_compression.general.values.constant.value)
+    spec = find_value_encoding(foreign.type_url, registry, "a page", foreign.distribution)
+    stored = message.HasField("rep_compression") + message.HasField("def_compression")
+    if len(scope.buffers) != 1 + stored:
+        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {1 + stored}")
+    blocks = ForeignBlocks.of(foreign, spec, scope.type, scope.buffers[0])
+    plan = ForeignPlan(message, scope, blocks)
+    if message.HasField("rep_compression") != (plan.kinds.max_rep > 0):
+        raise CorruptFileError("repetition levels without lists, or the reverse")
+    if not plan.kinds.max_rep and not foreign.num_values == message.num_items == scope.num_rows:
+        raise CorruptFileError(f"{foreign.num_values} values for {scope.num_rows} rows")
+    return plan

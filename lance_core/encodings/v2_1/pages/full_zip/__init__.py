@@ -1,0 +1,1 @@
+"""Full-zip pages (message ``FullZipLayout``): large values, each behind its control word."""

@@ -1,0 +1,258 @@
+"""Full-zip pages (message ``FullZipLayout``): large values, each behind its control word.
+
+Page buffers: the values and, if their places cannot be computed, the repetition index: where each
+row starts, then where the last one ends, in as many bytes as the length of the values takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
+from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
+from lance_core.encodings.v2_1.codecs.fixed_size_list import plain_list
+from lance_core.encodings.v2_1.codecs.flat import flat_bits
+from lance_core.encodings.v2_1.codecs.general import plain_spans, scheme_of
+from lance_core.encodings.v2_1.codecs.points import ZippedPoint, as_it_is, zipped_point_of
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.codecs.values_take import narrowed
+from lance_core.encodings.v2_1.levels.control_words import ControlWords, Zipped
+from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
+from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
+from lance_core.encodings.v2_1.pages.decode_values import decode_values
+from lance_core.encodings.v2_1.pages.full_zip.single_row import zipped_row
+from lance_core.encodings.v2_1.pages.leaf_values import present_values, zipped_values
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_WIDEST = (1 << 31) - 1
+
+
+class _Spans(NamedTuple):
+    """Bytes that were read, and the first and last byte of each row in them."""
+
+    data: npt.NDArray[np.uint8]
+    starts: Int64Array
+    stops: Int64Array
+
+
+class FullZipPlan(LayoutPlan):
+    """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
+
+    __slots__ = ("_plain", "_point", "kinds", "message", "scope", "width", "words")
+
+    def __init__(self, message: FullZipLayout, scope: PageScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.kinds = kinds_of(message.layers, message.num_items)
+        self.width = message.bits_per_value // 8
+        lengths = message.bits_per_offset // 8
+        self.words = ControlWords(
+            self.kinds, message.bits_rep, message.bits_def, self.width, lengths
+        )
+        self._plain: bool | None = None
+        self._point: tuple[ZippedPoint | None] | None = None
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is a repetition index."""
+        return not self.width or self.kinds.max_rep > 0
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        if not self.is_indexed:
+            return (yield from self._regular(rows, context))
+        spans = yield from self._spans(rows, context)
+        zipped = self.words.parse(spans.data, spans.starts, spans.stops)
+        check_levels(zipped.levels)
+        if self.width:
+            payload = windows(spans.data, zipped.starts, self.width)
+            return self._fixed(zipped.levels, payload, context)
+        return self._variable(zipped, spans.data, context)
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """See `LayoutPlan`."""
+        if self.kinds.max_rep or pa.types.is_struct(self.scope.type):
+            return None
+        point = self._point_of(context)
+        if point is None:
+            return None
+        return (yield from zipped_row(number, self.scope, self.words, point, context))
+
+    def _point_of(self, context: DecodeContext) -> ZippedPoint | None:
+        if self._point is None:
+            self._point = (zipped_point_of(self.message.value_compression, context),)
+        return self._point[0]
+
+    def _is_plain(self, context: DecodeContext) -> bool:
+        """Whether values are stored as Arrow wants them, and are as wide as the page says."""
+        if self._plain is None:
+            found = self._point_of(context) is as_it_is
+            self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
+        return self._plain
+
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: rows of as many bytes each that are read as one range."""
+        if self.is_indexed:
+            return None
+        stride = self.words.width + self.width
+        base = self.scope.buffers[0].start
+        ranges, cuts = fixed_ranges(base, stride, rows.distinct.values, context.coalesce_gap)
+        if len(ranges) > 1:
+            return None
+        whole = Cuts([0, len(rows)], cuts.firsts)
+        taken = fixed_take((yield ranges), whole, rows.numbers, stride).view(np.uint8)
+        return self._rows(taken.reshape(len(rows), stride), context)
+
+    def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """Values of one width without lists: each row takes as many bytes."""
+        stride = self.words.width + self.width
+        base = self.scope.buffers[0].start
+        if isinstance(rows, RowRange):
+            (buffer,) = yield [ByteRange(base + rows.start * stride, base + rows.stop * stride)]
+            table = np.frombuffer(buffer, np.uint8).reshape(len(rows), stride)
+        else:
+            ranges, cuts = fixed_ranges(base, stride, rows.values, context.coalesce_gap)
+            buffers = yield ranges
+            taken = fixed_take(buffers, cuts, rows.values, stride)
+            table = taken.view(np.uint8).reshape(len(rows), stride)
+        return self._rows(table, context)
+
+    def _rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
+        """Rows of as many bytes each, the control word first."""
+        width = self.words.width
+        levels = self.words.levels(np.ascontiguousarray(table[:, :width]))
+        check_levels(levels)
+        return self._fixed(levels, np.ascontiguousarray(table[:, width:]), context)
+
+    def _fixed(
+        self, levels: Levels, payload: npt.NDArray[np.uint8], context: DecodeContext
+    ) -> LeafPart:
+        buffer = pa.py_buffer(payload) if payload.size else pa.py_buffer(b"")
+        stored = FixedWidth(buffer, self.width * 8, len(payload))
+        plain = self._is_plain(context)
+        encoding = self.message.value_compression
+        values = stored if plain else decode_values(encoding, stored, context)
+        return LeafPart(levels, zipped_values(values, self.scope.type, context))
+
+    def _variable(
+        self, zipped: Zipped, data: npt.NDArray[np.uint8], context: DecodeContext
+    ) -> LeafPart:
+        """Values of variable width; none is stored for a null, which then has no bytes."""
+        visible = zipped.levels.visible()
+        definition = zipped.levels.definition
+        if visible is not None and definition is not None:
+            definition = definition[visible]
+        packed = pa.types.is_struct(self.scope.type)
+        starts, stops = zipped.starts, zipped.stops
+        present = None if definition is None else definition == 0
+        if packed and present is not None:  # they cannot be of no bytes
+            starts, stops = starts[present], stops[present]
+        encoding, width = self.message.value_compression, self.message.bits_per_offset
+        if encoding.WhichOneof("compression") == "general":  # without joining what is compressed
+            scheme = scheme_of(encoding.general)
+            stored = plain_spans(scheme, data, (starts, stops), width)
+            encoding = encoding.general.values
+        else:
+            bytes_, offsets = kernels.gather_variable(data, starts, stops)
+            stored = VariableWidth(narrowed(offsets, width), bytes_)
+        values = decode_values(encoding, stored, context)
+        array = zipped_values(values, self.scope.type, context)
+        if packed and present is not None:
+            array = present_values(array, present)
+        return LeafPart(zipped.levels, array)
+
+    def _spans(self, rows: Rows, context: DecodeContext) -> Decoding[_Spans]:
+        values, index = self.scope.buffers[:2]
+        width = index.length // (self.scope.num_rows + 1)
+        if isinstance(rows, RowRange):
+            place = ByteRange(
+                index.start + rows.start * width, index.start + (rows.stop + 1) * width
+            )
+            if len(rows) == self.scope.num_rows:
+                edges, data = yield [place, values]
+            else:
+                (edges,) = yield [place]
+            places = self._places(np.frombuffer(edges, np.uint8), width)
+            first, last = int(places[0]), int(places[-1])
+            if len(rows) != self.scope.num_rows:
+                (data,) = yield [ByteRange(values.start + first, values.start + last)]
+            else:
+                data = data.slice(first, last - first)
+            octets = np.frombuffer(data, np.uint8)
+            return _Spans(octets, places[:-1] - first, places[1:] - first)
+        positions = np.unique(np.concatenate([rows.values, rows.values + 1]))
+        ranges, cuts = fixed_ranges(index.start, width, positions, context.coalesce_gap)
+        buffers = yield ranges
+        taken = fixed_take(buffers, cuts, positions, width)
+        places = self._places(taken.view(np.uint8), width)
+        number = np.searchsorted(positions, rows.values)
+        starts, stops = places[number], places[number + 1]
+        ranges, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
+        buffers = yield ranges
+        if len(buffers) == 1:
+            first = cuts.firsts[0]
+            return _Spans(np.frombuffer(buffers[0], np.uint8), starts - first, stops - first)
+        sizes = [buffer.size for buffer in buffers]
+        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
+        shift = moved[np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))]
+        octets = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
+        return _Spans(octets, starts + shift, stops + shift)
+
+    def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
+        """Entries of the repetition index, which must ascend within the values."""
+        places = stored.view(f"<u{width}").astype(np.uint64)
+        if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
+            raise CorruptFileError("the repetition index does not fit to the values")
+        return places.astype(np.int64)
+
+
+def _stored_bits(message: FullZipLayout, type_: pa.DataType) -> int:
+    """Bits of a plain value; 0 for lists that are not of as many items as those of ``type_``."""
+    encoding = message.value_compression
+    key = encoding.WhichOneof("compression")
+    if key == "flat":
+        return flat_bits(encoding.flat)
+    found = plain_list(encoding.fixed_size_list) if key == "fixed_size_list" else None
+    if found is None or not pa.types.is_fixed_size_list(type_) or found[0] != type_.list_size:
+        return 0
+    return found[0] * found[1]
+
+
+def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:
+    """`LayoutDecoder` of ``full_zip_layout``."""
+    form = message.WhichOneof("details")
+    if form == "bits_per_value":
+        bits = message.bits_per_value
+        if not 0 < bits <= _WIDEST or bits % 8:
+            raise CorruptFileError(f"values of {bits} bits in a page of zipped values")
+    elif form != "bits_per_offset" or message.bits_per_offset not in (32, 64):
+        raise CorruptFileError("it is not said how wide values are", field="FullZipLayout")
+    if not message.HasField("value_compression"):
+        raise CorruptFileError("it is not said how values are compressed", field="FullZipLayout")
+    plan = FullZipPlan(message, scope)
+    if len(scope.buffers) < 1 + plan.is_indexed:
+        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page of zipped values")
+    size = scope.buffers[0].length
+    if not plan.is_indexed:
+        needed = scope.num_rows * (plan.words.width + plan.width)
+        if needed > size:
+            raise CorruptFileError(f"{scope.num_rows} rows need {needed} bytes, there are {size}")
+        return plan
+    width, rest = divmod(scope.buffers[1].length, scope.num_rows + 1)
+    if rest or width not in (1, 2, 4, 8):
+        raise CorruptFileError(
+            f"a repetition index of {scope.buffers[1].length} bytes for {scope.num_rows} rows"
+        )
+    return plan

@@ -1,0 +1,109 @@
+"""From the values that compressive encodings give to Arrow arrays of a leaf's type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import memory_pool
+from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.v2_1.codecs.values import Values, Words, as_fixed
+from lance_core.errors import CorruptFileError, ResultTooLargeError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext, Int64Array
+    from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
+    from lance_core.encodings.v2_1.pages.base import Where
+    from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
+
+
+def leaf_values(
+    values: Values, where: Where, type_: pa.DataType, context: DecodeContext
+) -> pa.Array:
+    """Those of ``values`` that are at ``where``, as an array of ``type_`` without nulls."""
+    array = values.to_arrow(type_, None, context.validate_utf8)
+    if isinstance(where, slice):
+        return array.slice(where.start, where.stop - where.start)
+    return take_rows(array, pa.array(where))
+
+
+def dictionary_values(
+    values: Values,
+    where: Where,
+    levels: Levels,
+    items: pa.Array,
+    type_: pa.DataType,
+    runs: ItemRuns | None = None,
+) -> pa.Array:
+    """The ``items`` at the indices that are at ``where``; those of nulls can be anything.
+
+    The array is of ``type_``, a dictionary type or that of the items. ``runs`` if the items are
+    those of several pages.
+    """
+    indices = as_fixed(values).words()[where]
+    missing = _missing(levels)
+    if missing is not None:
+        indices = np.where(missing, 0, indices)
+    if runs is not None:
+        indices = runs.joined(indices)
+    if len(indices) and int(indices.max()) >= max(1, len(items)):
+        raise CorruptFileError(f"index {int(indices.max())} in a dictionary of {len(items)}")
+    if len(indices) and not len(items):
+        if missing is None or not missing.all():
+            raise CorruptFileError("indices of a dictionary without values")
+        return pa.nulls(len(indices), type_)
+    if not pa.types.is_dictionary(type_):
+        _check_size(indices, items)
+        return pc.take(items, pa.array(indices), memory_pool=memory_pool())
+    keys = indices.astype(type_.index_type.to_pandas_dtype())
+    if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
+        raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")
+    return pa.DictionaryArray.from_arrays(pa.array(keys), items, ordered=type_.ordered, safe=False)
+
+
+def _check_size(indices: Words, items: pa.Array) -> None:
+    """Raise `ResultTooLargeError` for more bytes than offsets of the type of ``items`` reach."""
+    type_ = items.type
+    if not is_variable(type_) or offset_dtype(type_) is not np.int32 or not len(items):
+        return
+    data = items.buffers()[2]
+    if data is None or len(indices) * data.size <= MAX_OFFSET:
+        return
+    edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
+    lengths = np.diff(edges).astype(np.int64)
+    if int(lengths.max()) * len(indices) > MAX_OFFSET and int(lengths[indices].sum()) > MAX_OFFSET:
+        raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more as {type_}")
+
+
+def _missing(levels: Levels) -> BoolArray | None:
+    """Which values are null; None: no value is."""
+    definition = levels.definition
+    if definition is None or not levels.kinds.max_visible_def:
+        return None
+    visible = levels.visible()
+    missing: BoolArray = (definition if visible is None else definition[visible]) != 0
+    return missing if missing.any() else None
+
+
+def dictionary_items(values: Values, type_: pa.DataType, context: DecodeContext) -> pa.Array:
+    """The items of a dictionary, for a column of ``type_``."""
+    item = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return values.to_arrow(item, None, context.validate_utf8)
+
+
+def zipped_values(values: Values, type_: pa.DataType, context: DecodeContext) -> pa.Array:
+    """All ``values`` as an array of ``type_`` without nulls."""
+    return values.to_arrow(type_, None, context.validate_utf8)
+
+
+def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
+    """``array`` spread over the slots that are ``present``, with nulls in between."""
+    if present.all():
+        return array
+    positions: Int64Array = np.cumsum(present) - 1
+    return take_rows(array, pa.array(positions, mask=~present))

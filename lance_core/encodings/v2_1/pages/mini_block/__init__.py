@@ -1,0 +1,1 @@
+"""Mini-block pages (message ``MiniBlockLayout``): small values, compressed in chunks."""

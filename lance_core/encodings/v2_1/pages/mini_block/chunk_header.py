@@ -1,0 +1,43 @@
+"""Where the parts of one chunk are, with plain integers (see `chunk_parts` for the layout)."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
+from lance_core.errors import CorruptFileError
+
+
+class Parts(NamedTuple):
+    """``starts`` and ``sizes`` are those of the levels that the page has, then of its values."""
+
+    num_levels: int
+    starts: list[int]
+    sizes: tuple[int, ...]
+
+
+class ChunkHeader:
+    """Reads headers of chunks of one form."""
+
+    __slots__ = ("_struct", "num_levels")
+
+    def __init__(self, form: ChunkForm) -> None:
+        self.num_levels = form.has_rep + form.has_def
+        buffers = ("I" if form.large else "H") * form.num_buffers
+        self._struct = struct.Struct("<H" + "H" * self.num_levels + buffers)
+
+    def parts(self, data: memoryview) -> Parts:
+        """The parts of the chunk ``data``; raises `CorruptFileError` if they do not fit into it."""
+        place = self._struct.size
+        if len(data) < place:
+            raise CorruptFileError(f"a chunk is shorter than its header of {place} bytes")
+        count, *sizes = self._struct.unpack_from(data)
+        starts = []
+        for size in sizes:
+            place = (place + 7) // 8 * 8
+            starts.append(place)
+            place += size
+        if place > len(data):
+            raise CorruptFileError("the parts of a chunk do not fit into it")
+        return Parts(count, starts, tuple(sizes))

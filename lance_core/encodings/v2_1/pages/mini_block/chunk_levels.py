@@ -1,0 +1,254 @@
+"""Levels of the chunks of a mini-block page, and which of them belong to wanted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Int64Array, RowRange, Rows
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
+from lance_core.encodings.v2_1.codecs.picks import Picks
+from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
+from lance_core.encodings.v2_1.pages.base import Where, picked_levels, spans_index
+from lance_core.encodings.v2_1.pages.decode_values import PickedFrom
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable, RowTable
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import DecodeContext
+
+
+class ChunkLevels(NamedTuple):
+    """The levels of some chunks, joined. ``starts``: the first of each chunk, then their number."""
+
+    levels: Levels
+    starts: Int64Array
+
+    @classmethod
+    def decode(
+        cls,
+        message: MiniBlockLayout,
+        kinds: LayerKinds,
+        parts: ChunkParts,
+        counts: Int64Array,
+        context: DecodeContext,
+    ) -> ChunkLevels:
+        """The levels of chunks that hold ``counts`` values each."""
+        has_levels = parts.rep is not None or parts.definition is not None
+        numbers = parts.num_levels if has_levels else counts
+        starts = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(numbers, out=starts[1:])
+        rep = definition = None
+        if parts.rep is not None:
+            found = message.rep_compression
+            rep = decode_levels(found, parts.data, parts.rep, numbers, context)
+        if parts.definition is not None:
+            found = message.def_compression
+            definition = decode_levels(found, parts.data, parts.definition, numbers, context)
+        if not kinds.max_rep:
+            rep = None
+        return cls(Levels(kinds, rep, definition, int(starts[-1])), starts)
+
+    def check(self, chunks: Int64Array, counts: Int64Array, table: ChunkTable) -> None:
+        """Raise `CorruptFileError` unless the levels are those of the values and rows."""
+        if not np.array_equal(np.diff(self.values_before()), counts):
+            raise CorruptFileError("the levels of a chunk are not those of its values")
+        if table.rows is None:
+            return
+        rep, most = self.levels.rep, self.levels.kinds.max_rep
+        if rep is None or not np.diff(self.starts).all():
+            raise CorruptFileError("a chunk without repetition levels")
+        first, last = _rows_started(table.rows, chunks)
+        within = kernels.count_upto(rep, most - 1, self.starts)
+        agree = np.array_equal(np.diff(self.starts) - within, last - first)
+        opened = ~table.rows.continues[chunks]
+        if not agree or (rep[self.starts[:-1]][opened] != most).any():
+            raise CorruptFileError("levels and repetition index do not agree")
+
+    def row_starts(self, first: int, stop: int) -> Int64Array:
+        """The levels of some chunks, counted from the first chunk of all, that start a row."""
+        rep, most = self.levels.rep, self.levels.kinds.max_rep
+        assert rep is not None
+        begin, end = self.starts[[first, stop]].tolist()
+        starts: Int64Array = np.flatnonzero(rep[begin:end] >= most) + begin
+        return starts
+
+    def values_before(self, edges: Int64Array | None = None) -> Int64Array:
+        """How many values there are before each of ascending levels, 0 before the first one.
+
+        Without ``edges``, of each chunk.
+        """
+        edges = self.starts if edges is None else edges
+        definition, kinds = self.levels.definition, self.levels.kinds
+        if definition is None or kinds.max_visible_def == kinds.max_def:
+            return edges
+        before = np.zeros(len(edges), np.int64)
+        np.cumsum(kernels.count_upto(definition, kinds.max_visible_def, edges), out=before[1:])
+        return before
+
+
+class WantedRows(NamedTuple):
+    """Rows of a page, the chunks that hold them and how many values each of these has."""
+
+    rows: Rows
+    chunks: Int64Array
+    counts: Int64Array
+    table: ChunkTable
+
+
+def wanted_levels(
+    message: MiniBlockLayout,
+    kinds: LayerKinds,
+    parts: ChunkParts,
+    wanted: WantedRows,
+    context: DecodeContext,
+) -> tuple[Levels, Where]:
+    """The checked levels of rows, and which of the chunks' values are theirs.
+
+    Leaves of one field mostly have the same levels; these are decoded for the first of them.
+    """
+    memo = context.memo
+    key = None
+    if memo is not None and kinds.max_rep:
+        key = _key(message, kinds, parts, wanted)
+        known: tuple[Levels, Where] | None = memo.get(key)
+        if known is not None:
+            return known
+    rows, chunks, counts, table = wanted
+    has_levels = parts.rep is not None or parts.definition is not None
+    if not has_levels and table.rows is None:
+        plain = Levels(kinds, None, None, len(rows))
+        check_levels(plain)
+        return plain, _values_of_rows(rows, chunks, table)
+    levels = ChunkLevels.decode(message, kinds, parts, counts, context)
+    levels.check(chunks, counts, table)
+    chosen, where = selected(levels, rows, chunks, table)
+    check_levels(chosen)
+    if memo is not None and key is not None:
+        memo[key] = chosen, where
+    return chosen, where
+
+
+def _key(
+    message: MiniBlockLayout, kinds: LayerKinds, parts: ChunkParts, wanted: WantedRows
+) -> Hashable:
+    """Everything that the result of `wanted_levels` depends on."""
+    rows, chunks, counts, table = wanted
+    places = [place for place in (parts.rep, parts.definition) if place is not None]
+    assert places
+    assert table.rows is not None
+    starts, stops = places[0][0], places[-1][0] + places[-1][1]
+    octets, _ = kernels.gather_variable(parts.data, starts, stops)
+    first, last = _rows_started(table.rows, chunks)
+    sizes = [place[1] for place in places]
+    numbers = [parts.num_levels, counts, chunks, first, last, table.rows.continues[chunks], *sizes]
+    return (
+        kinds.kinds,
+        message.rep_compression.SerializeToString(),
+        message.def_compression.SerializeToString(),
+        rows if isinstance(rows, RowRange) else rows.values.tobytes(),
+        b"".join(number.tobytes() for number in numbers),
+        octets.to_pybytes(),
+    )
+
+
+def picked_definition(
+    message: MiniBlockLayout, parts: ChunkParts, where: PickedFrom, context: DecodeContext
+) -> LevelArray | None:
+    """The definition levels of single values of chunks without lists."""
+    has_levels = parts.rep is not None or parts.definition is not None
+    if has_levels and not np.array_equal(parts.num_levels, where.counts):
+        raise CorruptFileError("the levels of a chunk are not those of its values")
+    if parts.definition is None:
+        return None
+    starts, sizes = parts.definition
+    chunks = MiniBlockChunks.known(parts.data, starts[None], sizes[None], where.counts)
+    return pick_levels(message.def_compression, Picks(chunks, where.chunk, where.position), context)
+
+
+def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The rows that start in each chunk, first inclusive and last exclusive."""
+    following = np.append(rows.first[1:], rows.ended[-1])
+    return rows.first[chunks], following[chunks]
+
+
+def selected(
+    decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: ChunkTable
+) -> tuple[Levels, Where]:
+    """The levels of ``rows`` and which of the chunks' values are theirs."""
+    if table.rows is None:
+        return _plain(decoded.levels, _values_of_rows(rows, chunks, table))
+    return _of_lists(decoded, rows, chunks, table.rows)
+
+
+def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
+    """Which of the values of ``chunks`` are those of ``rows``, where there are no lists."""
+    if isinstance(rows, RowRange):
+        first = int(table.values[chunks[0]])
+        return slice(rows.start - first, rows.stop - first)
+    counts = table.counts[chunks]
+    local = np.cumsum(counts) - counts
+    chunk = np.searchsorted(table.values, rows.values, side="right") - 1
+    number = np.searchsorted(chunks, chunk)
+    where: Int64Array = rows.values - table.values[chunk] + local[number]
+    return where
+
+
+def _plain(levels: Levels, where: Where) -> tuple[Levels, Where]:
+    definition = None if levels.definition is None else levels.definition[where]
+    count = where.stop - where.start if isinstance(where, slice) else len(where)
+    return Levels(levels.kinds, None, definition, count), where
+
+
+def _of_lists(
+    decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: RowTable
+) -> tuple[Levels, Where]:
+    if isinstance(rows, RowRange):
+        return _range_of_lists(decoded, rows, chunks, table)
+    levels = decoded.levels
+    assert levels.rep is not None
+    first, last = _rows_started(table, chunks)
+    chunk = np.searchsorted(first, rows.values, side="right") - 1
+    number = (np.cumsum(last - first) - last).take(chunk) + rows.values
+    both = np.repeat(number, 2)
+    both[1::2] += 1
+    edges = kernels.nth_levels(levels.rep, levels.kinds.max_rep, both)
+    begin, end = edges[::2].copy(), edges[1::2].copy()
+    # A row also ends where chunks that are not read would come.
+    jumps = decoded.starts[1:-1][np.diff(chunks) > 1]
+    if len(jumps):
+        following = np.append(jumps, levels.count)
+        end = np.minimum(end, following[np.searchsorted(jumps, begin, side="right")])
+    picked = spans_index(begin, end)
+    chosen = picked_levels(levels, picked)
+    visible = chosen.visible()
+    if visible is None:
+        return chosen, picked
+    # Values before a row, and those of the row itself.
+    before = decoded.values_before(np.concatenate([np.zeros(1, np.int64), begin]))[1:]
+    ranks = np.zeros(len(visible) + 1, np.int64)
+    np.cumsum(visible, out=ranks[1:])
+    lengths = end - begin
+    shift = np.repeat(before - ranks.take(np.cumsum(lengths) - lengths), lengths)
+    return chosen, (ranks[:-1] + shift)[visible]
+
+
+def _range_of_lists(
+    decoded: ChunkLevels, rows: RowRange, chunks: Int64Array, table: RowTable
+) -> tuple[Levels, Where]:
+    """Only the first and the last chunk can have levels of other rows."""
+    first, last = _rows_started(table, chunks)
+    start, stop = 0, decoded.levels.count
+    if rows.start > first[0] or table.continues[chunks[0]]:
+        start = int(decoded.row_starts(0, 1)[rows.start - first[0]])
+    if rows.stop < last[-1]:
+        stop = int(decoded.row_starts(len(chunks) - 1, len(chunks))[rows.stop - first[-1]])
+    edges = np.array([0, start, stop], np.int64)
+    before, behind = decoded.values_before(edges)[1:].tolist()
+    return decoded.levels.part(start, stop), slice(before, behind)

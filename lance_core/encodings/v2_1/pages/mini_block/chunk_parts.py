@@ -1,0 +1,55 @@
+"""What a chunk of a mini-block page consists of: levels and value buffers.
+
+How its header looks is told by `lance_core.encodings.kernels.numpy.chunk_headers`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Int64Array
+
+
+class ChunkForm(NamedTuple):
+    """What chunks of a page have: kinds of levels, ``num_buffers`` value buffers, large sizes."""
+
+    has_rep: bool
+    has_def: bool
+    num_buffers: int
+    large: bool
+
+
+class ChunkParts(NamedTuple):
+    """Parts of chunks, one entry for each chunk; positions count from the start of ``data``.
+
+    ``starts`` and ``sizes`` have a row for each value buffer; ``rep`` and ``definition`` are
+    (starts, sizes), None if the page has no such levels.
+    """
+
+    data: npt.NDArray[np.uint8]
+    num_levels: Int64Array
+    rep: tuple[Int64Array, Int64Array] | None
+    definition: tuple[Int64Array, Int64Array] | None
+    starts: Int64Array
+    sizes: Int64Array
+
+
+def chunk_parts(
+    form: ChunkForm, data: npt.NDArray[np.uint8], positions: Int64Array, sizes: Int64Array
+) -> ChunkParts:
+    """The parts of the chunks of ``sizes`` bytes at ``positions`` of ``data``.
+
+    Raises `CorruptFileError` if a part does not fit into its chunk.
+    """
+    levels, buffers = form.has_rep + form.has_def, form.num_buffers
+    found = kernels.chunk_headers(data, positions, sizes, levels, buffers, form.large)
+    parts = levels + buffers
+    table = found.reshape(1 + 2 * parts, len(positions))
+    starts, lengths = table[1 : 1 + parts], table[1 + parts :]
+    rep = (starts[0], lengths[0]) if form.has_rep else None
+    definition = (starts[levels - 1], lengths[levels - 1]) if form.has_def else None
+    return ChunkParts(data, table[0], rep, definition, starts[levels:], lengths[levels:])

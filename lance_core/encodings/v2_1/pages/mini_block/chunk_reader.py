@@ -1,0 +1,184 @@
+"""The rows of mini-block pages whose chunks are known: of one page, or of several alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
+from lance_core.encodings.decoding import Int64Array, RowIndices
+from lance_core.encodings.v2_1.codecs.values_take import taken
+from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
+from lance_core.encodings.v2_1.pages.base import LeafPart, Where, picked_levels
+from lance_core.encodings.v2_1.pages.decode_values import PickedFrom, decode_chunks, pick_values
+from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
+from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (
+    WantedRows,
+    picked_definition,
+    wanted_levels,
+)
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
+    ChunkForm,
+    ChunkParts,
+    chunk_parts,
+)
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
+from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.v2_1.codecs.values import Values
+
+_PICKED_COST = 8
+"""How much more it costs to pick a value than to decode it with all others of its chunk."""
+
+
+class ChunkBytes(NamedTuple):
+    """Bytes that hold some chunks, and where in them each one starts."""
+
+    data: npt.NDArray[np.uint8]
+    positions: Int64Array
+
+    @classmethod
+    def of(cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array) -> ChunkBytes:
+        """From the buffers of `span_ranges`."""
+        if len(buffers) == 1:
+            return cls(np.frombuffer(buffers[0], np.uint8), starts - cuts.firsts[0])
+        sizes = [buffer.size for buffer in buffers]
+        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
+        number = np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))
+        data = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
+        return cls(data, starts + moved[number])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkedPages:
+    """What is needed to read rows. ``base``: where in the file the bytes of ``table`` count from.
+
+    ``message`` says how chunks are encoded. ``items`` are those of the dictionary, if any; of
+    several pages ``owners`` says whose they are.
+    """
+
+    message: MiniBlockLayout
+    form: ChunkForm
+    kinds: LayerKinds
+    type: pa.DataType
+    table: ChunkTable
+    base: int
+    items: pa.Array | None = None
+    owners: PageItems | None = None
+
+    @property
+    def num_chunks(self) -> int:
+        return len(self.table.starts)
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `lance_core.encodings.v2_1.pages.base.LayoutPlan`."""
+        if isinstance(rows, RowIndices) and not self.kinds.max_rep:
+            return (yield from self._single_rows(rows, context))
+        chunks = self.table.chunks_of(rows)
+        read = yield from self._read(chunks, context)
+        return self.part(rows, chunks, read, context)
+
+    def part(
+        self, rows: Rows, chunks: Int64Array, read: ChunkBytes, context: DecodeContext
+    ) -> LeafPart:
+        """The rows from the bytes of the chunks that hold them."""
+        table = self.table
+        counts = table.counts[chunks]
+        parts = self._parts(chunks, read)
+        wanted = WantedRows(rows, chunks, counts, table)
+        chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
+        if not isinstance(where, slice) and _is_sparse(where, counts):
+            picked = PickedFrom.of(where, counts)
+            return self._picked(parts, chosen, chunks, picked, None, context)
+        values = decode_chunks(self.message.value_compression, parts, counts, context)
+        runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
+        return LeafPart(chosen, self._array(values, where, chosen, runs, context))
+
+    def _read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
+        starts, stops = self.table.starts[chunks], self.table.stops[chunks]
+        ranges, cuts = span_ranges(self.base, starts, stops, context.coalesce_gap)
+        buffers = yield ranges
+        return ChunkBytes.of(buffers, cuts, starts)
+
+    def _parts(self, chunks: Int64Array, read: ChunkBytes) -> ChunkParts:
+        sizes = self.table.stops[chunks] - self.table.starts[chunks]
+        return chunk_parts(self.form, read.data, read.positions, sizes)
+
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
+        distinct = rows.distinct.values
+        chunks, chunk, position = self.table.locate(distinct)
+        counts = self.table.counts[chunks]
+        if not _is_sparse(distinct, counts):
+            return None
+        read = yield from self._read(chunks, context)
+        picked = PickedFrom(counts, chunk, position)
+        return self._few(chunks, picked, read, rows.places, context)
+
+    def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
+        """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
+        chunks, chunk, position = self.table.locate(rows.values)
+        read = yield from self._read(chunks, context)
+        counts = self.table.counts[chunks]
+        if not _is_sparse(rows.values, counts):
+            return self.part(rows, chunks, read, context)
+        return self._few(chunks, PickedFrom(counts, chunk, position), read, None, context)
+
+    def _few(
+        self,
+        chunks: Int64Array,
+        picked: PickedFrom,
+        read: ChunkBytes,
+        places: Int64Array | None,
+        context: DecodeContext,
+    ) -> LeafPart:
+        """The rows that are picked; those of them at ``places``, if that is given."""
+        parts = self._parts(chunks, read)
+        found = picked_definition(self.message, parts, picked, context)
+        levels = Levels(self.kinds, None, found, len(picked.chunk))
+        check_levels(levels)
+        return self._picked(parts, levels, chunks, picked, places, context)
+
+    def _picked(
+        self,
+        parts: ChunkParts,
+        levels: Levels,
+        chunks: Int64Array,
+        picked: PickedFrom,
+        places: Int64Array | None,
+        context: DecodeContext,
+    ) -> LeafPart:
+        values = pick_values(self.message.value_compression, parts, picked, context)
+        runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
+        if places is not None:
+            values, levels = taken(values, places), picked_levels(levels, places)
+        where = slice(0, values.count)
+        return LeafPart(levels, self._array(values, where, levels, runs, context))
+
+    def _array(
+        self,
+        values: Values,
+        where: Where,
+        levels: Levels,
+        runs: ItemRuns | None,
+        context: DecodeContext,
+    ) -> pa.Array:
+        """Those of the ``values`` that belong to the checked ``levels``."""
+        if self.items is None:
+            return leaf_values(values, where, self.type, context)
+        return dictionary_values(values, where, levels, self.items, self.type, runs)
+
+
+def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:
+    """Whether so few values are wanted that picking them costs less than decoding all."""
+    return len(where) * _PICKED_COST < int(counts.sum())

@@ -1,0 +1,104 @@
+"""The bytes of the chunks of a mini-block page, put together from their parts.
+
+The reverse of `lance_core.encodings.v2_1.pages.mini_block.chunk_parts` and ``chunk_table``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings import kernels
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
+
+Bytes = npt.NDArray[np.uint8]
+
+_FILL = 0xFE
+_ALIGNMENT = 8
+MOST_LEVELS = _MOST_LEVEL_BYTES = (1 << 16) - 1
+"""A chunk counts its levels in 16 bits."""
+_MOST_SMALL = 1 << 15
+_MOST_LARGE = (1 << 31) - 1
+
+
+class ChunkPart(NamedTuple):
+    """What all chunks have of one kind, one after the other; ``sizes``: bytes of each chunk."""
+
+    data: pa.Buffer
+    sizes: Int64Array
+
+
+class Chunks(NamedTuple):
+    """Chunks of a page: their number of levels, the parts of levels, those of values."""
+
+    num_levels: Int64Array
+    levels: Sequence[ChunkPart]
+    values: Sequence[ChunkPart]
+
+
+def header_bytes(form: ChunkForm) -> int:
+    """Bytes at the start of each chunk."""
+    return 2 * (1 + form.has_rep + form.has_def) + form.num_buffers * (4 if form.large else 2)
+
+
+def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
+    """Whether chunks of these values alone, without levels, are not too large."""
+    sizes = _sizes(form, Chunks(values[0].sizes, (), values))
+    return _within(sizes, form.large)
+
+
+def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
+    """Whether all sizes can be written."""
+    if int(chunks.num_levels.max()) > MOST_LEVELS:
+        return False
+    if any(int(part.sizes.max()) > _MOST_LEVEL_BYTES for part in chunks.levels):
+        return False
+    sizes = _sizes(form, chunks)
+    return _within(sizes, form.large)
+
+
+def chunk_bytes(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
+    """The chunks, which fit, and the bytes of each."""
+    header = _header(form, chunks)
+    heads = np.full(len(header), header.shape[1], np.int64)
+    parts = [*chunks.levels, *chunks.values]
+    octets = [np.frombuffer(part.data, np.uint8)[: int(part.sizes.sum())] for part in parts]
+    sizes = np.stack([heads, *(part.sizes for part in parts)])
+    return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
+
+
+def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer:
+    """What page buffer 0 says of chunks of ``sizes`` bytes and ``counts`` values."""
+    logs = np.log2(np.maximum(counts, 1)).astype(np.int64)
+    logs[-1] = 0
+    words = (sizes // _ALIGNMENT - 1) << 4 | logs
+    return pa.py_buffer(words.astype("<u4" if large else "<u2"))
+
+
+def _sizes(form: ChunkForm, chunks: Chunks) -> Int64Array:
+    """The bytes of each chunk."""
+    sizes = _aligned(np.full(len(chunks.num_levels), header_bytes(form)))
+    for part in (*chunks.levels, *chunks.values):
+        sizes += _aligned(part.sizes)
+    return sizes
+
+
+def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
+    columns = [chunks.num_levels, *(part.sizes for part in chunks.levels)]
+    pieces = [column.astype("<u2")[:, None].view(np.uint8) for column in columns]
+    unit = "<u4" if form.large else "<u2"
+    pieces += [part.sizes.astype(unit)[:, None].view(np.uint8) for part in chunks.values]
+    return np.concatenate(pieces, axis=1)
+
+
+def _within(sizes: Int64Array, large: bool) -> bool:
+    return int(np.max(sizes)) <= (_MOST_LARGE if large else _MOST_SMALL)
+
+
+def _aligned(place: Int64Array) -> Int64Array:
+    return (place + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT

@@ -1,0 +1,205 @@
+"""Mini-block pages (message ``MiniBlockLayout``): small values, compressed in chunks.
+
+Page buffers: chunk words, chunks, the dictionary if there is one, the repetition index if there
+are lists. What the first and the last two say is read once and kept with the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
+from lance_core.encodings.v2_1.pages.decode_values import decode_block
+from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
+from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
+from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table, row_table
+from lance_core.encodings.v2_1.pages.mini_block.single_list import SingleLists
+from lance_core.encodings.v2_1.pages.mini_block.single_value import SingleValues
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.store.base import ByteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+
+_MOST_BUFFERS = 64
+
+
+class MiniBlockPlan(LayoutPlan):
+    """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
+
+    __slots__ = ("_likeness", "_list", "_single", "form", "kinds", "known", "message", "scope")
+
+    def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
+        self.message = message
+        self.scope = scope
+        self.kinds = kinds_of(message.layers, message.num_items)
+        self.form = ChunkForm(
+            message.HasField("rep_compression"),
+            message.HasField("def_compression"),
+            message.num_buffers,
+            message.has_large_chunk,
+        )
+        self.known: ChunkedPages | None = None
+        self._single: tuple[SingleValues | None] | None = None
+        self._list: SingleLists | None = None
+        self._likeness: bytes | None = None
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
+        """See `LayoutPlan`."""
+        known = self.known
+        if known is None:
+            asked = self.descriptions()
+            if not (isinstance(rows, RowRange) and len(rows) == self.scope.num_rows):
+                known = self.describe((yield asked), context)
+            else:  # then everything is read, so that one round is enough
+                buffers = yield [*asked, self.scope.buffers[1]]
+                known = self.describe(buffers[:-1], context)
+                data = np.frombuffer(buffers[-1], np.uint8)
+                chunks = np.arange(known.num_chunks)
+                return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
+        return (yield from known.decode(rows, context))
+
+    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`: of known chunks without lists, of which few values are wanted."""
+        if self.known is None or self._has_lists:
+            return None
+        return (yield from self.known.unordered(rows, context))
+
+    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+        """See `LayoutPlan`."""
+        if self._has_lists:
+            return None
+        known = self.known
+        if known is None:
+            buffers = yield self.descriptions()
+            # Rows that are read side by side ask for the same: the first that has it keeps it.
+            known = self.known or self.describe(buffers, context)
+        if self._single is None:  # scans never need it
+            max_def, type_ = self.kinds.max_def, self.scope.type
+            self._single = (
+                SingleValues.of(self.message, self.form, max_def, type_, known.items, context),
+            )
+        table, (single,) = known.table, self._single
+        if single is None:
+            return None
+        chunk = int(table.values.searchsorted(number, "right")) - 1
+        first, stop = table.values[chunk : chunk + 2].tolist()
+        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
+        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
+        return single.decode(
+            memoryview(buffer), number - first, stop - first, context.validate_utf8
+        )
+
+    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """See `LayoutPlan`."""
+        if not self._has_lists:
+            return None
+        known = self.known
+        if known is None:
+            known = self.describe((yield self.descriptions()), context)
+        single, table = self._list, known.table
+        if single is None:
+            assert table.rows is not None
+            single = self._list = SingleLists(known, table.rows, context)
+        chunk = single.chunk_of(number)
+        if chunk is None:
+            return None
+        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
+        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
+        return single.decode(memoryview(buffer).cast("B"), chunk, number, context)
+
+    def descriptions(self) -> list[ByteRange]:
+        """Chunk words, and the dictionary and the repetition index if there are any."""
+        buffers = self.scope.buffers
+        return [buffers[0], *buffers[2 : 2 + self._has_dictionary + self._has_lists]]
+
+    def describe(self, buffers: Sequence[pa.Buffer], context: DecodeContext) -> ChunkedPages:
+        """Keep what is in the buffers of `descriptions`, and return it."""
+        message, scope = self.message, self.scope
+        items = rows = None
+        if self._has_dictionary:
+            count = message.num_dictionary_items
+            found = decode_block(message.dictionary, buffers[1], count, context)
+            items = dictionary_items(found, scope.type, context)
+        if self._has_lists:
+            rows = row_table(buffers[-1], message.repetition_index_depth, scope.num_rows)
+        chunks = scope.buffers[1]
+        large = message.has_large_chunk
+        table = chunk_table(buffers[0], large, message.num_items, chunks.length, rows)
+        self.known = ChunkedPages(
+            message, self.form, self.kinds, scope.type, table, chunks.start, items
+        )
+        return self.known
+
+    @property
+    def likeness(self) -> bytes:
+        """Pages with the same are encoded alike; empty for those that are not read together.
+
+        These are pages with a dictionary of strings or for a dictionary column, and those whose
+        values may become long: an array cannot hold the bytes of many such pages.
+        """
+        if self._likeness is None:
+            self._likeness = _likeness(self.message, self.scope.type)
+        return self._likeness
+
+    @property
+    def _has_dictionary(self) -> bool:
+        return self.message.HasField("dictionary")
+
+    @property
+    def _has_lists(self) -> bool:
+        return self.kinds.max_rep > 0
+
+
+def _likeness(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
+    encoding = message.value_compression.WhichOneof("compression")
+    is_long = is_variable(type_) and encoding != "variable"
+    if is_long or pa.types.is_struct(type_):
+        return b""
+    has_dictionary = message.HasField("dictionary")
+    if has_dictionary and not _is_joined(message, type_):
+        return b""
+    same = MiniBlockLayout()
+    same.CopyFrom(message)
+    same.ClearField("num_items")
+    if has_dictionary:  # each page's is decoded by itself
+        same.ClearField("num_dictionary_items")
+        same.dictionary.Clear()
+        same.dictionary.SetInParent()
+    return same.SerializeToString(deterministic=True)
+
+
+def _is_joined(message: MiniBlockLayout, type_: pa.DataType) -> bool:
+    """Whether a page's dictionary is small enough to be put together with others."""
+    return pa.types.is_primitive(type_) and 0 < message.num_dictionary_items <= message.num_items
+
+
+def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:
+    """`LayoutDecoder` of ``mini_block_layout``."""
+    plan = MiniBlockPlan(message, scope)
+    has_lists = plan.kinds.max_rep > 0
+    expected = 2 + message.HasField("dictionary") + has_lists
+    if len(scope.buffers) < expected:
+        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {expected}")
+    if not message.HasField("value_compression"):
+        raise CorruptFileError("it is not said how values are compressed", field="MiniBlockLayout")
+    if not 0 < message.num_buffers <= _MOST_BUFFERS:
+        raise CorruptFileError(f"chunks of {message.num_buffers} buffers", field="MiniBlockLayout")
+    if has_lists:
+        if message.repetition_index_depth != 1:
+            raise UnsupportedFeatureError(
+                f"a repetition index of depth {message.repetition_index_depth}"
+            )
+    elif message.num_items != scope.num_rows:
+        raise CorruptFileError(f"{message.num_items} values for {scope.num_rows} rows")
+    return plan

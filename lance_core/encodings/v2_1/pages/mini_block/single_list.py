@@ -1,0 +1,210 @@
+"""One row of a mini-block page with lists, read from the chunk that holds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, decode
+from lance_core.encodings.v2_1.codecs.points import Chunk, Point, point_of
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
+from lance_core.encodings.v2_1.pages.base import LeafPart
+from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
+from lance_core.encodings.v2_1.pages.level_codecs import ChunkLevelDecoder
+from lance_core.encodings.v2_1.pages.mini_block.chunk_header import ChunkHeader, Parts
+from lance_core.errors import CorruptFileError
+from lance_core.schema.empty_arrays import empty_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
+    from lance_core.encodings.v2_1.pages.mini_block.chunk_table import RowTable
+
+_LONG = frozenset({"variable", "fsst"})
+_MOST_POINTS = 8
+"""Up to so many values are decoded one by one; for more, all of the chunk are."""
+
+
+class SingleLists:
+    """How single rows of a page are decoded, where one chunk holds all of a row."""
+
+    __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_point", "_rep", "_rows")
+
+    def __init__(self, pages: ChunkedPages, rows: RowTable, context: DecodeContext) -> None:
+        message = pages.message
+        self._pages, self._rows = pages, rows
+        self._header = ChunkHeader(pages.form)
+        levels = message.rep_compression, message.def_compression
+        self._key = pages.kinds.kinds, *(one.SerializeToString() for one in levels)
+        form = pages.form
+        self._rep = ChunkLevelDecoder(levels[0]) if form.has_rep else None
+        self._definition = ChunkLevelDecoder(levels[1]) if form.has_def else None
+        self._point = _values_point(pages, context)
+        self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
+
+    def chunk_of(self, row: int) -> int | None:
+        """The chunk that has all of a row; None if it is in several."""
+        chunk = int(self._rows.first.searchsorted(row, "right")) - 1
+        last = int(self._rows.ended.searchsorted(row, "right")) - 1
+        return chunk if chunk == last else None
+
+    def decode(self, data: memoryview, chunk: int, row: int, context: DecodeContext) -> LeafPart:
+        """A row of the chunk of this number, whose bytes are ``data``.
+
+        Leaves of one field mostly have the same levels; these are decoded for the first of them.
+        """
+        table = self._pages.table
+        parts = self._header.parts(data)
+        count = int(table.values[chunk + 1] - table.values[chunk])
+        expected = self._expected(chunk)
+        memo: dict[Any, Any] = {} if context.memo is None else context.memo
+        number = self._header.num_levels
+        end = parts.starts[number - 1] + parts.sizes[number - 1]
+        octets = bytes(data[parts.starts[0] : end])
+        levels = parts.num_levels, parts.sizes[:number], octets
+        key = (*self._key, count, expected, row, *levels)
+        found: tuple[Levels, slice] | None = memo.get(key)
+        if found is None:
+            found = memo[key] = self._row(data, parts, (count, row, *expected), context)
+        return LeafPart(found[0], self._values(data, parts, count, found, context))
+
+    def _expected(self, chunk: int) -> tuple[int, int, bool]:
+        """The rows that start in a chunk, from and to, and whether it begins within another."""
+        rows = self._rows
+        following = rows.first if chunk + 1 < len(rows.first) else rows.ended
+        return int(rows.first[chunk]), int(following[chunk + 1]), bool(rows.continues[chunk])
+
+    def _row(
+        self,
+        data: memoryview,
+        parts: Parts,
+        expected: tuple[int, int, int, int, bool],
+        context: DecodeContext,
+    ) -> tuple[Levels, slice]:
+        """The checked levels of the row, and which values of the chunk are its own."""
+        count, row, first, last, continues = expected
+        rep, definition = self._levels(data, parts, context)
+        kinds, total = self._pages.kinds, parts.num_levels
+        if rep is None or not total:
+            raise CorruptFileError("a chunk without repetition levels")
+        starts = np.flatnonzero(rep >= kinds.max_rep)
+        if len(starts) != last - first or (not continues and int(rep[0]) != kinds.max_rep):
+            raise CorruptFileError("levels and repetition index do not agree")
+        begin, stop = int(starts[row - first]), total
+        if row + 1 < last:
+            stop = int(starts[row + 1 - first])
+        where, found = slice(begin, stop), total
+        if definition is not None and kinds.max_visible_def < kinds.max_def:
+            visible = definition <= kinds.max_visible_def
+            found = int(np.count_nonzero(visible))
+            before = int(np.count_nonzero(visible[:begin]))
+            where = slice(before, before + int(np.count_nonzero(visible[begin:stop])))
+        if found != count:
+            raise CorruptFileError("the levels of a chunk are not those of its values")
+        levels = Levels(kinds, rep, definition, total).part(begin, stop)
+        check_levels(levels)
+        return levels, where
+
+    def _levels(
+        self, data: memoryview, parts: Parts, context: DecodeContext
+    ) -> tuple[LevelArray | None, LevelArray | None]:
+        octets = np.frombuffer(data, np.uint8)
+        places = zip(parts.starts, parts.sizes, strict=True)
+        rep, definition = (
+            None
+            if decoder is None
+            else decoder.decode(octets, next(places), parts.num_levels, context)
+            for decoder in (self._rep, self._definition)
+        )
+        return rep, definition
+
+    def _values(
+        self,
+        data: memoryview,
+        parts: Parts,
+        count: int,
+        wanted: tuple[Levels, slice],
+        context: DecodeContext,
+    ) -> pa.Array:
+        levels, where = wanted
+        pages, first = self._pages, self._header.num_levels
+        starts, sizes = parts.starts[first:], parts.sizes[first:]
+        number = where.stop - where.start
+        if self._point is not None and number <= _MOST_POINTS:
+            chunk, point = Chunk(data, starts, sizes, count), self._point
+            values = [point(chunk, position) for position in range(where.start, where.stop)]
+            if pages.items is None:
+                return _array(values, pages.type, context.validate_utf8)
+            if self._items is None or (values and _has_nulls(levels)):
+                return _items_at(values, levels, pages.items, pages.type)
+            return _array([self._items(index) for index in values], pages.type, False)
+        octets = np.frombuffer(data, np.uint8)
+        place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
+        source = MiniBlockChunks(octets, *place, np.array([count]))
+        decoded = decode(pages.message.value_compression, source, context)
+        if pages.items is not None:
+            return dictionary_values(decoded, where, levels, pages.items, pages.type)
+        return leaf_values(decoded, where, pages.type, context)
+
+
+def _values_point(pages: ChunkedPages, context: DecodeContext) -> Point | None:
+    """None if values are better decoded together."""
+    type_ = pages.type
+    encoding = pages.message.value_compression
+    has_width = pa.types.is_primitive(type_) and type_.bit_width % 8 == 0
+    is_long = encoding.WhichOneof("compression") in _LONG
+    if pages.items is None and not (is_long if is_variable(type_) else has_width):
+        return None
+    return point_of(encoding, context)
+
+
+def _bytes_of_items(
+    items: pa.Array, type_: pa.DataType
+) -> Callable[[bytes | memoryview], memoryview] | None:
+    """The bytes of the item at an index; None if they are not at whole bytes of one buffer."""
+    if not pa.types.is_primitive(type_) or type_.bit_width % 8:
+        return None
+    width, count = type_.bit_width // 8, len(items)
+    octets = memoryview(items.buffers()[1]).cast("B") if count else memoryview(b"")
+    octets = octets[items.offset * width :]
+
+    def item(stored: bytes | memoryview) -> memoryview:
+        index = int.from_bytes(stored, "little")
+        if index >= count:
+            raise CorruptFileError(f"index {index} in a dictionary of {count}")
+        return octets[index * width : (index + 1) * width]
+
+    return item
+
+
+def _has_nulls(levels: Levels) -> bool:
+    return levels.definition is not None and bool(levels.definition.any())
+
+
+def _items_at(
+    indices: list[bytes | memoryview], levels: Levels, items: pa.Array, type_: pa.DataType
+) -> pa.Array:
+    if not indices:
+        return empty_array(type_)
+    width = len(indices[0])
+    if any(len(index) != width for index in indices):
+        raise CorruptFileError("indices of different widths")
+    found = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
+    return dictionary_values(found, slice(0, len(indices)), levels, items, type_)
+
+
+def _array(values: list[bytes | memoryview], type_: pa.DataType, validate_utf8: bool) -> pa.Array:
+    octets = pa.py_buffer(b"".join(values))
+    if not is_variable(type_):
+        if any(8 * len(value) != type_.bit_width for value in values):
+            raise CorruptFileError(f"values that are not of the width of {type_}")
+        return FixedWidth(octets, type_.bit_width, len(values)).to_arrow(type_)
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([len(value) for value in values], out=offsets[1:])
+    return VariableWidth(offsets, octets).to_arrow(type_, None, validate_utf8)

@@ -1,0 +1,84 @@
+"""The dictionaries of pages that are read as one.
+
+Each page counts its indices from the start of its own dictionary. The items are put together, and
+to the indices of a page the number of items that are before its own is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.v2_1.codecs.values import Words
+    from lance_core.encodings.v2_1.pages.base import Where
+
+
+class ItemRuns(NamedTuple):
+    """Values in the order of their pages: how many of each, and the ``edges`` of `PageItems`."""
+
+    lengths: Int64Array
+    edges: Int64Array
+
+    def joined(self, indices: Words) -> Words:
+        """The indices as they count in the dictionary of all pages.
+
+        Raises `CorruptFileError` for an index beyond the dictionary of its page.
+        """
+        if int(self.lengths.sum()) != len(indices):
+            raise CorruptFileError(f"{len(indices)} indices for {int(self.lengths.sum())} values")
+        has_values = np.flatnonzero(self.lengths)
+        if not len(has_values):
+            return indices
+        starts = (np.cumsum(self.lengths) - self.lengths)[has_values]
+        highest = np.maximum.reduceat(indices, starts)
+        counts = np.diff(self.edges)[has_values]
+        beyond = np.flatnonzero(highest >= counts.astype(np.uint64))
+        if len(beyond):
+            first = int(beyond[0])
+            raise CorruptFileError(
+                f"index {int(highest[first])} in a dictionary of {int(counts[first])}"
+            )
+        unit = np.promote_types(indices.dtype, np.min_scalar_type(int(self.edges[-1])))
+        moved: Words = np.repeat(self.edges[:-1].astype(unit), self.lengths)
+        moved += indices
+        return moved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageItems:
+    """Whose items are whose: page p has those from ``edges[p]`` to ``edges[p + 1]``.
+
+    ``chunks[p]`` is the first chunk of page p; then follows the number of chunks.
+    """
+
+    edges: Int64Array
+    chunks: Int64Array
+
+    @classmethod
+    def of(cls, items: Sequence[pa.Array], num_chunks: Sequence[int]) -> PageItems:
+        """From the items of each page and its number of chunks."""
+        if not all(map(len, items)):
+            raise CorruptFileError("indices of a dictionary without values")
+        return cls(np.cumsum([0, *map(len, items)]), np.cumsum([0, *num_chunks]))
+
+    def runs(self, chunks: Int64Array, counts: Int64Array, where: Where) -> ItemRuns:
+        """The pages of the values at ``where`` in ``chunks``, which hold ``counts``; all ascend."""
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        edges = ends[chunks.searchsorted(self.chunks)]
+        if isinstance(where, slice):
+            places = np.clip(edges, where.start, where.stop)
+        else:
+            places = np.asarray(where).searchsorted(edges)
+        return ItemRuns(np.diff(places), self.edges)
+
+    def runs_of(self, chunks: Int64Array) -> ItemRuns:
+        """The pages of values of which each one is in the chunk given for it; they ascend."""
+        return ItemRuns(np.diff(chunks.searchsorted(self.chunks)), self.edges)

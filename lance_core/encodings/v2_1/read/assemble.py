@@ -1,0 +1,209 @@
+"""Arrow arrays from the levels and values of the leaf columns below a field.
+
+All leaves are given for the same rows. What they say of a struct or list that they share must
+agree, which is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.nulls import masked
+from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels
+from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
+from lance_core.encodings.v2_1.pages.base import LeafPart
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A field of the tree to assemble: a leaf, a struct, a list, a map or a list of fixed size.
+
+    ``children``: none for a leaf, else the members, or the one item (for a map its entries).
+    ``is_list``: whether the layer of this field is one of lists. ``is_fixed``: whether these are
+    lists of fixed size whose items have columns of their own.
+    """
+
+    type: pa.DataType
+    children: tuple[Node, ...] = ()
+    is_leaf: bool = False
+    is_list: bool = field(init=False)
+    is_fixed: bool = field(init=False)
+    num_leaves: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        leaf, type_ = self.is_leaf, self.type
+        is_fixed = not leaf and pa.types.is_fixed_size_list(type_)
+        is_list = not (leaf or is_fixed or pa.types.is_struct(type_))
+        object.__setattr__(self, "is_fixed", is_fixed)
+        object.__setattr__(self, "is_list", is_list)
+        leaves = 1 if leaf else sum(child.num_leaves for child in self.children)
+        object.__setattr__(self, "num_leaves", leaves)
+
+    def paths(self) -> Iterator[tuple[Node, ...]]:
+        """The way to each leaf, outermost first."""
+        if self.is_leaf:
+            yield (self,)
+        for child in self.children:
+            for path in child.paths():
+                yield (self, *path)
+
+
+def check_kinds(path: Sequence[Node], kinds: LayerKinds) -> None:
+    """Raise `CorruptFileError` unless a leaf's layers are those of the fields around it."""
+    expected = [node.is_list for node in reversed(path)]
+    if expected != [kinds.is_list(layer) for layer in range(len(kinds.kinds))]:
+        raise CorruptFileError("the layers of a page are not those of its field", field="layers")
+
+
+def rows_per_slot(path: Sequence[Node]) -> int:
+    """How many rows of the leaf's column there are for one row of the field."""
+    scale = 1
+    for number, node in enumerate(path):
+        if node.is_fixed:
+            if any(outer.is_list for outer in path[:number]):
+                raise UnsupportedFeatureError(f"lists of {node.type}")
+            scale *= node.type.list_size
+    return scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unravelled:
+    layers: list[ArrowLayer]
+    values: pa.Array
+    scale: int  # rows of the leaf for one slot of the field looked at
+
+
+def assemble(root: Node, parts: Sequence[LeafPart], scales: Sequence[int]) -> pa.Array:
+    """The array of ``root`` from its leaves, ``scales`` being the `rows_per_slot` of each.
+
+    Raises `CorruptFileError` if leaves disagree.
+    """
+    leaves: list[_Unravelled] = []
+    before: Levels | None = None
+    for scale, part in zip(scales, parts, strict=True):
+        same = before is not None and _are_same(before, part.levels)
+        layers = leaves[-1].layers if same else unravel(part.levels)
+        leaves.append(_Unravelled(layers, part.values, scale))
+        before = part.levels
+    return _assemble(root, leaves, 0)
+
+
+def _are_same(one: Levels, other: Levels) -> bool:
+    """Whether two leaves have the same levels, as members of a struct without nulls have."""
+    return one is other or (
+        one.kinds == other.kinds
+        and one.count == other.count
+        and _equal(one.rep, other.rep)
+        and _equal(one.definition, other.definition)
+    )
+
+
+def _equal(one: LevelArray | None, other: LevelArray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
+    if node.is_leaf:
+        return _leaf(leaves[0], depth)
+    if node.is_list:
+        return _lists(node, leaves, depth)
+    layer = _shared_items(leaves, depth)
+    if node.is_fixed:
+        size = node.type.list_size
+        inner = [_Unravelled(leaf.layers, leaf.values, leaf.scale // size) for leaf in leaves]
+        children = [_assemble(node.children[0], inner, depth + 1)]
+    else:
+        edges = np.cumsum([0, *(child.num_leaves for child in node.children)]).tolist()
+        children = [
+            _assemble(child, leaves[a:b], depth + 1)
+            for child, (a, b) in zip(node.children, pairwise(edges), strict=True)
+        ]
+    return pa.Array.from_buffers(node.type, layer.count, [layer.validity], layer.nulls, 0, children)
+
+
+def _leaf(leaf: _Unravelled, depth: int) -> pa.Array:
+    layer = leaf.layers[depth]
+    if layer.count != len(leaf.values):
+        raise CorruptFileError(f"{len(leaf.values)} values for {layer.count} visible levels")
+    if layer.validity is None:
+        return leaf.values
+    return masked(leaf.values, layer.validity, layer.nulls)
+
+
+def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
+    layer = leaves[0].layers[depth]
+    for leaf in leaves[1:]:
+        other = leaf.layers[depth]
+        if other is not layer:
+            if not np.array_equal(_offsets(layer), _offsets(other)):
+                raise CorruptFileError("columns of the same lists differ in their lengths")
+            _check_same(layer, other)
+    items = _assemble(node.children[0], leaves, depth + 1)
+    if pa.types.is_map(node.type) and items.null_count:
+        raise CorruptFileError("an entry of a map is null")
+    offsets: npt.NDArray[Any] = _offsets(layer)
+    is_large = pa.types.is_large_list(node.type)
+    if not is_large and int(offsets[-1]) > MAX_OFFSET:
+        raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
+    offsets = offsets.astype(np.int64 if is_large else np.int32, copy=False)
+    buffers = [layer.validity, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(node.type, layer.count, buffers, layer.nulls, 0, [items])
+
+
+def _offsets(layer: ArrowLayer) -> Offsets:
+    assert layer.offsets is not None
+    return layer.offsets
+
+
+def _shared_items(leaves: Sequence[_Unravelled], depth: int) -> ArrowLayer:
+    """The slots of a struct, or list of fixed size, that the leaves are below of."""
+    layer = _unscaled(leaves[0], depth)
+    for leaf in leaves[1:]:
+        other = _unscaled(leaf, depth)
+        if other.count != layer.count:
+            raise CorruptFileError(
+                f"columns of the same struct have {layer.count} and {other.count}"
+            )
+        _check_same(layer, other)
+    return layer
+
+
+def _unscaled(leaf: _Unravelled, depth: int) -> ArrowLayer:
+    layer = leaf.layers[depth]
+    if leaf.scale == 1:
+        return layer
+    count, rest = divmod(layer.count, leaf.scale)
+    if rest:
+        raise CorruptFileError(f"{layer.count} items in lists of {leaf.scale}")
+    if layer.validity is None:
+        return ArrowLayer(count, 0, None, None)
+    bits = np.unpackbits(
+        np.frombuffer(layer.validity, np.uint8), count=layer.count, bitorder="little"
+    )
+    each = bits.reshape(count, leaf.scale)
+    if (each != each[:, :1]).any():
+        raise CorruptFileError("a list of fixed size is null for some of its items only")
+    validity = pa.py_buffer(np.packbits(each[:, 0], bitorder="little"))
+    return ArrowLayer(count, layer.nulls // leaf.scale, validity, None)
+
+
+def _check_same(one: ArrowLayer, other: ArrowLayer) -> None:
+    same = one.validity is other.validity or (
+        one.validity is not None
+        and other.validity is not None
+        and one.validity.equals(other.validity)
+    )
+    if not same:
+        raise CorruptFileError("columns of the same field differ in what is null")

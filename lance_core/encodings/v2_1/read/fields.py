@@ -1,0 +1,259 @@
+"""Fields of 2.1 and 2.2 files: from a field and the columns of a file to Arrow arrays.
+
+Only leaves have columns. What is around a leaf (structs, lists, maps) is in its levels, so a field
+is read by decoding all leaves below it and putting them together, a few pages at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
+from lance_core.encodings.v2_0.column import split_rows
+from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part, spans_index
+from lance_core.encodings.v2_1.read.assemble import Node, assemble, rows_per_slot
+from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
+from lance_core.errors import CorruptFileError
+from lance_core.schema.field import MAX_NESTING
+
+if TYPE_CHECKING:
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
+    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.page import Column
+    from lance_core.schema import Field
+
+
+_FEW = 8
+"""Up to so many rows of a leaf are sooner read one by one, each by the shortest way."""
+
+
+def decode_field(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: AnyRows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """`lance_core.encodings.dispatch.decode_field` for 2.1 and 2.2 files."""
+    if isinstance(rows, RowIndices):
+        rows = packed_rows(rows.values)
+    if not len(rows):
+        return []
+    if len(rows) <= _FEW:
+        values = yield from _singles(field, column_of, columns, rows, context)
+        if values is not None:
+            return values
+    tree = _tree(field, column_of, columns)
+    root, plan = tree.root, tree.plan
+    if root.is_leaf:
+        array = yield from plan[0].column.in_page(root, rows, context)
+        if array is not None:
+            return [array]
+    if isinstance(rows, RowSequence):
+        distinct = decode_field(field, column_of, columns, rows.distinct, context)
+        return (yield from in_sequence(distinct, rows))
+    if len(plan) > 1:
+        context = replace(context, memo={})
+    if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
+        array = yield from _single_row(tree, rows.start, context)
+        if array is not None:
+            return [array]
+    decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
+    try:
+        return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
+    except CorruptFileError as error:
+        raise error.at(field=field.name) from error
+
+
+def _singles(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: AnyRows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array] | None]:
+    """Few rows, one by one; None if that is no short way for this field."""
+    numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
+    found = yield from together(
+        [_single(field, column_of, columns, number, context) for number in numbers]
+    )
+    values = [value for value in found if value is not None]
+    return values if len(values) == len(rows) else None
+
+
+def _single(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    row: int,
+    context: DecodeContext,
+) -> Decoding[pa.Array | None]:
+    """One row, by a way that costs least; None if there is none for this field."""
+    number = column_of.get(field.id, -1)
+    if not 0 <= number < len(columns):
+        return None
+    type_ = field.storage_type
+    leaf = LeafColumn.of(columns[number], type_, field.name)
+    if not leaf.is_field:
+        leaf.expect((Node(type_, is_leaf=True),))
+    return (yield from leaf.row(row, context))
+
+
+def _single_row(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+    """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
+    if any(scale != 1 for scale in tree.scales):
+        return None
+    found = yield from together([leaf.column.level_row(row, context) for leaf in tree.plan])
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(tree.plan):
+        return None
+    try:
+        return assemble(tree.root, parts, tree.scales)
+    except CorruptFileError as error:
+        raise error.at(field=tree.field.name) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Leaf:
+    """A leaf of a field: its column, and how many rows of it there are for one of the field."""
+
+    column: LeafColumn
+    scale: int
+
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
+        """The parts of ``rows``, one for each stretch of pages, and where they begin and end."""
+        wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
+        split = split_rows(self.column.column, wanted, self.column.path)
+        if any(len(inner) % self.scale for _, inner in split):
+            raise CorruptFileError(
+                "a page ends within a list of fixed size", field=self.column.path
+            )
+        stretches = self.column.stretches(split, context)
+        parts = yield from together(
+            [self.column.decode_pages(pages, context) for pages in stretches]
+        )
+        counts = (sum(len(inner) for _, inner in pages) for pages in stretches)
+        edges = accumulate((count // self.scale for count in counts), initial=0)
+        return _Decoded(parts, list(edges), self.scale)
+
+
+class _Decoded(NamedTuple):
+    parts: list[LeafPart]
+    edges: list[int]
+    scale: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tree:
+    """What is worked out once for a field: its root and leaves, and the columns of all ``ids``."""
+
+    field: Field
+    ids: tuple[int, ...]
+    numbers: tuple[int, ...]
+    root: Node
+    paths: tuple[tuple[Node, ...], ...]
+    plan: tuple[_Leaf, ...]
+    scales: tuple[int, ...]
+
+    def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
+        """Whether it is that of ``field`` with these columns."""
+        if self.field is not field:
+            return False
+        return tuple([column_of.get(id_, -1) for id_ in self.ids]) == self.numbers
+
+    def expect(self) -> None:
+        """What leaves are told may be another field's that has the same columns."""
+        for path, leaf in zip(self.paths, self.plan, strict=True):
+            leaf.column.expect(path)
+
+
+def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column]) -> _Tree:
+    """The tree of a field; the last one that a column was first in is kept with the column.
+
+    All leaves must have as many rows of the field.
+    """
+    first = field
+    while column_of.get(first.id, -1) < 0 and first.children:
+        first = first.children[0]
+    number = column_of.get(first.id, -1)
+    kept = columns[number].decoder_cache if 0 <= number < len(columns) else None
+    known = kept.tree if isinstance(kept, LeafColumn) else None
+    if isinstance(known, _Tree) and known.is_of(field, column_of):
+        known.expect()
+        return known
+    leaves: list[LeafColumn] = []
+    root = _node(field, column_of, columns, field.name, leaves, 0)
+    paths = tuple(root.paths())
+    scales = tuple(map(rows_per_slot, paths))
+    plan = tuple(map(_Leaf, leaves, scales))
+    if len({leaf.column.column.num_rows / leaf.scale for leaf in plan}) > 1:
+        raise CorruptFileError("the columns of a field differ in their rows", field=field.name)
+    ids = tuple(part.id for part in field.walk())
+    numbers = tuple(column_of.get(id_, -1) for id_ in ids)
+    tree = _Tree(field, ids, numbers, root, paths, plan, scales)
+    tree.expect()
+    leaves[0].tree = tree
+    return tree
+
+
+def _node(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    path: str,
+    leaves: list[LeafColumn],
+    depth: int,
+) -> Node:
+    """The node of a field; its leaves are added to ``leaves`` in pre-order."""
+    if depth >= MAX_NESTING:
+        raise CorruptFileError(f"a field of more than {MAX_NESTING} levels", field=path)
+    type_ = field.storage_type
+    number = column_of.get(field.id, -1)
+    if 0 <= number < len(columns):
+        leaves.append(LeafColumn.of(columns[number], type_, path))
+        return Node(type_, is_leaf=True)
+    if number >= len(columns) or not field.children:
+        raise CorruptFileError(
+            f"column {number} of a file that has {len(columns)} columns", field=path
+        )
+    children = [
+        _node(child, column_of, columns, f"{path}.{child.name}", leaves, depth + 1)
+        for child in field.children
+    ]
+    return Node(type_, tuple(children))
+
+
+def _scaled(rows: Rows, scale: int) -> Rows:
+    if isinstance(rows, RowRange):
+        return RowRange(rows.start * scale, rows.stop * scale)
+    return RowIndices(spans_index(rows.values * scale, (rows.values + 1) * scale))
+
+
+def _aligned(decoded: Sequence[_Decoded]) -> list[list[LeafPart]]:
+    """For each stretch of rows, the parts of all leaves, cut so that they have the same rows."""
+    first = decoded[0].edges
+    if all(leaf.edges == first for leaf in decoded):
+        return [list(parts) for parts in zip(*(leaf.parts for leaf in decoded), strict=True)]
+    common = np.unique(np.concatenate([leaf.edges for leaf in decoded])).tolist()
+    return [list(parts) for parts in zip(*(_cut(leaf, common) for leaf in decoded), strict=True)]
+
+
+def _cut(leaf: _Decoded, edges: Sequence[int]) -> list[LeafPart]:
+    pieces, number = [], 0
+    for start, stop in pairwise(edges):
+        if start == leaf.edges[number + 1]:
+            number += 1
+        own = leaf.edges[number]
+        if (start, stop) == (own, leaf.edges[number + 1]):
+            pieces.append(leaf.parts[number])
+        else:
+            wanted = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
+            pieces.append(cut_part(leaf.parts[number], wanted))
+    return pieces

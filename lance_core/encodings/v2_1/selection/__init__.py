@@ -1,0 +1,1 @@
+"""Which encodings the values of a page get: what pylance chooses."""

@@ -1,0 +1,103 @@
+"""Which compressive encodings blocks get, items of dictionaries and levels: as pylance chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
+from lance_core.encodings.v2_1.codecs.bitpacking import packed_levels
+from lance_core.encodings.v2_1.codecs.flat import flat_encoding
+from lance_core.encodings.v2_1.codecs.general import compressed
+from lance_core.encodings.v2_1.codecs.rle import run_levels
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values
+from lance_core.encodings.v2_1.selection.cost import Integers
+from lance_core.encodings.v2_1.selection.options import FieldOptions
+from lance_core.encodings.v2_1.selection.values import known_scheme
+from lance_core.encodings.version import FileVersion
+
+if TYPE_CHECKING:
+    from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
+    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.v2_1.levels.repdef import LevelArray
+
+_LARGE = 32 << 10
+_MOST_LZ4 = 0x7E000000
+_DICTIONARY_SCHEME = "lz4"
+
+
+def encode_block(
+    values: Values, options: FieldOptions | None, context: EncodeContext
+) -> tuple[CompressiveEncoding, pa.Buffer]:
+    """``values`` as one buffer. ``options`` are those of the field whose dictionary they are.
+
+    None if they belong to no dictionary. Raises `InvalidInputError` for an unknown compression.
+    """
+    target = Target(Place.BLOCK, context.registry)
+    codec = _block_codec(values, context.version) if isinstance(values, FixedWidth) else "variable"
+    encoded = encode(values, target.with_chain(codec))
+    if codec in ("flat", "variable") and context.version >= FileVersion.V2_2:
+        encoded = _generally(encoded, values, options)
+    return encoded.encoding, encoded.buffers[0]
+
+
+def _block_codec(values: FixedWidth, version: FileVersion) -> str:
+    integers = Integers.of(values)
+    if integers is None:
+        return "flat"
+    if version >= FileVersion.V2_2 and integers.runs_beat(integers.block_size, in_chunks=False):
+        return "rle"
+    if not integers.packs_in_block:
+        return "flat"
+    return "inline_bitpacking" if len(integers.widths) == 1 else "out_of_line_bitpacking"
+
+
+def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> Encoded:
+    """Dictionaries by what is asked for, or lz4; other blocks by zstd if they are large."""
+    size = inner.buffers[0].size
+    if options is None:
+        return compressed(inner, "zstd", 0) if size > _LARGE else inner
+    wanted = options.dict_values_compression
+    if wanted == "none":
+        return inner
+    scheme = known_scheme(_DICTIONARY_SCHEME if wanted is None else wanted)
+    if scheme == "lz4" and size > _MOST_LZ4:
+        scheme = "zstd"
+    return compressed(inner, scheme, options.dict_values_level)
+
+
+def encode_levels(
+    levels: LevelArray, edges: Int64Array, context: EncodeContext
+) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
+    """Levels of chunks: the message for all, their bytes one after the other, bytes of each.
+
+    Chunk c has the levels ``edges[c]`` to ``edges[c + 1]``.
+    """
+    words: npt.NDArray[np.uint16] = np.ascontiguousarray(levels, "<u2")
+    counts = np.diff(edges)
+    codec = _block_codec(FixedWidth.of(words), context.version)
+    if codec == "rle":
+        encoded = run_levels(words, counts)
+    elif codec == "out_of_line_bitpacking":
+        encoded = packed_levels(words, counts)
+    elif codec == "inline_bitpacking":
+        return _one_by_one(words, edges, codec, context)
+    else:
+        return flat_encoding(16), pa.py_buffer(words), counts * 2
+    return encoded.encoding, encoded.buffers[0], encoded.sizes[0]
+
+
+def _one_by_one(
+    words: npt.NDArray[np.uint16], edges: Int64Array, codec: str, context: EncodeContext
+) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
+    """Each chunk as a block of its own, which all have the same message; for few of them."""
+    target = Target(Place.BLOCK, context.registry, (codec,))
+    bounds = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    parts = [encode(FixedWidth.of(words[start:stop]), target) for start, stop in bounds]
+    data = b"".join(part.buffers[0] for part in parts)
+    sizes = np.array([part.buffers[0].size for part in parts], np.int64)
+    return parts[0].encoding, pa.py_buffer(data), sizes

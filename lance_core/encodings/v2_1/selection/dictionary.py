@@ -1,0 +1,136 @@
+"""Which values are stored once, in a dictionary beside the page: what pylance chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isnan
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.dictionary import as_binary, distinct
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth, as_fixed
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.v2_1.selection.options import FieldOptions
+
+_LEAST_VALUES = 100
+_DIVISOR = 2
+_MOST_ITEMS = 100_000
+_SIZE_RATIO = 0.8
+_INDEX_BYTES = 4
+_BLOCKS, _PER_BLOCK = 32, 128
+_LEAST_SAMPLE = 1024
+_UNIQUE_RATIO = 0.98
+_LONG = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DictionaryValues:
+    """``count`` distinct ``items``, and for each slot of a page which one it is."""
+
+    indices: FixedWidth
+    items: Values
+    count: int
+
+
+def as_dictionary(
+    array: pa.Array, options: FieldOptions, context: EncodeContext
+) -> DictionaryValues | None:
+    """The values of ``array`` with a dictionary, if that is likely to make them smaller.
+
+    Values of variable width and of 128 bits, from 2.2 on also those of 64. Raises
+    `InvalidInputError` for a ratio of sizes that is not above 0 and at most 1.
+    """
+    if len(array) < _LEAST_VALUES or not _may_have(array.type, context.version):
+        return None
+    values = values_of(array)
+    assert isinstance(values, FixedWidth | VariableWidth)
+    ratio = _SIZE_RATIO if options.dict_size_ratio is None else options.dict_size_ratio
+    if isnan(ratio):
+        return None
+    if not 0 < ratio <= 1:
+        raise InvalidInputError(f"a dict-size-ratio of {ratio} is not above 0 and at most 1")
+    most_bytes = int(_size(values) * ratio)
+    divisor = _DIVISOR if options.dict_divisor is None else max(options.dict_divisor, 1)
+    most_items = min(values.count // divisor, _MOST_ITEMS)
+    if not most_items or values.count * _INDEX_BYTES > most_bytes:
+        return None
+    if _seems_unique(values, most_items) or _is_too_large(values, most_items, most_bytes):
+        return None
+    indices, items = distinct(values)
+    size = _size(items) + values.count * _INDEX_BYTES
+    if items.count > most_items or size > most_bytes:
+        return None
+    return DictionaryValues(indices, items, items.count)
+
+
+def of_keys(array: pa.DictionaryArray) -> DictionaryValues:
+    """The keys and the items of an Arrow dictionary array.
+
+    A null has the key that is stored there, since it may prolong a run, unless there is no such
+    item.
+    """
+    keys, count = as_fixed(values_of(array.indices)), len(array.dictionary)
+    if array.indices.null_count and int(keys.words().max()) >= count:
+        keys = as_fixed(values_of(array.indices.fill_null(0)))
+    return DictionaryValues(keys, values_of(array.dictionary), count)
+
+
+def _may_have(type_: pa.DataType, version: FileVersion) -> bool:
+    if is_variable(type_):
+        return True
+    is_fixed = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+    if not is_fixed and not pa.types.is_fixed_size_binary(type_):
+        return False
+    return type_.bit_width == 128 or (type_.bit_width == 64 and version >= FileVersion.V2_2)
+
+
+def _size(values: FixedWidth | VariableWidth) -> int:
+    """Bytes of values and offsets."""
+    if isinstance(values, FixedWidth):
+        return values.count * values.bits // 8
+    return int(values.offsets[-1]) + values.offsets.nbytes
+
+
+def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
+    """Whether a sample has as good as no value twice, or too many different ones for all."""
+    places = _sample(values.count)
+    if len(places) < _LEAST_SAMPLE:
+        return False
+    if isinstance(values, FixedWidth) and values.bits == 64:
+        found = len(np.unique(values.words()[places]))
+    else:
+        found = pc.count_distinct(as_binary(values).take(pa.array(places))).as_py()
+    ratio = found / len(places)
+    return ratio >= _UNIQUE_RATIO or ceil(ratio * values.count) > most_items
+
+
+def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_bytes: int) -> bool:
+    """Whether long values are for sure too many: by their lengths and eight bytes of each."""
+    if isinstance(values, FixedWidth) or values.offsets[-1] < _LONG * values.count:
+        return False
+    lengths = np.diff(values.offsets).astype(np.int64)
+    octets = values.octets()
+    middles = np.clip(values.offsets[:-1] + lengths // 2 - 4, 0, len(octets) - 8)
+    words = octets[middles[:, None] + np.arange(8)].view("<u8")[:, 0]
+    marks = np.where(lengths < 8, 0, words) + lengths.astype(np.uint64)
+    _, first = np.unique(marks, return_index=True)
+    least = int(lengths[first].sum()) + values.count * _INDEX_BYTES
+    return len(first) > most_items or least > most_bytes
+
+
+def _sample(count: int) -> Int64Array:
+    """Places of values: the first of each of 32 parts of all."""
+    per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
+    starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
+    places = starts[:-1, None] + np.arange(per_block)
+    return places[places < starts[1:, None]]

@@ -1,0 +1,80 @@
+"""Whether the values of a page are put into chunks or zipped with their control words."""
+
+from __future__ import annotations
+
+import enum
+from math import prod
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    Values,
+)
+from lance_core.encodings.v2_1.selection.options import STRUCTURAL_KEY
+from lance_core.encodings.v2_1.selection.values import longest
+from lance_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.v2_1.selection.options import FieldOptions
+
+_NARROW = 256
+
+
+class Structure(enum.Enum):
+    """The layouts of pages that hold values."""
+
+    MINI_BLOCK = "miniblock"
+    FULL_ZIP = "fullzip"
+
+
+def choose_structure(
+    array: pa.Array, options: FieldOptions, context: EncodeContext, has_lists: bool
+) -> Structure:
+    """The layout for the values of ``array``, a leaf of the field that ``options`` are of.
+
+    To be asked for what gets no dictionary; with one, values are always put into chunks. Raises
+    `InvalidInputError` if the metadata asks for a layout that there is not.
+    """
+    values = values_of(array)
+    if isinstance(values, StructValues):
+        is_fixed = all(isinstance(child, FixedWidth) for child in values.children)
+        return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP
+    wanted = options.structural_encoding
+    if wanted is None:
+        return Structure.MINI_BLOCK if _width(values) < _NARROW else Structure.FULL_ZIP
+    try:
+        asked = Structure(wanted)
+    except ValueError:
+        raise InvalidInputError(
+            f"{STRUCTURAL_KEY} is {wanted!r}; there are miniblock and fullzip"
+        ) from None
+    return Structure.MINI_BLOCK if _is_ragged(values) else asked
+
+
+def _is_ragged(values: Values) -> bool:
+    """Whether values would not be whole bytes in a zipped page.
+
+    Lists of booleans take bits. pylance 14 refuses pages of those that are not whole bytes, and of
+    whole bytes with items that are null.
+    """
+    if not isinstance(values, FixedSizeListValues) or values.values.bits != 1:
+        return False
+    has_nulls = any(bitmap is not None for bitmap in values.validity)
+    return has_nulls or prod(values.dimensions) % 8 != 0
+
+
+def _width(values: Values) -> int:
+    """Bytes of the longest value; booleans count as none, in lists too."""
+    if isinstance(values, FixedWidth):
+        return values.bits // 8
+    if isinstance(values, FixedSizeListValues):
+        return values.values.bits // 8 * prod(values.dimensions)
+    if isinstance(values, StructValues):
+        return sum(map(_width, values.children))
+    return longest(values)

@@ -1,0 +1,165 @@
+"""Which compressive encodings the values of a page get: what pylance chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.encodings.compression.general import SCHEMES
+from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
+from lance_core.encodings.v2_1.codecs.general import compressed
+from lance_core.encodings.v2_1.codecs.values import (
+    FixedSizeListValues,
+    FixedWidth,
+    StructValues,
+    Values,
+    VariableWidth,
+)
+from lance_core.encodings.v2_1.codecs.variable_packed_struct import packed_per_value
+from lance_core.encodings.v2_1.selection.cost import Integers, byte_entropy
+from lance_core.encodings.v2_1.selection.options import FieldOptions
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.dispatch import EncodeContext
+
+_LEAST_COMPRESSED = 4096
+_LEAST_TEXT = 32 << 10
+_LEAST_LONGEST = 5
+_LARGE_VALUE = 32 << 10
+_TURNED = (32, 64)
+_LOW_ENTROPY = 4.0
+_CHUNK_BYTES = 4096
+
+
+def mini_block_values(
+    values: Values, type_: pa.DataType, options: FieldOptions, context: EncodeContext
+) -> Encoded:
+    """``values``, which are of ``type_``, in chunks of a mini-block page.
+
+    Raises `InvalidInputError` for an unknown compression and `UnsupportedFeatureError` for values
+    that cannot be put into chunks.
+    """
+    size = _CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
+    target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
+    if isinstance(values, FixedSizeListValues):
+        return encode(values, target.with_chain("fixed_size_list"))
+    if isinstance(values, StructValues):
+        return encode(values, target.with_chain("packed_struct", "flat"))
+    if isinstance(values, VariableWidth):
+        chain = _text_chain(values, type_, options)
+    else:
+        chain = (_fixed_codec(values, options),)
+    return _generally(encode(values, target.with_chain(*chain)), options, target)
+
+
+def _fixed_codec(values: FixedWidth, options: FieldOptions) -> str:
+    """The cheapest encoding of values of fixed width, or the one that compression likes best."""
+    wanted = options.compression
+    if wanted == "none":
+        return "flat"
+    if wanted is not None and values.count and _is_turned(values, options.bss):
+        return "byte_stream_split"
+    integers = Integers.of(values)
+    if integers is None:
+        return "flat"
+    packed = integers.inline_size
+    if integers.passes(options.rle_threshold) and integers.runs_beat(packed, in_chunks=True):
+        return "rle"
+    return "inline_bitpacking" if packed < integers.size else "flat"
+
+
+def _is_turned(values: FixedWidth, mode: str | None) -> bool:
+    if values.bits not in _TURNED or mode == "off":
+        return False
+    return mode == "on" or byte_entropy(values) < _LOW_ENTROPY
+
+
+def _text_chain(
+    values: VariableWidth, type_: pa.DataType, options: FieldOptions
+) -> tuple[str, ...]:
+    """FSST if it is asked for, or if nothing is and there is enough text."""
+    wanted = options.compression
+    if wanted == "fsst":
+        return ("fsst", "variable")
+    is_binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    if wanted is not None or is_binary or _stored(values) < _LEAST_TEXT:
+        return ("variable",)
+    return ("fsst", "variable") if longest(values) >= _LEAST_LONGEST else ("variable",)
+
+
+def _stored(values: VariableWidth) -> int:
+    """Bytes of values and offsets."""
+    return int(values.offsets[-1]) + values.offsets.nbytes
+
+
+def longest(values: VariableWidth) -> int:
+    """Bytes of the longest value."""
+    if not values.count:
+        return 0
+    return int((values.offsets[1:] - values.offsets[:-1]).max())
+
+
+def _generally(inner: Encoded, options: FieldOptions, target: Target) -> Encoded:
+    """``inner`` compressed as asked for, if there is enough of it and it gets smaller."""
+    if options.compression in (None, "none", "fsst"):
+        return inner
+    scheme = known_scheme(options.compression)
+    size = inner.buffers[0].size
+    if size < _LEAST_COMPRESSED:
+        return inner
+    outer = compressed(inner, scheme, options.level)
+    return outer if outer.buffers[0].size < size else inner
+
+
+def known_scheme(name: str | None) -> str:
+    """``name``, if it is that of a general compression; raises `InvalidInputError`."""
+    if name not in SCHEMES:
+        raise InvalidInputError(f"unknown compression {name!r}; there are {', '.join(SCHEMES)}")
+    return name
+
+
+def per_value(
+    values: Values, type_: pa.DataType, options: FieldOptions, context: EncodeContext
+) -> Encoded:
+    """``values``, which are of ``type_``, one by one for a full-zip page.
+
+    Raises `UnsupportedFeatureError` for structs that the file version cannot store so.
+    """
+    target = Target(Place.PER_VALUE, context.registry)
+    if isinstance(values, FixedWidth):
+        return encode(values, target.with_chain("flat"))
+    if isinstance(values, FixedSizeListValues):
+        return encode(values, target.with_chain("fixed_size_list"))
+    if isinstance(values, StructValues):
+        return _struct_per_value(values, type_, options, context)
+    wanted = options.compression
+    if wanted == "none":
+        return encode(values, target.with_chain("variable"))
+    is_wanted = wanted not in (None, "fsst")
+    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= _LEAST_TEXT:
+        level = options.level if wanted == "zstd" else None
+        inner = encode(values, target.with_chain("variable"))
+        return compressed(inner, "zstd", level or 0)
+    return encode(values, target.with_chain(*_text_chain(values, type_, options)))
+
+
+def _struct_per_value(
+    values: StructValues, type_: pa.DataType, options: FieldOptions, context: EncodeContext
+) -> Encoded:
+    """Each child as it would be encoded by itself."""
+    if context.version < FileVersion.V2_2:
+        raise UnsupportedFeatureError(
+            f"file version {context.version} cannot store packed structs with children of "
+            "variable width"
+        )
+    plain = FieldOptions()
+    children = []
+    for number, child in enumerate(values.children):
+        if isinstance(child, StructValues) or (isinstance(child, FixedWidth) and child.bits % 8):
+            raise UnsupportedFeatureError("packed structs with children of structs or booleans")
+        own = options.children[number] if options.children else plain
+        children.append(per_value(child, type_.field(number).type, own, context))
+    return packed_per_value(children, values.count)

@@ -1,0 +1,158 @@
+"""Blobs of version 2 as users give them, their bytes written where their sizes say, described.
+
+By size a blob is kept in the data file, in a side file with others, or in one of its own; what is
+given as a URI stays where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.encodings.v2_0.blob import offsets_of, sizes_of, write_payloads
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.schema import DESCRIPTION_V2, BlobKind
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.dispatch import BlobPlaces, EncodeContext
+    from lance_core.schema import BlobThresholds
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """The members of an array of `GIVEN_V2`, checked."""
+
+    valid: BoolArray
+    data: pa.Array
+    uri: pa.Array
+    position: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Where each blob is; the columns of `DESCRIPTION_V2`, to be filled in."""
+
+    kinds: npt.NDArray[np.uint8]
+    positions: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.uint64]
+    ids: npt.NDArray[np.uint32]
+
+    def described(self, uris: pa.Array, valid: BoolArray) -> pa.StructArray:
+        """The descriptions; ``uris`` may be null."""
+        columns = [pa.array(x) for x in (self.kinds, self.positions, self.sizes, self.ids)]
+        mask = None if valid.all() else pa.array(~valid)
+        texts = pc.fill_null(uris, "") if uris.null_count else uris
+        return pa.StructArray.from_arrays([*columns, texts], fields=list(DESCRIPTION_V2), mask=mask)
+
+
+def describe_given(
+    array: pa.StructArray, path: str, thresholds: BlobThresholds, context: EncodeContext
+) -> pa.StructArray:
+    """Write the bytes of an array of `GIVEN_V2` and describe where they are.
+
+    Raises `InvalidInputError` for values that are neither bytes nor a URI.
+    """
+    given = _checked(array, path)
+    count = len(array)
+    sizes = sizes_of(given.data)
+    sizes[~given.valid] = 0
+    kinds = np.full(count, BlobKind.INLINE, np.uint8)
+    kinds[sizes > thresholds.inline] = BlobKind.PACKED
+    kinds[sizes > thresholds.dedicated] = BlobKind.DEDICATED
+    places = _Places(
+        kinds,
+        np.zeros(count, np.uint64),
+        sizes.astype(np.uint64),
+        np.zeros(count, np.uint32),
+    )
+    inline = np.flatnonzero((kinds == BlobKind.INLINE) & (sizes > 0))
+    written = write_payloads(given.data, inline, sizes[inline], context.write_buffer)
+    places.positions[inline] = written.astype(np.uint64)
+    outside = np.flatnonzero(kinds != BlobKind.INLINE)
+    if len(outside):
+        _write_outside(given.data, outside, sizes, places, thresholds, _outside(context, path))
+    if given.uri.null_count == count:
+        return places.described(given.uri, given.valid)
+    return _referring(given, places, path, _outside(context, path))
+
+
+def _referring(given: _Given, places: _Places, path: str, outside: BlobPlaces) -> pa.StructArray:
+    """The descriptions of an array that has URIs in it."""
+    external = np.asarray(given.uri.is_valid())
+    ids, uris = outside.refer(given.uri, path)
+    places.kinds[external] = BlobKind.EXTERNAL
+    places.positions[external] = given.position[external]
+    places.sizes[external] = given.size[external]
+    places.ids[external] = ids[external]
+    return places.described(uris, given.valid)
+
+
+def _outside(context: EncodeContext, path: str) -> BlobPlaces:
+    if context.blobs is None:
+        raise UnsupportedFeatureError(
+            f"field {path!r}: blobs of version 2 that are not inline need a table around the file"
+        )
+    return context.blobs
+
+
+def _write_outside(
+    data: pa.Array,
+    rows: Int64Array,
+    sizes: Int64Array,
+    places: _Places,
+    thresholds: BlobThresholds,
+    outside: BlobPlaces,
+) -> None:
+    """Write side files in the order of the rows, so that their numbers ascend as they do."""
+    starts = offsets_of(data)
+    alone = np.flatnonzero(places.kinds[rows] == BlobKind.DEDICATED)
+    for part in np.split(rows, alone):
+        packed = part
+        if len(part) and places.kinds[part[0]] == BlobKind.DEDICATED:
+            row, packed = int(part[0]), part[1:]
+            payload = data.buffers()[2].slice(int(starts[row]), int(sizes[row]))
+            places.ids[row] = outside.dedicate(payload)
+        if len(packed):
+            ids, positions = outside.pack(data, packed, sizes[packed], thresholds.pack)
+            places.ids[packed] = ids
+            places.positions[packed] = positions
+
+
+def _checked(array: pa.StructArray, path: str) -> _Given:
+    valid = np.asarray(array.is_valid())
+    data, uri, position, size = (array.field(number) for number in range(4))
+    has_data, has_uri, starts, ends = (
+        np.asarray(member.is_valid()) & valid for member in (data, uri, position, size)
+    )
+    _refuse(valid & (has_data == has_uri), path, "must have either data or a uri")
+    _refuse(starts != ends, path, "must have both position and size, or neither")
+    _refuse(starts & ~has_uri, path, "has a position and a size but no uri")
+    if not has_uri.any():
+        nothing = np.zeros(0, np.uint64)
+        return _Given(valid, data, pa.nulls(len(array), pa.string()), nothing, nothing)
+    firsts, lengths = (_numbers(member, starts) for member in (position, size))
+    _refuse(starts & (lengths == 0), path, "refers to a range of size 0")
+    _refuse(firsts > ~lengths, path, "refers to a range that ends past 2**64")
+    if (np.asarray(uri.is_valid()) & ~valid).any():
+        uri = pc.if_else(pa.array(has_uri), uri, None)
+    return _Given(valid, data, uri, firsts, lengths)
+
+
+def _numbers(member: pa.Array, known: BoolArray) -> npt.NDArray[np.uint64]:
+    numbers = np.asarray(member.fill_null(0) if member.null_count else member).copy()
+    numbers[~known] = 0
+    return numbers
+
+
+def _refuse(wrong: BoolArray, path: str, reason: str) -> None:
+    if wrong.any():
+        raise InvalidInputError(f"field {path!r}: blob {int(np.argmax(wrong))} {reason}")

@@ -1,0 +1,126 @@
+"""Fields to columns of 2.1 and 2.2 files: one for each leaf, none for what is around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+
+from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.v2_0.blob import DESCRIPTION
+from lance_core.encodings.v2_0.flat import has_fixed_width
+from lance_core.encodings.v2_1.levels.shred import shred
+from lance_core.encodings.v2_1.read.assemble import Node, rows_per_slot
+from lance_core.encodings.v2_1.selection.options import FieldOptions
+from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, has_blobs
+from lance_core.encodings.v2_1.write.blob_page import BlobPageEncoder
+from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLeaf
+from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.schema.align import to_storage
+from lance_core.schema.storable import check_field
+
+if TYPE_CHECKING:
+    from lance_core.encodings.dispatch import EncodeContext, FieldEncoder
+    from lance_core.encodings.page import EncodedPage
+    from lance_core.schema import Field
+
+
+class TopLevelEncoder:
+    """A `FieldEncoder` for a field and all that is below it."""
+
+    def __init__(self, field: Field, root: Node, leaves: Sequence[LeafEncoder]) -> None:
+        self._field = field
+        self._root = root
+        self._leaves = leaves
+        self._rows = 0
+
+    @property
+    def num_columns(self) -> int:
+        """See `FieldEncoder`."""
+        return len(self._leaves)
+
+    def write(self, array: pa.Array) -> Iterator[EncodedPage]:
+        """See `FieldEncoder`."""
+        if array.type != self._field.storage_type:
+            array = to_storage(array, self._field)
+        if not len(array):
+            return
+        row, self._rows = self._rows, self._rows + len(array)
+        for encoder, leaf in zip(self._leaves, shred(array, self._root), strict=True):
+            yield from encoder.write(leaf, row)
+
+    def flush(self) -> Iterator[EncodedPage]:
+        """See `FieldEncoder`."""
+        for encoder in self._leaves:
+            yield from encoder.flush()
+
+    def column_encodings(self) -> Sequence[bytes]:
+        """See `FieldEncoder`."""
+        return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)
+
+
+def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
+    """`lance_core.encodings.dispatch.field_encoder` for 2.1 and 2.2 files."""
+    check_field(field, context.version.value)
+    if has_blobs(field):
+        return BlobFieldEncoder(field, context, plain_encoder)
+    return plain_encoder(field, context)
+
+
+def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
+    """The encoder of a field that has no payloads outside of pages.
+
+    Packed structs that describe such payloads are like other packed structs. Raises
+    `UnsupportedFeatureError` for what has no encoding.
+    """
+    root = _node(field)
+    encoders = []
+    pairs = zip(root.paths(), _leaf_fields(field, field.name), strict=True)
+    for column, (nodes, (path, leaf)) in enumerate(pairs):
+        _check_leaf(leaf, path)
+        options = FieldOptions.of_leaf(leaf, field)
+        pages = PageEncoder(options, context)
+        is_blob_v1 = leaf.is_blob and leaf.storage_type == DESCRIPTION
+        encoder: PagesOfLeaf = BlobPageEncoder(context) if is_blob_v1 else pages
+        encoders.append(LeafEncoder(column, path, _scale(nodes, path), encoder, context))
+    return TopLevelEncoder(field, root, encoders)
+
+
+def _has_column(field: Field) -> bool:
+    """Whether a field is stored in one column, whatever there is below it."""
+    return field.is_packed_struct or field.is_blob or not field.children
+
+
+def _node(field: Field) -> Node:
+    if _has_column(field):
+        return Node(field.storage_type, is_leaf=True)
+    return Node(field.storage_type, tuple(_node(child) for child in field.children))
+
+
+def _leaf_fields(field: Field, path: str) -> Iterator[tuple[str, Field]]:
+    """The leaves in pre-order, with their paths."""
+    if _has_column(field):
+        yield path, field
+        return
+    for child in field.children:
+        yield from _leaf_fields(child, f"{path}.{child.name}")
+
+
+def _scale(nodes: Sequence[Node], path: str) -> int:
+    """How many rows of a leaf's column there are for one of the field."""
+    try:
+        return rows_per_slot(nodes)
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(f"field {path!r}: {error}") from error
+
+
+def _check_leaf(field: Field, path: str) -> None:
+    type_ = field.storage_type
+    if pa.types.is_dictionary(type_):
+        items = type_.value_type
+        if not (has_fixed_width(items) or is_variable(items) or pa.types.is_null(items)):
+            raise UnsupportedFeatureError(f"field {path!r}: dictionaries of {items}")

@@ -1,0 +1,127 @@
+"""One leaf column of a 2.1 or 2.2 file being written: rows wait until they fill a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from lance_core.encodings.arrow.dictionary_items import copied
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.v2_1.levels.repdef import ListLayer
+from lance_core.encodings.v2_1.levels.shred import Leaf, joined
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
+
+_LEVELS_PER_VALUE = 4
+"""Layers may take so many times the bytes of the values of a page."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Rows that do not fill a page yet; ``row`` is the field's row that the first is part of."""
+
+    row: int = 0
+    leaves: list[Leaf] = field(default_factory=list)
+    num_bytes: int = 0
+    layer_bytes: int = 0
+
+
+class PagesOfLeaf(Protocol):
+    """What makes pages of a leaf, such as a `PageEncoder`."""
+
+    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+        """The pages for at least one row, in order, each with its number of rows."""
+
+
+class LeafEncoder:
+    """The column numbered ``column`` of a top-level field; ``scale``: its rows for one of that.
+
+    Small arrays are copied when they come, so as not to hold on to the memory that they are a part
+    of, and joined to a page; an array that fills a page by half or more is encoded from where it
+    is. Rows are never divided.
+    """
+
+    def __init__(
+        self, column: int, path: str, scale: int, encoder: PagesOfLeaf, context: EncodeContext
+    ) -> None:
+        self.column = column
+        self._path = path
+        self._scale = scale
+        self._context = context
+        self._encoder = encoder
+        self._waiting = _Waiting()
+
+    def write(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
+        """Append the values of the rows from ``row`` on; yields the pages that are full by now."""
+        size, limit = _num_bytes(leaf.values), self._context.flush_bytes
+        if size > limit // 2:
+            yield from self.flush()
+            yield from self._split(leaf, size, row)
+            return
+        waiting = self._waiting
+        if not waiting.leaves:
+            waiting.row = row
+        values = copied(leaf.values)
+        waiting.leaves.append(Leaf(values, leaf.layers))
+        waiting.num_bytes += size
+        waiting.layer_bytes += _layer_bytes(leaf)
+        if waiting.num_bytes > limit or waiting.layer_bytes > _LEVELS_PER_VALUE * limit:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[EncodedPage]:
+        """Yield what is waiting."""
+        waiting, self._waiting = self._waiting, _Waiting()
+        if not waiting.leaves:
+            return
+        try:
+            parts = [joined(waiting.leaves)]
+        except pa.ArrowInvalid:  # all items of their dictionaries are too many for one
+            parts = waiting.leaves
+        else:
+            waiting.leaves.clear()
+        row = waiting.row
+        for leaf in parts:
+            yield from self._split(leaf, _num_bytes(leaf.values), row)
+            row += leaf.layers[0].count // self._scale
+
+    def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
+        """Rows as pages of at most `EncodeContext.max_page_bytes`, if they are alike."""
+        rows = leaf.layers[0].count // self._scale
+        parts = max(1, min(-(-size // self._context.max_page_bytes), rows))
+        step = -(-rows // parts) * self._scale
+        if parts == 1:
+            yield from self._pages(leaf, row)
+            return
+        for start in range(0, rows * self._scale, step):
+            stop = min(start + step, rows * self._scale)
+            yield from self._pages(leaf.rows(start, stop), row + start // self._scale)
+
+    def _pages(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
+        """The pages of some rows, which are to be one page if that can be."""
+        try:
+            for page, count in self._encoder.pages(leaf):
+                message = page.layout.SerializeToString()
+                yield EncodedPage(self.column, page.buffers, message, count, row)
+                row += count // self._scale
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(f"field {self._path!r}: {error}") from error
+
+
+def _num_bytes(array: pa.Array) -> int:
+    """Bytes of values; items of dictionaries do not count: many arrays may share them."""
+    values = array.indices if pa.types.is_dictionary(array.type) else array
+    return int(values.nbytes)
+
+
+def _layer_bytes(leaf: Leaf) -> int:
+    total = 0
+    for layer in leaf.layers:
+        total += 0 if layer.valid is None else layer.valid.nbytes
+        total += layer.offsets.nbytes if isinstance(layer, ListLayer) else 0
+    return total

@@ -1,0 +1,179 @@
+"""Leaf values and layers to pages of 2.1 and 2.2 files: which layout a page has.
+
+In this order: nothing but nulls, one value throughout (2.2), a dictionary, chunks or zipped values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.arrow.take import filter_rows
+from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.levels.repdef import ravel
+from lance_core.encodings.v2_1.pages.constant.writer import (
+    constant_of,
+    constant_page,
+    empty_struct_page,
+    null_page,
+)
+from lance_core.encodings.v2_1.pages.foreign.writer import foreign_page
+from lance_core.encodings.v2_1.pages.full_zip.writer import full_zip_page
+from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import MOST_LEVELS
+from lance_core.encodings.v2_1.pages.mini_block.writer import (
+    StoredDictionary,
+    mini_block_can_hold,
+    mini_block_page,
+)
+from lance_core.encodings.v2_1.selection.blocks import encode_block, encode_levels
+from lance_core.encodings.v2_1.selection.dictionary import DictionaryValues, as_dictionary, of_keys
+from lance_core.encodings.v2_1.selection.structure import Structure, choose_structure
+from lance_core.encodings.v2_1.selection.values import mini_block_values, per_value
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.v2_1.levels.repdef import Levels
+    from lance_core.encodings.v2_1.levels.shred import Leaf
+    from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
+    from lance_core.encodings.v2_1.selection.options import FieldOptions
+
+
+@dataclass(frozen=True, slots=True)
+class PageEncoder:
+    """Makes pages of one leaf; ``options`` are what its field asks for."""
+
+    options: FieldOptions
+    context: EncodeContext
+
+    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+        """The pages for at least one row, in order, each with its number of rows.
+
+        It is one page unless there are too many levels between values.
+        """
+        levels, rows = ravel(leaf.layers), leaf.layers[0].count
+        page = self._without_values(leaf, levels)
+        if page is None and self.options.encoding is not None:
+            page = self._foreign(leaf, levels, self.options.encoding)
+        if page is None:
+            dictionary = self._dictionary(leaf)
+            if dictionary is not None:
+                page = self._mini_block(leaf, levels, dictionary)
+            elif self._structure(leaf, levels) is Structure.FULL_ZIP:
+                page = self._full_zip(leaf, levels)
+            else:
+                page = self._mini_block(leaf, levels, None)
+        if page is not None:
+            yield page, rows
+        elif rows == 1:
+            yield self._full_zip(leaf, levels), rows
+        else:
+            for part in _parts(leaf, levels):
+                yield from self.pages(part)
+
+    def _without_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
+        """The page, if there are no values or only one."""
+        array, valid = leaf.values, leaf.layers[-1].valid
+        if pa.types.is_struct(array.type) and not array.type.num_fields:
+            if levels.rep is not None or levels.definition is not None:
+                raise UnsupportedFeatureError("structs without members that are null or in lists")
+            return empty_struct_page()
+        compresses = self.context.version >= FileVersion.V2_2
+        if not len(array) or (valid is not None and not valid.any()):
+            context = self.context
+            return null_page(
+                levels, (lambda some: encode_block(some, None, context)) if compresses else None
+            )
+        if not compresses:
+            return None
+        value = constant_of(array, valid)
+        return None if value is None else constant_page(levels, value)
+
+    def _foreign(self, leaf: Leaf, levels: Levels, wanted: str) -> LayoutPage:
+        """The page in an encoding of a plugin."""
+        context = self.context
+        return foreign_page(
+            levels,
+            leaf.values,
+            find_value_encoding(wanted, context.registry, "a field"),
+            lambda some, edges: encode_levels(some, edges, context),
+            context.version >= FileVersion.V2_2,
+        )
+
+    def _dictionary(self, leaf: Leaf) -> DictionaryValues | None:
+        array = leaf.values
+        if pa.types.is_dictionary(array.type):
+            return of_keys(array)
+        return as_dictionary(array, self.options, self.context)
+
+    def _structure(self, leaf: Leaf, levels: Levels) -> Structure:
+        array = leaf.values
+        if pa.types.is_fixed_size_list(array.type) and _has_no_items(array):
+            return Structure.FULL_ZIP
+        return choose_structure(array, self.options, self.context, levels.rep is not None)
+
+    def _mini_block(
+        self, leaf: Leaf, levels: Levels, dictionary: DictionaryValues | None
+    ) -> LayoutPage | None:
+        options, context = self.options, self.context
+        stored, type_ = None, leaf.values.type
+        if dictionary is None:
+            values = values_of(leaf.values)
+        else:
+            values, type_ = dictionary.indices, pa.uint32()
+            items, data = encode_block(dictionary.items, options, context)
+            stored = StoredDictionary(items, data, dictionary.count)
+        encoded = mini_block_values(values, type_, options, context)
+        large = context.version >= FileVersion.V2_2
+        if not mini_block_can_hold(levels, encoded, large):
+            return self._full_zip(leaf, levels)
+        return mini_block_page(
+            levels,
+            encoded,
+            lambda some, edges: encode_levels(some, edges, context),
+            large,
+            stored,
+        )
+
+    def _full_zip(self, leaf: Leaf, levels: Levels) -> LayoutPage:
+        array, valid = leaf.values, leaf.layers[-1].valid
+        if pa.types.is_dictionary(array.type):
+            raise UnsupportedFeatureError(
+                f"a row of more than {MOST_LEVELS} lists in a column of {array.type}"
+            )
+        if valid is not None and (is_variable(array.type) or pa.types.is_struct(array.type)):
+            # of others nothing is stored, not even a length
+            array = filter_rows(array, pa.array(valid))
+        values = values_of(array)
+        encoded = per_value(values, array.type, self.options, self.context)
+        return full_zip_page(levels, encoded)
+
+
+def _has_no_items(array: pa.FixedSizeListArray) -> bool:
+    """Whether no list has an item, at the innermost level, that is not null."""
+    size = array.type.list_size
+    items = array.values.slice(array.offset * size, len(array) * size)
+    if pa.types.is_fixed_size_list(items.type):
+        return _has_no_items(items)
+    return bool(items.null_count == len(items))
+
+
+def _parts(leaf: Leaf, levels: Levels) -> Iterator[Leaf]:
+    """The leaf cut between rows, so that each part has few levels unless it is of one row."""
+    starts = levels.row_starts()
+    starts = np.arange(levels.count) if starts is None else starts
+    edges = np.append(starts, levels.count)
+    limit = min(MOST_LEVELS, levels.count // 2)
+    row, rows = 0, len(starts)
+    while row < rows:
+        stop = int(np.searchsorted(edges, edges[row] + limit, side="right")) - 1
+        stop = min(max(stop, row + 1), rows)
+        yield leaf.rows(row, stop)
+        row = stop
