@@ -21,12 +21,8 @@ from lance_core.datafile.file_output import FileOutput, FileWriteResult
 from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
-from lance_core.encodings.dispatch import (
-    BlobPlaces,
-    EncodeContext,
-    FieldEncoder,
-    field_encoder,
-)
+from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
+from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion

@@ -151,3 +151,7 @@ def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
             ranges = decoding.send([data.slice(r.start, r.stop - r.start) for r in ranges])
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
+
+
+Where = slice | Int64Array
+"""Which of some values are meant: from start to stop, or those at ascending positions."""

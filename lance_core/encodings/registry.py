@@ -37,9 +37,10 @@ class EncodingSpec:
     ``key`` is the name of the protobuf alternative (``"flat"``, ``"nullable"``, …), or a type URL
     in `EncodingFamily.VALUES`. ``min_file_version`` is the first file version
     that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
-    (for `EncodingFamily.ARRAY` see `lance_core.encodings.v2_0.base`, for `EncodingFamily.COMPRESSIVE`
-    `lance_core.encodings.v2_1.codecs.base`); ``encoder`` is None for what is only read. Those of
-    `EncodingFamily.VALUES` are `lance_core.encodings.plugin_values.value_encoding.ValueEncodingSpec`.
+    (for `EncodingFamily.ARRAY` see `lance_core.encodings.v2_0.base`, for
+    `EncodingFamily.COMPRESSIVE` `lance_core.encodings.v2_1.codecs.base`); ``encoder`` is None for
+    what is only read. Those of `EncodingFamily.VALUES` are
+    `lance_core.encodings.plugin_values.value_encoding.ValueEncodingSpec`.
     """
 
     key: str

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lance_core.datafile.column_map import column_of
+from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.decoding import DecodeContext, Rows
 from lance_core.encodings.dispatch import (
-    EncodeContext,
     decode_field,
     field_encoder,
     parse_column_encoding,

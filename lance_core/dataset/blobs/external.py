@@ -40,7 +40,7 @@ class ExternalBlobs:
         return cls(tuple(sorted(places, key=lambda place: len(place[1].path))), allow_outside)
 
     def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
-        """See `lance_core.encodings.dispatch.BlobPlaces`."""
+        """See `lance_core.encodings.context.BlobPlaces`."""
         ids = np.zeros(len(uris), np.uint32)
         normal = pc.match_substring_regex(uris, _NORMAL).fill_null(False)
         texts = uris

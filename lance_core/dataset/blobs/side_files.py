@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.blobs.source import side_file_path
+from lance_core.encodings.blob_payloads import offsets_of
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.v2_0.blob import offsets_of
 from lance_core.store.base import ObjectStore, ObjectWriter
 
 _WRITTEN_ALONE = 4096
 
 Referrer = Callable[[pa.Array, str], tuple[npt.NDArray[np.uint32], pa.Array]]
-"""See `lance_core.encodings.dispatch.BlobPlaces.refer`."""
+"""See `lance_core.encodings.context.BlobPlaces.refer`."""
 
 
 class SideFiles:

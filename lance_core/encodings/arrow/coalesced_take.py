@@ -175,3 +175,11 @@ def gather_variable(
     packed = span_take([pa.py_buffer(data)], cuts, starts, stops, large=True)
     offsets = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
     return packed.buffers()[2].slice(0, int(offsets[-1])), offsets
+
+
+def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """The numbers ``starts[i]`` to ``stops[i]`` of all spans, one after the other."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

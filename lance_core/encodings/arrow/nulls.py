@@ -1,11 +1,14 @@
-"""Nulls put onto arrays that have none of their own."""
+"""Arrays of nulls, and nulls put onto arrays that have none of their own."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.errors import CorruptFileError
+from lance_core.schema.empty_arrays import empty_array
 
 
 def masked(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
@@ -45,3 +48,34 @@ def _bits(array: pa.BooleanArray) -> pa.Buffer:
     start = array.offset % 8
     bits = np.unpackbits(octets, count=start + len(array), bitorder="little")[start:]
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
+
+
+def all_null(type_: pa.DataType, count: int) -> pa.Array:
+    """``count`` nulls. A file can claim any number of them: large zeros use no memory until read.
+
+    Raises `CorruptFileError` if not even addresses suffice.
+    """
+    try:
+        if pa.types.is_fixed_size_list(type_):
+            items = all_null(type_.value_type, count * type_.list_size)
+            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
+        if pa.types.is_struct(type_):
+            members = [all_null(field.type, count) for field in type_]
+            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, members)
+        if pa.types.is_dictionary(type_):
+            keys, items = all_null(type_.index_type, count), empty_array(type_.value_type)
+            return pa.DictionaryArray.from_arrays(keys, items, ordered=type_.ordered, safe=False)
+        if is_variable(type_):
+            offsets = _zeros(count + 1, 8 * np.dtype(offset_dtype(type_)).itemsize)
+            buffers = [_zeros(count, 1), offsets, pa.py_buffer(b"")]
+        elif has_fixed_width(type_):
+            buffers = [_zeros(count, 1), _zeros(count, type_.bit_width)]
+        else:
+            return pa.nulls(count, type_)
+        return pa.Array.from_buffers(type_, count, buffers, count)
+    except (MemoryError, OverflowError, ValueError, pa.ArrowException) as error:
+        raise CorruptFileError(f"an array claims to hold {count} nulls") from error
+
+
+def _zeros(count: int, bits: int) -> pa.Buffer:
+    return pa.py_buffer(np.zeros((count * bits + 7) // 8, np.uint8))

@@ -18,9 +18,9 @@ from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.kernels.numpy import (
     bitpacking,
     byte_streams,
+    chunk_rows,
     chunk_spans,
     levels,
-    locate_rows,
     runs,
     single_packed,
 )
@@ -109,7 +109,7 @@ NUMPY = Kernels(
     layer_offsets=levels.layer_offsets,
     count_upto=levels.count_upto,
     nth_levels=levels.nth_levels,
-    locate_rows=locate_rows.locate_rows,
+    locate_rows=chunk_rows.locate_rows,
     chunk_headers=headers.chunk_headers,
     zipped_places=zipped.zipped_places,
 )

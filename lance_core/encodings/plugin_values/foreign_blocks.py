@@ -23,9 +23,8 @@ from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureEr
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Decoding, Int64Array
+    from lance_core.encodings.decoding import Decoding, Int64Array, Where
     from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
-    from lance_core.encodings.v2_1.pages.base import Where
     from lance_core.store.base import ByteRange
 
 _MOST_VALUES = 1 << 48

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype
-from lance_core.encodings.v2_0.flat import bits_from
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.fixed_width import alignment, has_fixed_width
 from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.range_reads import fetch
 from lance_core.encodings.v0_1.selection import Selection
-from lance_core.encodings.v2_0.flat import alignment, has_fixed_width
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import BitpackedForNonNeg
 from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import fixed_ranges, fixed_take
+from lance_core.encodings.arrow.fixed_width import bit_width
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope
-from lance_core.encodings.v2_0.flat import bit_width
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 

@@ -1,17 +1,14 @@
-"""The pages of one column: which of them hold the rows, and how each decodes its part."""
+"""Plans of fields that are one column: how each page decodes its part of the rows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.decoding import RowIndices, RowRange, together
+from lance_core.encodings.decoding import together
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page_rows import placed, split_rows
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
@@ -85,48 +82,3 @@ def page_scope(column: Column, page: Page, type_: pa.DataType, context: DecodeCo
     return PlanScope(
         context.registry, page.buffers, column.buffers, type_, page.num_rows, context.file_size
     )
-
-
-def placed(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
-    """``error`` with the page and the field it is about."""
-    found = error.at(offset=page.buffers[0].start if page.buffers else None)
-    inner = f" ({error.field})" if error.field else ""
-    return CorruptFileError(error.reason + inner, error.path, found.offset, path)
-
-
-def check_within(column: Column, rows: Rows, path: str) -> None:
-    """Raise `CorruptFileError` if the column is too short for ``rows``."""
-    if rows.last >= column.num_rows:
-        raise CorruptFileError(
-            f"row {rows.last} of a column that has {column.num_rows} rows", field=path
-        )
-
-
-def split_rows(column: Column, rows: Rows, path: str) -> list[tuple[int, Rows]]:
-    """The pages that hold ``rows``, each with its part of them counted from its own start.
-
-    Raises `CorruptFileError` if the column is too short.
-    """
-    starts = column.starts
-    check_within(column, rows, path)
-    if len(starts) == 2:
-        return [(0, rows)]
-    if isinstance(rows, RowRange):
-        return _split_range(starts, rows)
-    edges = [*np.searchsorted(rows.values, starts[:-1]).tolist(), len(rows)]
-    return [
-        (page, RowIndices(rows.values[a:b] - starts[page]))
-        for page, (a, b) in enumerate(pairwise(edges))
-        if a < b
-    ]
-
-
-def _split_range(starts: list[int], rows: RowRange) -> list[tuple[int, Rows]]:
-    parts: list[tuple[int, Rows]] = []
-    start, page = rows.start, bisect_right(starts, rows.start) - 1
-    while start < rows.stop:
-        stop = min(rows.stop, starts[page + 1])
-        if stop > start:  # pages without rows occur
-            parts.append((page, RowRange(start - starts[page], stop - starts[page])))
-        start, page = stop, page + 1
-    return parts

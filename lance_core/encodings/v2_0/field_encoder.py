@@ -12,8 +12,8 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Blob, ColumnEncoding, SimpleStruct
 from lance_core.encodings.arrow.dictionary_items import copied
+from lance_core.encodings.blob_payloads import encode_blobs
 from lance_core.encodings.page import EncodedPage
-from lance_core.encodings.v2_0.blob import encode_blobs
 from lance_core.encodings.v2_0.list_encoder import PendingLists
 from lance_core.encodings.v2_0.packed_struct import check_member
 from lance_core.encodings.v2_0.selection import check_type, encode_page
@@ -23,7 +23,7 @@ from lance_core.schema.align import to_storage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
     from lance_core.schema import Field
 
 _VALUES = ColumnEncoding(values=Empty())

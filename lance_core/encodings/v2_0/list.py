@@ -14,8 +14,9 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.arrow.lists import Lists, list_arrays
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
+from lance_core.encodings.page_rows import placed, split_rows
 from lance_core.encodings.v2_0.base import plan_array
-from lance_core.encodings.v2_0.column import FieldPlan, page_scope, placed, split_rows
+from lance_core.encodings.v2_0.column import FieldPlan, page_scope
 from lance_core.encodings.v2_0.offsets import Ends, Picked, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 

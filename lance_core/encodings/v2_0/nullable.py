@@ -5,23 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.arrow.fixed_width import bits_from
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import RowRange, together
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
-from lance_core.encodings.v2_0.flat import (
-    BitmapPlan,
-    bits_from,
-    encode_flat,
-    has_fixed_width,
-    with_validity,
-)
+from lance_core.encodings.v2_0.flat import BitmapPlan, encode_flat, with_validity
 from lance_core.errors import CorruptFileError
-from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
@@ -102,37 +95,6 @@ def _rebuildable(type_: pa.DataType) -> bool:
     if pa.types.is_fixed_size_list(type_):
         return True
     return not (pa.types.is_nested(type_) or pa.types.is_dictionary(type_))
-
-
-def all_null(type_: pa.DataType, count: int) -> pa.Array:
-    """``count`` nulls. A file can claim any number of them: large zeros use no memory until read.
-
-    Raises `CorruptFileError` if not even addresses suffice.
-    """
-    try:
-        if pa.types.is_fixed_size_list(type_):
-            items = all_null(type_.value_type, count * type_.list_size)
-            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, [items])
-        if pa.types.is_struct(type_):
-            members = [all_null(field.type, count) for field in type_]
-            return pa.Array.from_buffers(type_, count, [_zeros(count, 1)], count, 0, members)
-        if pa.types.is_dictionary(type_):
-            keys, items = all_null(type_.index_type, count), empty_array(type_.value_type)
-            return pa.DictionaryArray.from_arrays(keys, items, ordered=type_.ordered, safe=False)
-        if is_variable(type_):
-            offsets = _zeros(count + 1, 8 * np.dtype(offset_dtype(type_)).itemsize)
-            buffers = [_zeros(count, 1), offsets, pa.py_buffer(b"")]
-        elif has_fixed_width(type_):
-            buffers = [_zeros(count, 1), _zeros(count, type_.bit_width)]
-        else:
-            return pa.nulls(count, type_)
-        return pa.Array.from_buffers(type_, count, buffers, count)
-    except (MemoryError, OverflowError, ValueError, pa.ArrowException) as error:
-        raise CorruptFileError(f"an array claims to hold {count} nulls") from error
-
-
-def _zeros(count: int, bits: int) -> pa.Buffer:
-    return pa.py_buffer(np.zeros((count * bits + 7) // 8, np.uint8))
 
 
 def encode_nullable(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:

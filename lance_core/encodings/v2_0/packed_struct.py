@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, PackedStruct
 from lance_core.encodings.arrow.coalesced_take import fixed_ranges, fixed_take
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
-from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan, has_fixed_width
+from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 

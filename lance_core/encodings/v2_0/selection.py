@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.plugin_values.value_encoding import ENCODING_KEY
 from lance_core.encodings.v2_0.base import Compression, EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_strings
-from lance_core.encodings.v2_0.flat import has_fixed_width
 from lance_core.encodings.v2_0.foreign import encode_foreign
 from lance_core.errors import UnsupportedFeatureError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
 
 COMPRESSION_KEY = "lance-encoding:compression"
 LEVEL_KEY = "lance-encoding:compression-level"

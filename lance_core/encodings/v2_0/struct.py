@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.structs import struct_arrays
 from lance_core.encodings.decoding import together
-from lance_core.encodings.v2_0.column import FieldPlan, check_within
+from lance_core.encodings.page_rows import check_within
+from lance_core.encodings.v2_0.column import FieldPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa

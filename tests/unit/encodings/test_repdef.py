@@ -19,9 +19,10 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 )
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels, layer_kinds, ravel
 from lance_core.encodings.v2_1.levels.shred import joined, shred
+from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart
-from lance_core.encodings.v2_1.read.assemble import Node, assemble, check_kinds
+from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
 from lance_core.testing.strategies import nullable_arrays, nullable_types
 from tests.examples import examples

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype
 from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.v2_0.flat import bits_from
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,

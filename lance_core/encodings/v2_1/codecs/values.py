@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 Words = npt.NDArray[np.unsignedinteger[Any]]

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, windows
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels
-from lance_core.encodings.v2_1.pages.base import spans_index
 from lance_core.errors import CorruptFileError
 
 Bytes = npt.NDArray[np.uint8]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
-from lance_core.encodings.v2_1.read.assemble import Node
+from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.errors import UnsupportedFeatureError
 
 

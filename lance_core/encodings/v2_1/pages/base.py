@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.decoding import Int64Array, RowRange, Where
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -90,9 +91,6 @@ class PageScope:
                 )
 
 
-Where = slice | Int64Array
-"""Which of some values are meant: from start to stop, or those at ascending positions."""
-
 LayoutDecoder = Callable[[Any, PageScope], LayoutPlan]
 """From the message of a layout to a plan; checks what can be checked without reading.
 
@@ -105,14 +103,6 @@ def kinds_of(layers: Any, count: int) -> LayerKinds:
     if count > 1 << 48:
         raise CorruptFileError(f"a page cannot have {count} values")
     return layer_kinds(tuple(layers))
-
-
-def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """The numbers ``starts[i]`` to ``stops[i]`` of all spans, one after the other."""
-    lengths = stops - starts
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
 def level_rows(levels: Levels, rows: Rows) -> Levels:

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings import kernels
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
 from lance_core.encodings.kernels.numpy.single_packed import Packed, bytes_at
 from lance_core.encodings.v2_1.codecs.picks import Picks, pick
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
-from lance_core.encodings.v2_1.pages.base import spans_index
 from lance_core.encodings.v2_1.pages.decode_values import decode_block, decode_part
 from lance_core.errors import CorruptFileError
 

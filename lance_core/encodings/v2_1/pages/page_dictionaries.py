@@ -17,8 +17,8 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Where
     from lance_core.encodings.v2_1.codecs.values import Words
-    from lance_core.encodings.v2_1.pages.base import Where
 
 
 class ItemRuns(NamedTuple):

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
-from lance_core.encodings.v2_0.column import split_rows
-from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part, spans_index
-from lance_core.encodings.v2_1.read.assemble import Node, assemble, rows_per_slot
+from lance_core.encodings.page_rows import split_rows
+from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
+from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
+from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
 from lance_core.errors import CorruptFileError
 from lance_core.schema.field import MAX_NESTING

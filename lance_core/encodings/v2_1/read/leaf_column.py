@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import RowSequence
 from lance_core.encodings.decoding import packed_rows
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page_rows import placed
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
-from lance_core.encodings.v2_0.column import placed
-from lance_core.encodings.v2_0.nullable import all_null
+from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.builtin import plan_page
 from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_empty_struct
@@ -22,7 +23,7 @@ from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_fo
 from lance_core.encodings.v2_1.pages.mini_block.coalesce import alike, decode_joined
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.pages.validation import check_page
-from lance_core.encodings.v2_1.read.assemble import Node, assemble, check_kinds
+from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
     from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.levels.repdef import LevelArray
 
 _LARGE = 32 << 10

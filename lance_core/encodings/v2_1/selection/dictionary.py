@@ -18,8 +18,8 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.dispatch import EncodeContext
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
 _LEAST_VALUES = 100

@@ -20,7 +20,7 @@ from lance_core.encodings.v2_1.selection.values import longest
 from lance_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
 _NARROW = 256

@@ -23,7 +23,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
 
 _LEAST_COMPRESSED = 4096
 _LEAST_TEXT = 32 << 10

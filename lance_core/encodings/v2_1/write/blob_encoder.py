@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.v2_0.blob import DESCRIPTION, encode_blobs
+from lance_core.encodings.blob_payloads import DESCRIPTION, encode_blobs
 from lance_core.encodings.v2_1.write.blob_v2 import describe_given
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema import (
@@ -29,8 +29,8 @@ from lance_core.schema import (
 from lance_core.schema.rebuild import visible_children
 
 if TYPE_CHECKING:
+    from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.dispatch import EncodeContext, FieldEncoder
     from lance_core.encodings.page import EncodedPage
 
 

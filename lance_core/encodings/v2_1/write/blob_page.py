@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import BlobLayout, PageLayout
-from lance_core.encodings.v2_0.blob import DESCRIPTION
+from lance_core.encodings.blob_payloads import DESCRIPTION
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
 from lance_core.encodings.v2_1.levels.shred import Leaf
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
@@ -18,7 +18,7 @@ from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 
 if TYPE_CHECKING:
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.levels.repdef import Levels
 
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.v2_0.blob import offsets_of, sizes_of, write_payloads
+from lance_core.encodings.blob_payloads import offsets_of, sizes_of, write_payloads
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import DESCRIPTION_V2, BlobKind
 
 if TYPE_CHECKING:
+    from lance_core.encodings.context import BlobPlaces, EncodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.dispatch import BlobPlaces, EncodeContext
     from lance_core.schema import BlobThresholds
 
 BoolArray = npt.NDArray[np.bool_]

@@ -9,11 +9,11 @@ import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.v2_0.blob import DESCRIPTION
-from lance_core.encodings.v2_0.flat import has_fixed_width
+from lance_core.encodings.blob_payloads import DESCRIPTION
 from lance_core.encodings.v2_1.levels.shred import shred
-from lance_core.encodings.v2_1.read.assemble import Node, rows_per_slot
+from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, has_blobs
 from lance_core.encodings.v2_1.write.blob_page import BlobPageEncoder
@@ -24,7 +24,7 @@ from lance_core.schema.align import to_storage
 from lance_core.schema.storable import check_field
 
 if TYPE_CHECKING:
-    from lance_core.encodings.dispatch import EncodeContext, FieldEncoder
+    from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.page import EncodedPage
     from lance_core.schema import Field
 

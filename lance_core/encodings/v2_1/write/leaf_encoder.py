@@ -15,7 +15,7 @@ from lance_core.encodings.v2_1.levels.shred import Leaf, joined
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.dispatch import EncodeContext
+    from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
 
 _LEVELS_PER_VALUE = 4

@@ -18,7 +18,7 @@ from lance_core.dataset.blobs.source import (
     sources_v1,
     sources_v2,
 )
-from lance_core.encodings.v2_0.blob import DESCRIPTION
+from lance_core.encodings.blob_payloads import DESCRIPTION
 from lance_core.errors import (
     BasePathRefusedError,
     CorruptFileError,

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.encodings.blob_payloads import DESCRIPTION, encode_blobs
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.v2_0.blob import DESCRIPTION, encode_blobs
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.dispatch import EncodeContext, field_encoder
+from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer, Flat, Nullable
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.binary import encode_binary
-from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.errors import CorruptFileError
 from lance_core.testing.stored_array import StoredArray
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
-from lance_core.encodings.dispatch import EncodeContext, field_encoder
+from lance_core.encodings.context import EncodeContext
+from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.dispatch import EncodeContext, field_encoder
+from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema import Schema

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.dispatch import EncodeContext
+from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.v2_1.selection.dictionary import as_dictionary, of_keys
 from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.errors import InvalidInputError

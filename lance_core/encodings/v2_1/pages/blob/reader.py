@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import BlobLayout
-from lance_core.encodings.v2_0.blob import DESCRIPTION, payloads
+from lance_core.encodings.blob_payloads import DESCRIPTION, payloads
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError

@@ -16,7 +16,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     CompressiveEncoding,
     ConstantLayout,
 )
-from lance_core.encodings.v2_0.nullable import all_null
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import (
     LayoutPlan,

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_text, is_variable, offset_dtype, single_value
-from lance_core.encodings.v2_0.flat import has_fixed_width
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 

@@ -13,8 +13,8 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     ConstantLayout,
     PageLayout,
 )
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.v2_0.flat import has_fixed_width
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels

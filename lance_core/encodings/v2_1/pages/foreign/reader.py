@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.decoding import RowRange, Where
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, parse_foreign
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
@@ -21,10 +22,8 @@ from lance_core.encodings.v2_1.pages.base import (
     LayoutPlan,
     LeafPart,
     PageScope,
-    Where,
     kinds_of,
     level_rows,
-    spans_index,
 )
 from lance_core.encodings.v2_1.pages.level_codecs import decode_level_block
 from lance_core.errors import CorruptFileError

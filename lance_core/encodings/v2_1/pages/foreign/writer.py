@@ -1,4 +1,4 @@
-"""Pages whose values are in an encoding of a plugin, see `lance_core.encodings.v2_1.pages.foreign.reader`."""
+"""Pages whose values are in an encoding of a plugin; their layout is described in ``reader``."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.encodings.v2_0.nullable import all_null
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.v2_1.codecs.points import ZippedPoint
 from lance_core.encodings.v2_1.levels.control_words import ControlWords
 from lance_core.encodings.v2_1.pages.mini_block.single_value import array_of

@@ -9,11 +9,12 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings import kernels
-from lance_core.encodings.decoding import Int64Array, RowRange, Rows
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.decoding import Int64Array, RowRange, Rows, Where
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 from lance_core.encodings.v2_1.codecs.picks import Picks
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
-from lance_core.encodings.v2_1.pages.base import Where, picked_levels, spans_index
+from lance_core.encodings.v2_1.pages.base import picked_levels
 from lance_core.encodings.v2_1.pages.decode_values import PickedFrom
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts

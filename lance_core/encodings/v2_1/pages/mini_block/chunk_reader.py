@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
-from lance_core.encodings.decoding import Int64Array, RowIndices
+from lance_core.encodings.decoding import Int64Array, RowIndices, Where
 from lance_core.encodings.v2_1.codecs.values_take import taken
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
-from lance_core.encodings.v2_1.pages.base import LeafPart, Where, picked_levels
+from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
 from lance_core.encodings.v2_1.pages.decode_values import PickedFrom, decode_chunks, pick_values
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import is_variable, single_value
-from lance_core.encodings.v2_0.nullable import all_null
 from lance_core.encodings.v2_1.codecs.points import Chunk, Point, level_point_of, point_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.pages.mini_block.chunk_header import ChunkHeader

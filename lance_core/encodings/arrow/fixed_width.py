@@ -1,0 +1,52 @@
+"""Arrow types of fixed width, and bits out of bitmaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    pass
+
+
+def has_fixed_width(type_: pa.DataType) -> bool:
+    """Whether values of ``type_`` are one buffer of values of one width, which is not 0."""
+    is_fixed = (
+        pa.types.is_primitive(type_)
+        or pa.types.is_fixed_size_binary(type_)
+        or pa.types.is_decimal(type_)
+    )
+    return bool(is_fixed and type_.bit_width)
+
+
+def bit_width(type_: pa.DataType) -> int:
+    """Bits of one value; raises `CorruptFileError` if there is no fixed width."""
+    if not has_fixed_width(type_):
+        raise CorruptFileError(f"{type_} is not a type of fixed width", field="Flat")
+    return int(type_.bit_width)
+
+
+def alignment(type_: pa.DataType) -> int:
+    """Bytes that values of a fixed-width type are aligned to in memory."""
+    if pa.types.is_fixed_size_binary(type_):
+        return 1
+    return min(8, max(1, int(type_.bit_width) // 8))
+
+
+def bits_from(bitmap: pa.Buffer, start: int, count: int) -> pa.Buffer:
+    """Bits ``start`` to ``start + count`` of a bitmap, from bit 0 on, the rest of the byte zero."""
+    size = (count + 7) // 8
+    if start % 8 == 0:
+        part = bitmap.slice(start // 8, size)
+        if count % 8 == 0:
+            return part
+        octets = np.frombuffer(part, np.uint8).copy()
+        octets[-1] &= (1 << count % 8) - 1
+        return pa.py_buffer(octets)
+    octets = np.frombuffer(bitmap, np.uint8, (start % 8 + count + 7) // 8, start // 8)
+    bits = np.unpackbits(octets, bitorder="little")[start % 8 : start % 8 + count]
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))
