@@ -17,10 +17,10 @@ TESTS = (
     *("tests/unit/commits", "tests/unit/table", "tests/unit/store/local"),
     *("tests/conformance/test_local_store.py", "tests/conformance/test_commit_handlers.py"),
     *("tests/conformance/test_external_manifest_handler.py", "tests/unit/dataset/test_branches.py"),
-    *("tests/unit/dataset/test_cleanup.py", "tests/unit/dataset/test_delete.py"),
-    *("tests/unit/dataset/test_concurrent_changes.py", "tests/unit/dataset/test_commit.py"),
+    *("tests/unit/dataset/maintenance/test_cleanup.py", "tests/unit/dataset/write/test_delete.py"),
+    *("tests/unit/dataset/test_concurrent_changes.py", "tests/unit/dataset/write/test_commit.py"),
     *("tests/unit/dataset/test_append_race.py", "tests/unit/dataset/test_tags.py"),
-    *("tests/unit/dataset/test_durability.py", "tests/unit/dataset/test_clone.py"),
+    *("tests/unit/dataset/test_durability.py", "tests/unit/dataset/maintenance/test_clone.py"),
 )
 """The tests near these modules. A mutant is tried by those that call the changed function."""
 
