@@ -32,7 +32,7 @@ from lance_core.errors import (
 from lance_core.store.base import ByteRange
 from lance_core.testing.mutants import mutants, mutate_message
 from lance_core.testing.stored_field import StoredField
-from tests.unit.encodings.test_value_encoding import ASKED, SPEC, field
+from tests.unit.encodings.plugin_values.test_value_encoding import ASKED, SPEC, field
 
 VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
 ITEM = pa.field("item", pa.int64(), metadata=ASKED)

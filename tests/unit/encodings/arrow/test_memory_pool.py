@@ -16,7 +16,7 @@ _FREED = """
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import getpagesize
-from lance_core.encodings import room as module
+from lance_core.encodings.arrow import memory_pool as module
 from lance_core.encodings.arrow.memory_pool import give_back, room, sparing
 
 module._jemalloc = lambda: None
