@@ -30,7 +30,7 @@ from lance_core.commits.base import (
     ManifestLocation,
     ManifestStoreSpec,
 )
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
@@ -64,6 +64,7 @@ __all__ = [
     "DirectoryCommitHandler",
     "EncodingFamily",
     "EncodingSpec",
+    "Environment",
     "ExternalManifestStore",
     "Guarantee",
     "ManifestEntry",
@@ -78,7 +79,6 @@ __all__ = [
     "SpoolingWriter",
     "StoreCapabilities",
     "StoreUrl",
-    "Surroundings",
     "ValueEncodingSpec",
     "check_folder",
     "check_path",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lance_core.encodings.arrow.ordered_rows import RowSequence
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import RowIndices
 
 
-def sequence(numbers: Sequence[int]) -> RowSequence:
+def sequence(numbers: Sequence[int]) -> OrderedRows:
     """The rows of these numbers, in that order."""
     distinct, places = np.unique(np.array(numbers, np.int64), return_inverse=True)
-    return RowSequence(RowIndices(distinct), places)
+    return OrderedRows(RowIndices(distinct), places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 
 
 class VirtualTime:
@@ -15,9 +15,9 @@ class VirtualTime:
         self.seconds += seconds
 
     @property
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """The real world with this time instead of its own."""
-        return Surroundings(
+        return Environment(
             clock=lambda: int(self.seconds * 1e9),
             monotonic=lambda: self.seconds,
             sleep=self.sleep,

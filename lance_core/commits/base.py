@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -122,7 +122,7 @@ class CommitHandler(ABC):
 
 
 HandlerFactory: TypeAlias = Callable[
-    [ObjectStore, StoreUrl, Mapping[str, "str | Secret"], Surroundings], CommitHandler
+    [ObjectStore, StoreUrl, Mapping[str, "str | Secret"], Environment], CommitHandler
 ]
 """Makes a handler of a store rooted at the table, the table's URL, the caller's options and the
 outside world."""

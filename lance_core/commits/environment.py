@@ -22,7 +22,7 @@ _UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """The outside world, as functions. The default is the real one."""
 
     clock: Callable[[], int] = time.time_ns
@@ -45,5 +45,5 @@ class Surroundings:
         return lambda: max(self.monotonic() - monotonic, (self.clock() - clock) / 1e9)
 
 
-REAL = Surroundings()
+SYSTEM = Environment()
 """The real world."""

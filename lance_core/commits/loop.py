@@ -15,7 +15,7 @@ from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
 from lance_core.commits.cleanup.pins import pinned
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.history import Version, check_number, read_version
 from lance_core.commits.identity import IdentityTakenError, with_intent
 from lance_core.commits.options import (
@@ -62,7 +62,7 @@ def commit_transaction(
     transaction: Transaction,
     base: Version | None = None,
     settings: CommitSettings = DEFAULT_SETTINGS,
-    surroundings: Surroundings = REAL,
+    environment: Environment = SYSTEM,
 ) -> Version:
     """Make ``transaction`` a version of the table, and return that version.
 
@@ -77,7 +77,7 @@ def commit_transaction(
     `DatasetNotFoundError` if the table to change is not. Once something was published, or may have
     been, whatever else goes wrong is a `CommitError`.
     """
-    return _Attempts(handler, store, transaction, base, settings, surroundings).run()
+    return _Attempts(handler, store, transaction, base, settings, environment).run()
 
 
 class _Attempts:
@@ -90,14 +90,14 @@ class _Attempts:
         transaction: Transaction,
         base: Version | None,
         settings: CommitSettings,
-        surroundings: Surroundings,
+        environment: Environment,
     ) -> None:
         self._handler = handler
         self._store = store
         self._transaction = transaction
         self._caught_up = CatchUp(handler, store, transaction, base, settings.may_be_repeated)
         self._settings = settings
-        self._surroundings = surroundings
+        self._environment = environment
         self._written: bytes | None = None
         """The transaction file, once it is written."""
         self._was_sent = False
@@ -128,15 +128,15 @@ class _Attempts:
     def _commit(self) -> Version:
         if not self._settings.detached:
             return self._repeat()
-        elapsed = self._surroundings.stopwatch()
+        elapsed = self._environment.stopwatch()
         with self._kept(self._transaction.read_version) as read, self._source_kept():
             return self._publish_detached(read, elapsed)
 
     def _repeat(self) -> Version:
-        elapsed = self._surroundings.stopwatch()
+        elapsed = self._environment.stopwatch()
         attempts = 0
         while attempts <= self._settings.max_retries:
-            attempt_elapsed = self._surroundings.stopwatch()
+            attempt_elapsed = self._environment.stopwatch()
             made = self._caught_up.run()
             if made is not None:
                 return self._recognised(made)
@@ -159,7 +159,7 @@ class _Attempts:
         """Wait a random time, up to twice as long after each attempt, in units of an attempt."""
         unit = max(duration, SHORTEST_PAUSE)
         longest = min(unit * 2 ** min(attempt, 32), LONGEST_PAUSE)
-        self._surroundings.sleep(longest * self._surroundings.random())
+        self._environment.sleep(longest * self._environment.random())
 
     def _recognised(self, found: Version) -> Version:
         """``found``, which is this transaction, if the history goes on from it."""
@@ -197,7 +197,7 @@ class _Attempts:
         publication = None
         if self._is_still_right(file, before, took > slow):
             self._was_sent = True
-            publication = publish(self._handler, self._store, candidate, self._surroundings)
+            publication = publish(self._handler, self._store, candidate, self._environment)
         if publication is None:
             discard_merged(self._store, transaction, self._transaction)
             return None
@@ -248,13 +248,13 @@ class _Attempts:
             base = read_version(self._store, read)
         check_number(base)
         file = apply(base.file, self._transaction, self._facts())
-        number = DETACHED | (self._surroundings.new_uuid().int & (DETACHED - 1))
+        number = DETACHED | (self._environment.new_uuid().int & (DETACHED - 1))
         file = replace(file, manifest=replace(file.manifest, version=number))
         place = ManifestLocation(number, "", base.location.naming)
         candidate = self._candidate(file, place, base.file)
         self._second_look.at_files(file, base.file, elapsed() > SLOW)
         self._was_sent = True
-        publication = publish(self._handler, self._store, candidate, self._surroundings)
+        publication = publish(self._handler, self._store, candidate, self._environment)
         if publication is None:
             raise CommitError(f"the detached version {number} is somebody else's")
         deadline = deadline_of(base.file.manifest.config, self._settings)
@@ -275,14 +275,14 @@ class _Attempts:
 
     def _rebased(self, base: ManifestFile) -> Transaction:
         """The transaction as it fits the rows that are left in ``base``."""
-        fitting = rebased(self._store, self._transaction, base, self._surroundings)
+        fitting = rebased(self._store, self._transaction, base, self._environment)
         if fitting is self._transaction:
             return fitting
         return with_intent(fitting, self._transaction)
 
     def _facts(self) -> CommitFacts:
         return CommitFacts(
-            timestamp_ns=self._surroundings.clock(),
+            timestamp_ns=self._environment.clock(),
             storage_version=self._settings.storage_version,
             stable_row_ids=self._settings.stable_row_ids,
             source=self._source,
@@ -307,7 +307,7 @@ class _Attempts:
     def _kept(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
         """Keep cleanups away from an old version that a new one is made of."""
         self._origins.add(version)
-        return pinned(self._handler, self._store, version, self._surroundings)
+        return pinned(self._handler, self._store, version, self._environment)
 
     @contextlib.contextmanager
     def _source_kept(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -50,10 +50,10 @@ NEVER_SENT = (
 """Errors that say that nothing was tried."""
 
 
-class Holder(enum.Enum):
+class CommittedBy(enum.Enum):
     """Who holds a version."""
 
-    WE = enum.auto()
+    US = enum.auto()
     ANOTHER = enum.auto()
     NOBODY = enum.auto()
     UNREADABLE = enum.auto()
@@ -71,7 +71,7 @@ class Publication:
 
 
 def publish(
-    handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
 ) -> Publication | None:
     """Make ``candidate`` its version, or return None if another commit holds the version.
 
@@ -80,7 +80,7 @@ def publish(
     is told to discard what it left.
     """
     try:
-        publication = _settled(handler, store, candidate, surroundings)
+        publication = _settled(handler, store, candidate, environment)
     except CommitUnknownError:
         raise
     except Exception:
@@ -98,13 +98,13 @@ def discard(handler: CommitHandler, candidate: Candidate) -> None:
 
 
 def _settled(
-    handler: CommitHandler, store: ObjectStore, candidate: Candidate, surroundings: Surroundings
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
 ) -> Publication | None:
     in_doubt = False
     cause: Exception | None = None
     for sending in range(SENDINGS):
         if sending:
-            surroundings.sleep(FIRST_PAUSE * 2 ** (sending - 1) * surroundings.random())
+            environment.sleep(FIRST_PAUSE * 2 ** (sending - 1) * environment.random())
         try:
             return Publication(handler.commit(candidate), is_certain=not in_doubt)
         except NEVER_SENT as error:
@@ -113,12 +113,12 @@ def _settled(
             raise
         except Exception as error:
             cause = error
-            if _was_refused(error) and not in_doubt:
+            if is_definitely_not_applied(error) and not in_doubt:
                 continue
-        holder, location = who_holds(handler, store, candidate)
-        if holder is Holder.ANOTHER:
+        holder, location = find_committer(handler, store, candidate)
+        if holder is CommittedBy.ANOTHER:
             return None
-        if holder is Holder.WE and location is not None:
+        if holder is CommittedBy.US and location is not None:
             discard(handler, candidate)
             return Publication(location, is_certain=False)
         in_doubt = True
@@ -129,16 +129,16 @@ def _settled(
     ) from cause
 
 
-def _was_refused(error: Exception) -> bool:
+def is_definitely_not_applied(error: Exception) -> bool:
     """True if ``error`` proves that this sending was not applied, nor an earlier one was met."""
     return isinstance(error, StoreError | NotFoundError) and not isinstance(
         error, OutcomeUnknownError
     )
 
 
-def who_holds(
+def find_committer(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate
-) -> tuple[Holder, ManifestLocation | None]:
+) -> tuple[CommittedBy, ManifestLocation | None]:
     """Whose commit the candidate's version is, and where it is if it is ours.
 
     Ours means the same transaction, byte by byte: a uuid alone could have been used twice.
@@ -147,17 +147,17 @@ def who_holds(
         location = handler.locate(candidate.version)
         data = store.get(location.path)
         if data.equals(pa.py_buffer(candidate.data)):
-            return Holder.WE, location
+            return CommittedBy.US, location
         transaction = parse_manifest_file(data, location.path).transaction
     except NotFoundError:
-        return Holder.NOBODY, None
+        return CommittedBy.NOBODY, None
     except UnsupportedFeatureError:
-        return Holder.ANOTHER, None  # we write no manifest that we cannot read
+        return CommittedBy.ANOTHER, None  # we write no manifest that we cannot read
     except Exception:
-        return Holder.UNREADABLE, None
+        return CommittedBy.UNREADABLE, None
     if transaction == candidate.transaction:
-        return Holder.WE, location
-    return Holder.ANOTHER, None
+        return CommittedBy.US, location
+    return CommittedBy.ANOTHER, None
 
 
 def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownError:

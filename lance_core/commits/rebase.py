@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import (
     CommitError,
     ObjectNotFoundError,
@@ -38,7 +38,7 @@ _LOW_64_BITS = (1 << 64) - 1
 
 
 def rebased(
-    store: ObjectStore, transaction: Transaction, base: ManifestFile, surroundings: Surroundings
+    store: ObjectStore, transaction: Transaction, base: ManifestFile, environment: Environment
 ) -> Transaction:
     """``transaction`` as it can follow ``base``, which its kind is compatible with.
 
@@ -55,7 +55,7 @@ def rebased(
         return transaction
     if isinstance(operation, Update) and operation.update_mode is not UpdateMode.REWRITE_ROWS:
         return transaction
-    merge = _Merge(store, base, surroundings)
+    merge = _Merge(store, base, environment)
     removed = list(_removed(operation))
     for fragment_id in removed:
         merge.check_removed(fragment_id, operation.affected_rows.get(fragment_id))
@@ -95,10 +95,10 @@ def _deletion_paths(transaction: Transaction) -> set[str]:
 class _Merge:
     """Merging into the fragments of one version."""
 
-    def __init__(self, store: ObjectStore, base: ManifestFile, surroundings: Surroundings) -> None:
+    def __init__(self, store: ObjectStore, base: ManifestFile, environment: Environment) -> None:
         self._store = store
         self._base = base.manifest
-        self._surroundings = surroundings
+        self._environment = environment
         self.has_changed = False
         """Whether anything was merged."""
 
@@ -155,7 +155,7 @@ class _Merge:
 
     def _write(self, fragment_id: int, offsets: RowOffsets) -> DeletionFile:
         file_type, data = encode_deletions(offsets)
-        number = self._surroundings.new_uuid().int & _LOW_64_BITS
+        number = self._environment.new_uuid().int & _LOW_64_BITS
         file = DeletionFile(file_type, self._base.version, number, len(offsets))
         try:
             self._store.put(file.store_path(fragment_id), data)

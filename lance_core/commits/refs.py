@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -66,18 +66,18 @@ def get_tag(store: ObjectStore, name: str) -> Tag:
 
 
 def create_tag(
-    store: ObjectStore, name: str, target: RefTarget, surroundings: Surroundings = REAL
+    store: ObjectStore, name: str, target: RefTarget, environment: Environment = SYSTEM
 ) -> Tag:
     """Make a tag; `RefConflictError` if there is one of that name."""
     check_tag_name(name, new=True)
-    now = surroundings.clock()
+    now = environment.clock()
     tag = Tag(target.version, target.branch, target.manifest_size, now, now)
     _create(store, tag_path(name), tag.to_json(), f"tag {name}")
     return tag
 
 
 def update_tag(
-    store: ObjectStore, name: str, target: RefTarget, surroundings: Surroundings = REAL
+    store: ObjectStore, name: str, target: RefTarget, environment: Environment = SYSTEM
 ) -> Tag:
     """Let a tag name another version; `RefNotFoundError` if there is no such tag."""
     tag = replace(
@@ -85,7 +85,7 @@ def update_tag(
         version=target.version,
         branch=target.branch,
         manifest_size=target.manifest_size,
-        updated_at_ns=surroundings.clock(),
+        updated_at_ns=environment.clock(),
     )
     store.put(tag_path(name), tag.to_json())
     return tag
@@ -118,7 +118,7 @@ def get_branch(store: ObjectStore, name: str) -> Branch:
 
 
 def create_branch(
-    store: ObjectStore, name: str, parent: RefTarget, surroundings: Surroundings = REAL
+    store: ObjectStore, name: str, parent: RefTarget, environment: Environment = SYSTEM
 ) -> Branch:
     """Record a branch whose first version is in place already.
 
@@ -130,8 +130,8 @@ def create_branch(
     branch = Branch(
         parent.version,
         parent.branch,
-        (*way, (parent.version, surroundings.new_uuid().hex)),
-        surroundings.clock() // 10**9,
+        (*way, (parent.version, environment.new_uuid().hex)),
+        environment.clock() // 10**9,
         parent.manifest_size,
     )
     _create(store, branch_path(name), branch.to_json(), f"branch {name}")

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.paths import VERSIONS
@@ -36,22 +36,22 @@ class StoreTime:
         return None if meta.last_modified < EARLIEST else self.now - meta.last_modified
 
 
-def store_time(store: ObjectStore, surroundings: Surroundings) -> StoreTime:
+def store_time(store: ObjectStore, environment: Environment) -> StoreTime:
     """The date that the store gives to an object that is written now, and removed again."""
-    path = f"{VERSIONS}/.tmp_clock_{surroundings.new_uuid().hex}"
+    path = f"{VERSIONS}/.tmp_clock_{environment.new_uuid().hex}"
     try:
         store.put(path, b"")
         written = store.head(path).last_modified
     except StoreError as error:
-        return _own_time(surroundings, f"the table cannot be written to: {error}")
+        return _own_time(environment, f"the table cannot be written to: {error}")
     finally:
         with contextlib.suppress(Exception):  # the next cleanup collects it
             store.delete(path)
     if written < EARLIEST:
-        return _own_time(surroundings, "the store does not date its objects", is_dated=False)
+        return _own_time(environment, "the store does not date its objects", is_dated=False)
     return StoreTime(written)
 
 
-def _own_time(surroundings: Surroundings, problem: str, is_dated: bool = True) -> StoreTime:
-    now = EPOCH + timedelta(microseconds=surroundings.clock() // 1000)
+def _own_time(environment: Environment, problem: str, is_dated: bool = True) -> StoreTime:
+    now = EPOCH + timedelta(microseconds=environment.clock() // 1000)
     return StoreTime(now, problem, is_dated)

@@ -10,7 +10,7 @@ VARIABLE = "LANCE_CPU_THREADS"
 """Environment variable with a number of threads; pylance reads it, too."""
 
 
-def processors() -> int:
+def cpu_count() -> int:
     """What `VARIABLE` says, else how many processors the process may use.
 
     Raises `InvalidInputError` if it says something else than a number from 1 on.

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Bounded(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """A bounded map, least recently used out first; safe for threads and forks.
 
     The items' weights, by default 1 each, add up to ``capacity`` at most; the newest one always
@@ -103,8 +103,8 @@ class Bounded(Generic[K, V]):
             self._items = OrderedDict()
 
 
-_not_for_children: weakref.WeakSet[Bounded[Any, Any]] = weakref.WeakSet()
-_with_makers: weakref.WeakSet[Bounded[Any, Any]] = weakref.WeakSet()
+_not_for_children: weakref.WeakSet[LruCache[Any, Any]] = weakref.WeakSet()
+_with_makers: weakref.WeakSet[LruCache[Any, Any]] = weakref.WeakSet()
 
 
 def _forget_in_child() -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from typing import Generic, TypeVar
 
-from lance_core.concurrency.cpu_count import VARIABLE, processors
+from lance_core.concurrency.cpu_count import VARIABLE, cpu_count
 from lance_core.concurrency.submit import submit
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def _mark_own() -> None:
 @cache
 def num_threads() -> int:
     """How many threads the pool has: at least two, unless `VARIABLE` says one."""
-    return processors() if os.environ.get(VARIABLE) else max(2, processors())
+    return cpu_count() if os.environ.get(VARIABLE) else max(2, cpu_count())
 
 
 if hasattr(os, "register_at_fork"):
@@ -55,14 +55,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def in_order(
-    work: Callable[[T], R], items: Iterable[T], ahead: int, *, waits: bool = False
+    work: Callable[[T], R], items: Iterable[T], ahead: int, *, is_io_bound: bool = False
 ) -> Iterator[R]:
     """``work(item)`` for each item, results in the order of the items.
 
     At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded by
-    that many results. With ``waits``, the work mostly waits for a service, and more threads than
-    there are processors help. A single item is worked on in the calling thread; so are all of them
-    if that is one of a pool, whose threads would wait for each other.
+    that many results. With ``is_io_bound``, the work mostly waits for a service, and more threads
+    than there are processors help. A single item is worked on in the calling thread; so are all of
+    them if that is one of a pool, whose threads would wait for each other.
 
     When the iterator is closed, or an item fails, the items that wait for a thread are dropped.
     Those that are being worked on are not waited for: they end by themselves, and what they return
@@ -77,7 +77,7 @@ def in_order(
     if len(first) < 2:
         yield from map(work, first)
         return
-    under_way = _UnderWay(work, waiting_pool if waits else pool)
+    under_way = _UnderWay(work, waiting_pool if is_io_bound else pool)
     try:
         for item in itertools.chain(first, source):
             under_way.begin(item)

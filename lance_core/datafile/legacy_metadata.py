@@ -23,7 +23,7 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
-from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
@@ -97,9 +97,9 @@ class LegacyMetadata:
     ) -> Decoding[list[pa.Array]]:
         """See `FileContent`."""
         columns = LegacyColumns(self._table, self._find_dictionary)
-        if isinstance(rows, RowSequence):
+        if isinstance(rows, OrderedRows):
             distinct = decode_field(field, column_of, columns, rows.distinct, context)
-            return in_sequence(distinct, rows)
+            return reorder(distinct, rows)
         return decode_field(field, column_of, columns, rows, context)
 
     def field_bytes(self, field: Field, index: int) -> int:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lance_core.datafile.page_statistics import FieldStatistics
 from lance_core.encodings.arrow.strings import is_text, is_variable
-from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v0_1.bounds import text_bound
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import PageTable
@@ -76,7 +76,7 @@ def read_statistics(
         decode_field(stored.fields[field.id], stored.columns, columns, rows, context)
         for field in wanted
     ]
-    read = yield from together(decodings)
+    read = yield from run_interleaved(decodings)
     found: dict[int, FieldStatistics | None] = {field.id: None for field in fields}
     for field, arrays in zip(wanted, read, strict=True):
         found[field.id] = _usable(pa.concat_arrays(arrays), field, stored.sizes)

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import islice
 from typing import TypeVar
 
-from lance_core.concurrency.cpu_count import processors
+from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.concurrency.submit import submit
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Made = Callable[[], Iterable[T]]
 
 def num_threads() -> int:
     """How many threads make pages: as many as the process may use processors, 4 at most."""
-    return min(_MOST_THREADS, processors())
+    return min(_MOST_THREADS, cpu_count())
 
 
 def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:

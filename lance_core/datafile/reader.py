@@ -19,7 +19,7 @@ from lance_core.encodings.decoding import (
     Decoding,
     RowIndices,
     RowRange,
-    together,
+    run_interleaved,
 )
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
@@ -162,7 +162,7 @@ class FileReader:
                 self._content.decode_field(field, column_of, rows, self._context)
                 for field in fields
             ]
-            arrays = self._run(together(decodings))
+            arrays = self._run(run_interleaved(decodings))
             return [
                 _chunked(field, chunks, len(rows))
                 for field, chunks in zip(fields, arrays, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.tail import TAIL_LENGTH
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
@@ -23,7 +23,7 @@ class SmallFiles:
     """The small files that were read last. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: Bounded[tuple[ObjectStore, str], pa.Buffer] = Bounded(
+        self._kept: LruCache[tuple[ObjectStore, str], pa.Buffer] = LruCache(
             CAPACITY, lambda whole: whole.size, made_once=True
         )
 
@@ -46,7 +46,7 @@ class SmallFile:
     __slots__ = ("_kept", "_size", "_store")
 
     def __init__(
-        self, kept: Bounded[tuple[ObjectStore, str], pa.Buffer], store: ObjectStore, size: int
+        self, kept: LruCache[tuple[ObjectStore, str], pa.Buffer], store: ObjectStore, size: int
     ) -> None:
         self._kept = kept
         self._store = store

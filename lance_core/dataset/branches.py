@@ -54,7 +54,9 @@ class Branches:
         snapshot = self._dataset.snapshot
         table = open_table.table_of(snapshot.root)
         inherited = snapshot.manifest.config.get(MARKER)
-        root = open_table.asked(open_table.branch_root(table, check_branch_name(branch)), inherited)
+        root = open_table.with_newest_versions_handler(
+            open_table.branch_root(table, check_branch_name(branch)), inherited
+        )
         refs.delete_branch(table.store, branch, force=force)
         root.handler.forget()
 

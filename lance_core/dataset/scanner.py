@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read import blob_frames, scan
 from lance_core.dataset.read.scan_options import (
     BLOBS_AS_BYTES,
@@ -95,7 +95,9 @@ class LanceScanner:
             raise InvalidInputError(
                 f"row {rows.max()} is out of range: the result has {table.num_rows} rows"
             )
-        return take_rows(table, pa.array(rows)) if table.num_columns else columnless(len(rows))
+        return (
+            take_rows(table, pa.array(rows)) if table.num_columns else zero_column_table(len(rows))
+        )
 
     def explain_plan(self, verbose: bool = False) -> str:
         """How the scan will be done, for people.

@@ -42,7 +42,7 @@ class BlobPlaces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodeContext:
-    """What an encoder may know of its surroundings.
+    """What an encoder may know of its environment.
 
     ``write_buffer`` writes a buffer 64-aligned into the file at once and returns its offset from
     the start of the file; it serves payloads that live outside of pages (blobs).

@@ -100,7 +100,7 @@ def packed_rows(values: Int64Array) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a decoder may know of its surroundings.
+    """What a decoder may know of its environment.
 
     ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
     ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
@@ -117,7 +117,7 @@ class DecodeContext:
     memo: dict[Hashable, Any] | None = None
 
 
-def together(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
+def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
     """Run decoders side by side; each round asks for the ranges of all that are still running."""
     if len(decodings) == 1:
         return [(yield from decodings[0])]

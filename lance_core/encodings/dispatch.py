@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.context import EncodeContext, FieldEncoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
@@ -36,9 +36,9 @@ def decode_field(
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
 
-        if isinstance(rows, RowSequence):
+        if isinstance(rows, OrderedRows):
             distinct = decode_2_0(field, column_of, columns, rows.distinct, context)
-            return in_sequence(distinct, rows)
+            return reorder(distinct, rows)
         return decode_2_0(field, column_of, columns, rows, context)
     if context.version in (FileVersion.V2_1, FileVersion.V2_2):
         from lance_core.encodings.v2_1.read.fields import decode_field as decode_2_1

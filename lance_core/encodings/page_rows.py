@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import Column, Page
 
 
-def placed(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
+def with_page(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
     """``error`` with the page and the field it is about."""
     found = error.at(offset=page.buffers[0].start if page.buffers else None)
     inner = f" ({error.field})" if error.field else ""

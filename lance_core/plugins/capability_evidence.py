@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import fields, replace
 
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.commits.environment import Surroundings
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.commits.environment import Environment
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
 from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, Options
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
@@ -36,7 +36,7 @@ _SPELLINGS = {
 }
 
 
-def vouched(capabilities: StoreCapabilities, options: Options) -> StoreCapabilities:
+def apply_user_overrides(capabilities: StoreCapabilities, options: Options) -> StoreCapabilities:
     """``capabilities``, where the user has not said otherwise by an option of the same name.
 
     Raises `InvalidInputError` for what is neither ``yes``, ``no`` nor ``probe``.
@@ -55,12 +55,12 @@ def missing(spec: CommitHandlerSpec, capabilities: StoreCapabilities) -> list[st
     return sorted(spec.requires - capabilities.guaranteed())
 
 
-probes: Bounded[Hashable, StoreCapabilities] = Bounded(MAX_PROBED, parents_only=True)
+probes: LruCache[Hashable, StoreCapabilities] = LruCache(MAX_PROBED, parents_only=True)
 """What probes have shown, by place."""
 
 
-def settle(
-    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+def probe_store(
+    store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> StoreCapabilities:
     """What the store guarantees after a probe; the user's word still comes first.
 
@@ -68,9 +68,9 @@ def settle(
     """
     place = (url.scheme, url.netloc, "" if url.netloc else url.path)
     key = (type(store), place, frozenset(options.items()))
-    seen = probes.get(key, lambda: probe(store, surroundings.new_uuid))
+    seen = probes.get(key, lambda: probe(store, environment.new_uuid))
     said = {name: value for name, value in options.items() if plain(value).lower() != "probe"}
-    return vouched(seen, said)
+    return apply_user_overrides(seen, said)
 
 
 def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilities) -> bool:
@@ -83,7 +83,7 @@ def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilitie
     return False
 
 
-def nothing_safe(
+def no_safe_handler_error(
     url: StoreUrl, specs: Iterable[CommitHandlerSpec], known: StoreCapabilities
 ) -> NoSafeCommitHandlerError:
     """The error for a commit to a store that guarantees too little for any of ``specs``."""

@@ -19,15 +19,15 @@ from lance_core.commits.base import (
     CommitHandlerSpec,
     ManifestLocation,
 )
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
 from lance_core.errors import PluginLoadError, StoreError
 from lance_core.plugins.capability_evidence import (
+    apply_user_overrides,
     is_worth_probing,
     missing,
-    nothing_safe,
-    settle,
-    vouched,
+    no_safe_handler_error,
+    probe_store,
 )
 from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager
@@ -49,7 +49,7 @@ def select_commit_handler(
     options: Options,
     explicit: Wish = None,
     table_marker: str | None = None,
-    surroundings: Surroundings = REAL,
+    environment: Environment = SYSTEM,
 ) -> CommitHandler:
     """The commit handler of the table that ``store`` is rooted at; see the module for the choice.
 
@@ -61,10 +61,10 @@ def select_commit_handler(
         return explicit
     wanted = _asked_for(url, options, explicit, table_marker)
     candidates = _automatic() if wanted is None else [wanted]
-    known = vouched(store.capabilities, options)
+    known = apply_user_overrides(store.capabilities, options)
 
     def make(spec: CommitHandlerSpec) -> CommitHandler:
-        return _open(spec, store, url, options, surroundings)
+        return _open(spec, store, url, options, environment)
 
     for spec in candidates:
         if not missing(spec, known):
@@ -73,11 +73,11 @@ def select_commit_handler(
     def prove() -> CommitHandler:
         shown = known
         if is_worth_probing(candidates, known):
-            shown = settle(store, url, options, surroundings)
+            shown = probe_store(store, url, options, environment)
         for spec in candidates:
             if not missing(spec, shown):
                 return make(spec)
-        raise nothing_safe(url, candidates, shown)
+        raise no_safe_handler_error(url, candidates, shown)
 
     reader = ReadOnlyCommitHandler(store) if wanted is None else make(wanted)
     return UnprovenCommitHandler(reader, prove)
@@ -127,14 +127,14 @@ def _open(
     store: ObjectStore,
     url: StoreUrl,
     options: Options,
-    surroundings: Surroundings,
+    environment: Environment,
 ) -> CommitHandler:
     """The handler that ``spec`` makes; its errors name the plugin and the table."""
     what = f"commit handler {spec.name!r}"
     factory = resolve_factory(spec.factory, what)
     what = f"{what} of {get_manager().provider_of(spec)}"
     handler: object = call_factory(
-        what, url, options, lambda: factory(store, url, options, surroundings)
+        what, url, options, lambda: factory(store, url, options, environment)
     )
     if not isinstance(handler, CommitHandler):
         raise PluginLoadError(f"the factory of {what} returned {type(handler).__name__}")

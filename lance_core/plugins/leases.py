@@ -9,12 +9,12 @@ them.
 from __future__ import annotations
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
 from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
 from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
-from lance_core.plugins.capability_evidence import settle, vouched
+from lance_core.plugins.capability_evidence import apply_user_overrides, probe_store
 from lance_core.plugins.handler_choice import UnprovenCommitHandler
 from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, LEASE_OPTIONS, Options, open_store
 from lance_core.store.base import Guarantee, ObjectStore
@@ -31,7 +31,7 @@ _TERMS = {
 
 
 def lease_handler(
-    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+    store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> CommitHandler:
     """The handler of a table whose commits need a lease.
 
@@ -52,34 +52,34 @@ def lease_handler(
     uri = given.get("lease_uri")
     if uri is not None:
         parse_uri(uri)
-    known = DeclaredStore(store, vouched(store.capabilities, options))
+    known = DeclaredStore(store, apply_user_overrides(store.capabilities, options))
 
     def prove() -> CommitHandler:
         kept = known
         if uri is not None:
             # What the user says of the table's store says nothing of this one.
             said = {k: value for k, value in options.items() if k not in CAPABILITY_OPTIONS}
-            kept = _proven(open_store(uri, said), parse_uri(uri), said, surroundings)
+            kept = _proven(open_store(uri, said), parse_uri(uri), said, environment)
         elif known.capabilities.put_if_absent is Guarantee.UNKNOWN:
-            kept = _proven(store, url, options, surroundings)
+            kept = _proven(store, url, options, environment)
         try:
-            leases = StoreLeases(kept, terms, surroundings)
+            leases = StoreLeases(kept, terms, environment)
         except NoSafeCommitHandlerError as error:
             raise NoSafeCommitHandlerError(
                 f"{error}. Keep the leases in a store that guarantees it: option lease_uri"
             ) from error
-        return LeaseCommitHandler(known, leases, terms, surroundings)
+        return LeaseCommitHandler(known, leases, terms, environment)
 
     return UnprovenCommitHandler(ReadOnlyCommitHandler(store), prove)
 
 
 def _proven(
-    store: ObjectStore, url: StoreUrl, options: Options, surroundings: Surroundings
+    store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> DeclaredStore:
     """The store with what it guarantees, after a probe if it leaves open what leases need."""
     known = store.capabilities
     if known.put_if_absent is Guarantee.UNKNOWN:
-        known = settle(store, url, options, surroundings)
+        known = probe_store(store, url, options, environment)
     return DeclaredStore(store, known)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from lance_core.commits.base import CommitHandler, CommitHandlerSpec, ManifestStoreSpec
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest import REQUIRES, ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
 from lance_core.errors import PluginLoadError
@@ -38,7 +38,7 @@ def _open(
     store: ObjectStore,
     url: StoreUrl,
     options: Mapping[str, str | Secret],
-    surroundings: Surroundings,
+    environment: Environment,
 ) -> CommitHandler:
     rows = _rows(spec, url, options)
     return ExternalManifestCommitHandler(store, rows, base_uri_of(url))

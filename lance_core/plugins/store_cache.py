@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -40,7 +40,7 @@ Options = Mapping[str, str | Secret]
 _OF_THE_TABLE = CAPABILITY_OPTIONS | LEASE_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
 
 
-live_stores: Bounded[Hashable, ObjectStore] = Bounded(MAX_LIVE_STORES, parents_only=True)
+live_stores: LruCache[Hashable, ObjectStore] = LruCache(MAX_LIVE_STORES, parents_only=True)
 """The open stores of this process, by what opened them."""
 
 

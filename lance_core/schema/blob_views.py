@@ -38,7 +38,7 @@ def with_bytes(schema: Schema) -> Schema:
     return replace(schema, fields=tuple(map(as_bytes, schema.fields)))
 
 
-def shown(field: Field) -> pa.Field:
+def result_field(field: Field) -> pa.Field:
     """``field`` as results have it: a description is marked as that of a blob, and nothing else."""
     arrow = field.to_arrow()
     if _is_description(field):
@@ -46,7 +46,7 @@ def shown(field: Field) -> pa.Field:
         return arrow.with_metadata(marks if len(field.children) == 2 else {**marks, **_PACKED})
     if not any(map(_is_description, field.walk())):
         return arrow
-    children = [shown(child) for child in field.children]
+    children = [result_field(child) for child in field.children]
     if field.is_struct:
         return arrow.with_type(pa.struct(children))
     if pa.types.is_map(arrow.type):

@@ -92,7 +92,7 @@ class FaultTests:
         faulty = FaultyStore(store, rules)
         transaction = append(1)
         made = commit_transaction(
-            make_handler(faulty), faulty, transaction, base, surroundings=IMPATIENT
+            make_handler(faulty), faulty, transaction, base, environment=IMPATIENT
         )
         assert faulty.injected, "the handler wrote no manifest to the store"
         _check_made(made, make_handler(store), store, transaction)
@@ -109,13 +109,13 @@ class FaultTests:
         assert handler.latest() is not None, "latest gave None after version 1 was committed"
         transaction = append(1)
         with must_raise(CommitUnknownError, "a commit of which every answer is lost") as unknown:
-            commit_transaction(handler, faulty, transaction, base, surroundings=IMPATIENT)
+            commit_transaction(handler, faulty, transaction, base, environment=IMPATIENT)
         told = (unknown.error.transaction_uuid, unknown.error.version)
         assert told == (transaction.uuid, 2), "the error must name the transaction and the version"
         faulty.later.clear()
         faulty.set_rules([])
         # Committing the same transaction again settles it, whatever had become of it.
-        made = commit_transaction(handler, faulty, transaction, surroundings=IMPATIENT)
+        made = commit_transaction(handler, faulty, transaction, environment=IMPATIENT)
         _check_made(made, handler, store, transaction)
 
     @each_fault
@@ -133,7 +133,7 @@ class FaultTests:
                 commit_transaction(make_handler(store), store, pending.pop(), base)
 
         world = replace(IMPATIENT, sleep=let_the_other_commit)
-        commit_transaction(make_handler(faulty), faulty, ours, base, surroundings=world)
+        commit_transaction(make_handler(faulty), faulty, ours, base, environment=world)
         let_the_other_commit(0)
         faulty.land()
         found = history(make_handler(store), store)[1:]
@@ -223,7 +223,7 @@ def _check_outcome(
     handler = make_handler(faulty)
 
     def commit() -> None:
-        commit_transaction(handler, faulty, transaction, base, surroundings=IMPATIENT)
+        commit_transaction(handler, faulty, transaction, base, environment=IMPATIENT)
 
     check_outcome(commit, faulty.land, make_handler(faulty.inner), faulty.inner, transaction)
 
@@ -253,8 +253,8 @@ def check_outcome(
         f"{' or '.join(map(str, sorted(allowed)))}: only CommitUnknownError leaves it open"
     )
     # Nothing stands in the way of whoever comes next, least of all of the same transaction.
-    commit_transaction(reader, store, transaction, surroundings=IMPATIENT)
-    newest = commit_transaction(reader, store, append(1), surroundings=IMPATIENT)
+    commit_transaction(reader, store, transaction, environment=IMPATIENT)
+    newest = commit_transaction(reader, store, append(1), environment=IMPATIENT)
     found = history(reader, store)
     assert found.count(transaction.uuid) == 1, (
         "a transaction that was committed again must be in the history once"

@@ -49,7 +49,7 @@ class OutageTests:
             commit = partial(
                 commit_transaction,
                 *(make_handler(outage), outage, transaction, base),
-                surroundings=IMPATIENT,
+                environment=IMPATIENT,
             )
             reader = make_handler(store)
             base = check_outcome(commit, lambda: None, reader, store, transaction)
@@ -86,7 +86,7 @@ class OutageTests:
             commit = partial(
                 commit_transaction,
                 *(handler, store, transaction, base),
-                surroundings=IMPATIENT,
+                environment=IMPATIENT,
             )
             failing.fail(fault, nth, is_lasting)
             # The same handler must answer again once the service does.

@@ -7,7 +7,7 @@ import uuid
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.history import read_transaction
 from lance_core.commits.options import CommitSettings
 from lance_core.schema import Schema
@@ -23,7 +23,7 @@ from lance_core.table.transactions.transaction import Transaction
 SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))
 ROWS = 10
 
-IMPATIENT = Surroundings(sleep=lambda _: None)
+IMPATIENT = Environment(sleep=lambda _: None)
 """The real world, but waiting takes no time."""
 
 PATIENT = CommitSettings(max_retries=200)

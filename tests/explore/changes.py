@@ -108,7 +108,7 @@ def redelivering(change: Change, last_counts: bool = False) -> Body:
     def body(effects: Effects) -> None:
         base = effects.opened
         assert base is not None
-        uuid = str(effects.surroundings.new_uuid())
+        uuid = str(effects.environment.new_uuid())
         transaction = Transaction(base.location.version, uuid, change(effects, base))
         send(effects, transaction, base)
         if last_counts:
@@ -185,7 +185,7 @@ def naming(version: int) -> Body:
         target = refs.RefTarget(version)
         try:
             effects.handler.locate(version)
-            refs.create_tag(effects.store, "kept", target, effects.surroundings)
+            refs.create_tag(effects.store, "kept", target, effects.environment)
             try:
                 effects.handler.locate(version)
             except DatasetNotFoundError:
@@ -202,7 +202,7 @@ def branched(version: int) -> Body:
 
     def body(effects: Effects) -> None:
         aged(3)(effects)
-        refs.create_branch(effects.store, "dev", refs.RefTarget(version), effects.surroundings)
+        refs.create_branch(effects.store, "dev", refs.RefTarget(version), effects.environment)
 
     return body
 
@@ -224,7 +224,7 @@ def _with_deletions(
     assert current is not None
     merged = np.union1d(deletions(effects.store, current), np.array(rows, np.uint32))
     file_type, data = encode_deletions(merged.astype(np.uint32))
-    number = effects.surroundings.new_uuid().int & 0xFFFF
+    number = effects.environment.new_uuid().int & 0xFFFF
     file = DeletionFile(file_type, base.location.version, number, len(merged))
     effects.store.put(file.store_path(fragment), data)
     return dataclasses.replace(current, deletion_file=file)

@@ -14,7 +14,7 @@ from unittest import mock
 from lance_core.commits.base import Candidate
 from lance_core.commits.cleanup.clean import clean
 from lance_core.commits.cleanup.policy import CleanupPolicy
-from lance_core.commits.environment import REAL
+from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.latest import newest_manifest
 from lance_core.commits.loop import commit_transaction
@@ -56,7 +56,7 @@ def unknown_names_stop_a_cleanup() -> None:
     store.put("_refs/views/of-some-release-to-come.json", b"{}")
     policy = CleanupPolicy(retain_versions=1, delete_unverified=True)
     with contextlib.suppress(UnsupportedFeatureError):
-        raise AssertionError(f"removed {clean(store, handler, policy, REAL).versions}")
+        raise AssertionError(f"removed {clean(store, handler, policy, SYSTEM).versions}")
 
 
 class Dumb(MemoryStore):

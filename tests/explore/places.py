@@ -118,12 +118,12 @@ class Slow(StoreWrapper):
         if not is_slow or self._effects.port.actor != "w1":
             return run()
         if call.method == "put":
-            self._effects.surroundings.sleep(self._seconds)
+            self._effects.environment.sleep(self._seconds)
             return run()
         try:
             return run()
         except ObjectNotFoundError:
-            self._effects.surroundings.sleep(self._seconds)
+            self._effects.environment.sleep(self._seconds)
             raise
 
 
@@ -131,9 +131,9 @@ def slow_lease(slow: str, seconds: float, is_conditional: bool) -> Configuration
     """Two writers, of whom one is slow while it holds a lease."""
 
     def handler(effects: Effects) -> CommitHandler:
-        leases = StoreLeases(DeclaredStore(effects.store, _ELSEWHERE), TERMS, effects.surroundings)
+        leases = StoreLeases(DeclaredStore(effects.store, _ELSEWHERE), TERMS, effects.environment)
         store = Slow(effects.store, effects, slow, seconds)
-        return LeaseCommitHandler(store, leases, TERMS, effects.surroundings)
+        return LeaseCommitHandler(store, leases, TERMS, effects.environment)
 
     capabilities = EVERYTHING if is_conditional else LEASE.capabilities
     name = f"lease/2w, one takes {seconds:g} s to {slow}"

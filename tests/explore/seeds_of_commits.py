@@ -12,7 +12,7 @@ from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
-from lance_core.commits.outcome import Holder
+from lance_core.commits.outcome import CommittedBy
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -25,7 +25,7 @@ from tests.explore import places
 from tests.explore.seed import Failure, Seed, put_in
 
 _commit = PutIfAbsentCommitHandler.commit
-_who_holds = outcome.who_holds
+_who_holds = outcome.find_committer
 _run = loop._Attempts.run
 _init = loop._Attempts.__init__
 _catch_up = CatchUp.run
@@ -35,7 +35,7 @@ _check = CatchUp._check
 
 @contextlib.contextmanager
 def _exists_is_foreign() -> Iterator[None]:
-    another = (Holder.ANOTHER, None)
+    another = (CommittedBy.ANOTHER, None)
     with (
         mock.patch.object(outcome, "who_holds", return_value=another),
         mock.patch.object(catch_up, "is_same", return_value=False),
@@ -69,7 +69,7 @@ def _commit_taking_silence_for_success(
 def _refusal_is_exists() -> Iterator[None]:
     def who_holds(handler: Any, store: Any, candidate: Candidate) -> Any:
         found = _who_holds(handler, store, candidate)
-        return (Holder.WE, candidate.location) if found[0] is Holder.NOBODY else found
+        return (CommittedBy.WE, candidate.location) if found[0] is CommittedBy.NOBODY else found
 
     with (
         mock.patch.object(outcome, "_was_refused", return_value=False),
@@ -87,14 +87,14 @@ def _run_removing_files_in_doubt(self: Any) -> Any:
 
 
 def _init_with_new_uuid(self: Any, handler: Any, store: Any, transaction: Any, *rest: Any) -> None:
-    surroundings = rest[-1]
-    _init(self, handler, store, _renamed(transaction, surroundings), *rest)
+    environment = rest[-1]
+    _init(self, handler, store, _renamed(transaction, environment), *rest)
 
 
-def _renamed(transaction: Any, surroundings: Any) -> Any:
+def _renamed(transaction: Any, environment: Any) -> Any:
     import dataclasses
 
-    return dataclasses.replace(transaction, uuid=str(surroundings.new_uuid()))
+    return dataclasses.replace(transaction, uuid=str(environment.new_uuid()))
 
 
 def _failed(candidate: Candidate, cause: Exception | None) -> CommitError:

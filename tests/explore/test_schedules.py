@@ -85,7 +85,7 @@ def test_waiting_writers_do_not_change_what_others_can_do() -> None:
 @contextmanager
 def _knows_nobody() -> Iterator[None]:
     """Whoever meets "exists" has lost, even if it is what it sent itself before."""
-    lost = (outcome.Holder.ANOTHER, None)
+    lost = (outcome.CommittedBy.ANOTHER, None)
     with (
         mock.patch.object(outcome, "who_holds", return_value=lost),
         mock.patch.object(catch_up, "is_same", return_value=False),

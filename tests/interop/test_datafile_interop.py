@@ -13,7 +13,7 @@ import pytest
 from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
-from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
 from tests.each_case import each_case
@@ -203,7 +203,7 @@ def is_of(kind: str, name: str) -> bool:
 def plain(column: pa.ChunkedArray) -> pa.Array:
     """One array; dictionaries, whose order is free, as values."""
     column.validate(full=True)
-    return without_dictionaries(column.combine_chunks() if len(column) else one_array(column))
+    return without_dictionaries(column.combine_chunks() if len(column) else combine_chunks(column))
 
 
 def without_dictionaries(array: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
-from lance_core.encodings.kernels.numpy.single_packed import Picked
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import compiled
@@ -180,7 +180,7 @@ def test_single_packed_values_are_picked_alike(bits: int, data: st.DataObject) -
     counts[-1] = data.draw(st.integers(1, 1024))
     starts = np.cumsum(sizes) - sizes
     chunk = chance.integers(0, len(sizes), 50)
-    picked = Picked(chunk, chance.integers(0, counts[chunk]))
+    picked = PackedPositions(chunk, chance.integers(0, counts[chunk]))
     check("pick_inline", packed, starts, sizes, counts, picked, bits)
     every = NUMPY.unpack_inline(packed, starts, sizes, counts, bits)
     found = compiled.pick_inline(packed, starts, sizes, counts, picked, bits)
@@ -201,7 +201,7 @@ def test_single_strings_are_found_alike(
     numbers = data.draw(some_of(values))
     ends = np.cumsum(counts)
     chunk = np.searchsorted(ends, array(numbers), "right")
-    picked = Picked(chunk, array(numbers) - (ends - counts)[chunk])
+    picked = PackedPositions(chunk, array(numbers) - (ends - counts)[chunk])
     found = check("pick_spans", VariableChunks(stored, starts, sizes, counts, width), picked)
     assert isinstance(found, tuple)
     spans = zip(found[0][1], found[1][1], strict=True)
@@ -230,7 +230,7 @@ def test_single_strings_of_any_claim_have_the_same_outcome(
 ) -> None:
     stored = np.array(words, np.uint32).view(np.uint8)
     chunks = VariableChunks(stored, array(starts), array(sizes), array(counts), width)
-    check("pick_spans", chunks, Picked(array(chunk), array(position)))
+    check("pick_spans", chunks, PackedPositions(array(chunk), array(position)))
 
 
 @relaxed
@@ -275,5 +275,5 @@ def test_picks_of_any_claim_have_the_same_outcome(
     position: list[int],
 ) -> None:
     data = np.full(200, max(width, 0), np.uint8)
-    picked = Picked(array(chunk), array(position))
+    picked = PackedPositions(array(chunk), array(position))
     check("pick_inline", data, array(starts), array(sizes), array(counts), picked, bits)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.cleanup.files import FileKind
-from lance_core.commits.cleanup.plan import CleanupPlan, DoomedVersion, KeptReason, KeptVersion
+from lance_core.commits.cleanup.plan import CleanupPlan, KeptReason, KeptVersion, VersionToRemove
 from lance_core.commits.cleanup.planning import is_detached, plan, read_beside
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.cleanup.reachability import Reachable
@@ -26,7 +26,7 @@ from lance_core.commits.cleanup.scope import (
     named_versions,
     other_manifests,
 )
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, StoreError
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.table.manifest.file import parse_manifest_file
@@ -64,12 +64,12 @@ def clean(
     store: ObjectStore,
     handler: CommitHandler,
     policy: CleanupPolicy,
-    surroundings: Surroundings,
+    environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupReport:
     """Remove old versions, and files that no version needs; errors as of `plan` and `execute`."""
     return execute(
-        store, handler, plan(store, handler, policy, surroundings, scope), surroundings, scope
+        store, handler, plan(store, handler, policy, environment, scope), environment, scope
     )
 
 
@@ -77,7 +77,7 @@ def execute(
     store: ObjectStore,
     handler: CommitHandler,
     plan: CleanupPlan,
-    surroundings: Surroundings,
+    environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupReport:
     """Do what ``plan`` says, less what turns out to be needed by now.
@@ -87,7 +87,7 @@ def execute(
     """
     if plan.time.problem and plan.time.is_dated:
         raise StoreError(plan.time.problem)
-    return _Execution(store, handler, plan, surroundings, scope).run()
+    return _Execution(store, handler, plan, environment, scope).run()
 
 
 class _Execution:
@@ -98,17 +98,17 @@ class _Execution:
         store: ObjectStore,
         handler: CommitHandler,
         plan: CleanupPlan,
-        surroundings: Surroundings,
+        environment: Environment,
         scope: CleanupScope,
     ) -> None:
         self._store = store
         self._handler = handler
         self._plan = plan
-        self._surroundings = surroundings
+        self._environment = environment
         self._scope = scope
         self._needed = Reachable()
         """What is needed by now of what was to go."""
-        self._removed: list[DoomedVersion] = []
+        self._removed: list[VersionToRemove] = []
         self._gone: set[str] = set()
         """Paths of manifests that were removed, whether or not they were put back."""
         self._kept = list(plan.kept)
@@ -133,7 +133,7 @@ class _Execution:
             self._plan.warnings,
         )
 
-    def _remove_versions(self, batch: list[DoomedVersion]) -> None:
+    def _remove_versions(self, batch: list[VersionToRemove]) -> None:
         """Remove manifests, less those that were given a name; put back those that get one."""
         named = self._named()
         contents = dict(zip(batch, self._scope.each(self._content, batch), strict=True))
@@ -168,7 +168,7 @@ class _Execution:
         plan = self._plan
         return named_versions(self._store, self._scope, plan.time, plan.grace).versions
 
-    def _content(self, doomed: DoomedVersion) -> bytes | None:
+    def _content(self, doomed: VersionToRemove) -> bytes | None:
         try:
             return bytes(self._store.get(doomed.location.path))
         except ObjectNotFoundError:
@@ -188,7 +188,7 @@ class _Execution:
                     break
                 except StoreError as error:
                     failure = error if attempt == PUTTING_BACK - 1 else failure
-                    self._surroundings.sleep(FIRST_PAUSE * 2**attempt)
+                    self._environment.sleep(FIRST_PAUSE * 2**attempt)
         if failure is not None:
             raise failure
 
@@ -244,9 +244,9 @@ class _Execution:
         if rate is None:
             yield from paths
             return
-        start = self._surroundings.monotonic()
+        start = self._environment.monotonic()
         for number, path in enumerate(paths):
-            ahead = number / rate - (self._surroundings.monotonic() - start)
+            ahead = number / rate - (self._environment.monotonic() - start)
             if ahead > 0:
-                self._surroundings.sleep(ahead)
+                self._environment.sleep(ahead)
             yield path

@@ -15,7 +15,7 @@ import contextlib
 from collections.abc import Iterator
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import CommitUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Tag, tag_path
@@ -31,7 +31,7 @@ def is_pin(tag: str) -> bool:
 
 @contextlib.contextmanager
 def pinned(
-    handler: CommitHandler, store: ObjectStore, version: int, surroundings: Surroundings
+    handler: CommitHandler, store: ObjectStore, version: int, environment: Environment
 ) -> Iterator[ManifestLocation]:
     """Where ``version`` is, and stays until the end of the block.
 
@@ -39,8 +39,8 @@ def pinned(
     there is no such version.
     """
     found = handler.locate(version)
-    path = tag_path(f"{PIN_PREFIX}{surroundings.new_uuid()}")
-    now = surroundings.clock()
+    path = tag_path(f"{PIN_PREFIX}{environment.new_uuid()}")
+    now = environment.clock()
     store.put(path, Tag(version, None, found.size or 0, now, now).to_json())
     try:
         yield handler.locate(version)

@@ -31,7 +31,7 @@ class KeptVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class DoomedVersion:
+class VersionToRemove:
     """A version to remove; ``size`` of its manifest in bytes.
 
     ``staged``: copies of its manifest that an external manifest store may know. They go first: a
@@ -66,7 +66,7 @@ class CleanupPlan:
     policy: CleanupPolicy
     time: StoreTime
     grace: timedelta
-    versions: tuple[DoomedVersion, ...]
+    versions: tuple[VersionToRemove, ...]
     files: tuple[DoomedFile, ...]
     kept: tuple[KeptVersion, ...]
     named: Named

@@ -15,9 +15,9 @@ from lance_core.commits.cleanup.files import FileKind, own_files, staged_version
 from lance_core.commits.cleanup.plan import (
     CleanupPlan,
     DoomedFile,
-    DoomedVersion,
     KeptReason,
     KeptVersion,
+    VersionToRemove,
 )
 from lance_core.commits.cleanup.policy import UNVERIFIED_AGE, CleanupPolicy
 from lance_core.commits.cleanup.reachability import Reachable
@@ -28,7 +28,7 @@ from lance_core.commits.cleanup.scope import (
     named_versions,
     other_manifests,
 )
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.history import Version, read_version
 from lance_core.commits.options import deadline_of
 from lance_core.commits.store_time import StoreTime, store_time
@@ -51,7 +51,7 @@ def plan(
     store: ObjectStore,
     handler: CommitHandler,
     policy: CleanupPolicy,
-    surroundings: Surroundings,
+    environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupPlan:
     """Work out what a cleanup would remove now.
@@ -60,7 +60,7 @@ def plan(
     tagged versions, `UnsupportedFeatureError` for what this library does not understand and for
     stores without dates, and `CorruptFileError` for what it cannot read: tags, branches, manifests.
     """
-    survey = _survey(store, handler, policy, surroundings, scope)
+    survey = _survey(store, handler, policy, environment, scope)
     return _Planning(store, policy, scope, survey).run()
 
 
@@ -83,10 +83,10 @@ def _survey(
     store: ObjectStore,
     handler: CommitHandler,
     policy: CleanupPolicy,
-    surroundings: Surroundings,
+    environment: Environment,
     scope: CleanupScope,
 ) -> _Survey:
-    time = store_time(store, surroundings)
+    time = store_time(store, environment)
     if not time.is_dated and not policy.delete_unverified:
         raise UnsupportedFeatureError(
             "the store does not date its objects, so that it cannot be told which files may "
@@ -119,7 +119,7 @@ class _Planning:
         self._needed = Reachable()
         self._verified = Reachable()
         """What versions that go name; some of it may be needed as well."""
-        self._doomed: list[DoomedVersion] = []
+        self._doomed: list[VersionToRemove] = []
         self._kept: list[KeptVersion] = []
         self._staged: dict[int, list[ObjectMeta]] = {}
         for path, meta in survey.listing.items():
@@ -194,11 +194,11 @@ class _Planning:
         meta = self._survey.listing.get(path)
         return None if meta is None else self._survey.time.age(meta)
 
-    def _doom(self, location: ManifestLocation) -> DoomedVersion:
+    def _doom(self, location: ManifestLocation) -> VersionToRemove:
         meta = self._survey.listing.get(location.path)
         size = location.size if meta is None else meta.size
         staged = self._staged.get(location.version, ())
-        return DoomedVersion(location, size or 0, tuple(meta.path for meta in staged))
+        return VersionToRemove(location, size or 0, tuple(meta.path for meta in staged))
 
     def _read(self, location: ManifestLocation) -> Version | None:
         try:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.errors import (
     NotFoundError,
     ObjectExistsError,
@@ -45,7 +45,7 @@ class ExclusiveWriter:
     """Writes manifests into ``store``; whoever calls it keeps other writers away meanwhile."""
 
     store: ObjectStore
-    surroundings: Surroundings
+    environment: Environment
     request_lifetime: float = REQUEST_LIFETIME
 
     @property
@@ -93,7 +93,7 @@ class ExclusiveWriter:
             if sending and self._sent_again(candidate, permit):
                 return candidate.location
             for pause in _PAUSES:
-                self.surroundings.sleep(self.request_lifetime * pause)
+                self.environment.sleep(self.request_lifetime * pause)
                 is_there = self._is_there(candidate)
                 if is_there:
                     return candidate.location

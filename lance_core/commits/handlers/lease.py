@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.handlers.exclusive import REQUEST_LIFETIME, ExclusiveWriter
 from lance_core.errors import (
@@ -64,7 +64,7 @@ class Lease:
 
     ``number`` grows from each lease to the next, renewals included. ``token`` is its holder's
     alone. ``duration`` in seconds. ``elapsed`` returns the seconds since a moment before the lease
-    was asked for (`Surroundings.stopwatch`).
+    was asked for (`Environment.stopwatch`).
     """
 
     number: int
@@ -112,12 +112,12 @@ class LeaseCommitHandler(DirectoryCommitHandler):
         store: ObjectStore,
         leases: LeaseStore,
         terms: LeaseTerms | None = None,
-        surroundings: Surroundings = REAL,
+        environment: Environment = SYSTEM,
     ) -> None:
         super().__init__(store)
         self._leases = leases
         self._terms = terms or LeaseTerms()
-        self._writer = ExclusiveWriter(store, surroundings, self._terms.request_lifetime)
+        self._writer = ExclusiveWriter(store, environment, self._terms.request_lifetime)
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         """Make a version under a lease of its own; `CommitLockError` if there is none to be had."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TypeAlias
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.handlers.exclusive import REQUEST_LIFETIME, ExclusiveWriter
 from lance_core.errors import (
@@ -46,12 +46,12 @@ class LockCommitHandler(DirectoryCommitHandler):
         self,
         store: ObjectStore,
         lock: CommitLock,
-        surroundings: Surroundings = REAL,
+        environment: Environment = SYSTEM,
         request_lifetime: float = REQUEST_LIFETIME,
     ) -> None:
         super().__init__(store)
         self._lock = lock
-        self._writer = ExclusiveWriter(store, surroundings, request_lifetime)
+        self._writer = ExclusiveWriter(store, environment, request_lifetime)
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         """Make a version under the lock.
@@ -81,7 +81,7 @@ def locked(
     commit_lock: object,
     store: ObjectStore,
     handler: CommitHandler,
-    surroundings: Surroundings = REAL,
+    environment: Environment = SYSTEM,
 ) -> CommitHandler:
     """The handler of a table for whoever gave the argument ``commit_lock``; None changes nothing.
 
@@ -94,7 +94,7 @@ def locked(
         return handler
     if not callable(commit_lock):
         raise TypeError(f"commit_lock must be a function, got {type(commit_lock)}")
-    return LockCommitHandler(store, commit_lock, surroundings)
+    return LockCommitHandler(store, commit_lock, environment)
 
 
 def _enter(lock: CommitLock, version: int) -> AbstractContextManager[object]:

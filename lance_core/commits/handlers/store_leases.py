@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseTerms
 from lance_core.errors import (
     CorruptFileError,
@@ -99,7 +99,7 @@ class StoreLeases:
         self,
         store: ObjectStore,
         terms: LeaseTerms | None = None,
-        surroundings: Surroundings = REAL,
+        environment: Environment = SYSTEM,
     ) -> None:
         missing = {"put_if_absent", "strong_reads"} - store.capabilities.guaranteed()
         if missing:
@@ -107,12 +107,12 @@ class StoreLeases:
             raise NoSafeCommitHandlerError(f"leases cannot be kept in {store!r}: it lacks {lacks}")
         self._store = store
         self._terms = terms or LeaseTerms()
-        self._surroundings = surroundings
+        self._environment = environment
 
     def acquire(self) -> Lease:
-        now = self._surroundings.monotonic
+        now = self._environment.monotonic
         started, pause = now(), SHORTEST_PAUSE
-        fresh = self._surroundings.stopwatch()
+        fresh = self._environment.stopwatch()
         seen = self._newest()
         since = now()  # the clock starts after the record was seen, not before
         while True:
@@ -124,9 +124,9 @@ class StoreLeases:
                 raise RetryableCommitConflictError(
                     f"other writers have held the lease for {self._terms.patience} seconds"
                 )
-            self._surroundings.sleep(pause * (0.5 + self._surroundings.random()))
+            self._environment.sleep(pause * (0.5 + self._environment.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
-            fresh = self._surroundings.stopwatch()
+            fresh = self._environment.stopwatch()
             newest = self._newest()
             if newest != seen:
                 seen, since, pause = newest, now(), SHORTEST_PAUSE
@@ -152,8 +152,8 @@ class StoreLeases:
         attempt has a token of its own: one that lands late has been seen by others since then, and
         not since it was tried again.
         """
-        token, terms = str(self._surroundings.new_uuid()), self._terms
-        elapsed = self._surroundings.stopwatch()
+        token, terms = str(self._environment.new_uuid()), self._terms
+        elapsed = self._environment.stopwatch()
         record = _Record(last + 1, token, terms.duration, terms.request_lifetime)
         try:
             self._store.put(record.path, record.to_json(), PutMode.create)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.blobs.external import url_text
 from lance_core.dataset.blobs.source import BlobSource
 from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_base
@@ -45,7 +45,7 @@ class Ingest:
         """
         paths = [path for n, field in enumerate(fields) for path in _blob_paths(field, (n,))]
         config = allowing(self.config, [_PERMISSION])
-        stores: Bounded[str, ObjectStore] = Bounded(_MOST_STORES)
+        stores: LruCache[str, ObjectStore] = LruCache(_MOST_STORES)
         found = {path: _sources(_leaf(batch, path), config, stores) for path in paths}
         sizes = np.zeros(batch.num_rows)
         for sources in found.values():
@@ -86,7 +86,7 @@ def _leaf(batch: pa.RecordBatch, path: Path) -> pa.StructArray:
 
 
 def _sources(
-    array: pa.StructArray, config: StoreConfig, stores: Bounded[str, ObjectStore]
+    array: pa.StructArray, config: StoreConfig, stores: LruCache[str, ObjectStore]
 ) -> dict[int, BlobSource]:
     """For each row with a URI, where its bytes are."""
     members = dict(zip([member.name for member in GIVEN_V2], array.flatten(), strict=True))
@@ -99,7 +99,7 @@ def _sources(
 
 
 def _source(
-    config: StoreConfig, stores: Bounded[str, ObjectStore], uri: str, start: int, size: int | None
+    config: StoreConfig, stores: LruCache[str, ObjectStore], uri: str, start: int, size: int | None
 ) -> BlobSource:
     try:
         folder, name = object_place(url_text(parse_uri(uri)))

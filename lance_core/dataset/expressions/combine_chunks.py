@@ -14,7 +14,7 @@ _FEW_ROWS = 1 << 12
 """Chunks of fewer rows are joined: to copy them takes less time than one more call of a kernel."""
 
 
-def one_array(column: pa.ChunkedArray) -> pa.Array:
+def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     """All values of ``column``; copied only if it has several chunks.
 
     Raises `ResultTooLargeError` where no array can hold them: 2 GiB of text, for example, or more

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_core.schema.empty_arrays import empty_table
 
 
-def columnless(num_rows: int, schema: pa.Schema | None = None) -> pa.Table:
+def zero_column_table(num_rows: int, schema: pa.Schema | None = None) -> pa.Table:
     """A table of ``num_rows`` rows without columns; ``schema`` may add metadata."""
     metadata = None if schema is None else schema.metadata
     carrier = pa.schema([pa.field("", pa.null())], metadata)
@@ -21,13 +21,13 @@ def sliced(table: pa.Table, offset: int, length: int | None = None) -> pa.Table:
     if table.num_columns:
         return table.slice(offset, length)
     left = max(0, table.num_rows - offset)
-    return columnless(left if length is None else min(left, length), table.schema)
+    return zero_column_table(left if length is None else min(left, length), table.schema)
 
 
 def concatenated(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """The rows of all ``tables``, which have this schema."""
     if not schema.names:
-        return columnless(sum(table.num_rows for table in tables), schema)
+        return zero_column_table(sum(table.num_rows for table in tables), schema)
     if len(tables) == 1:
         return tables[0]
     return pa.concat_tables(tables) if tables else empty_table(schema)

@@ -21,7 +21,7 @@ from lance_core.commits.cleanup.plan import CleanupPlan
 from lance_core.commits.cleanup.planning import plan
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.cleanup.scope import CleanupScope
-from lance_core.commits.environment import REAL
+from lance_core.commits.environment import SYSTEM
 from lance_core.concurrency.submit import submit
 from lance_core.dataset.snapshot.open_table import branch_of, table_of
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
@@ -134,7 +134,7 @@ def run(snapshot: Snapshot, policy: CleanupPolicy, concurrency: int | None = Non
         raise InvalidInputError(f"delete_concurrency must be at least 1, got {concurrency}")
     root = snapshot.root
     with _tidied(root), _Threads(min(concurrency or CONCURRENCY, MOST_THREADS)) as threads:
-        return clean(root.store, root.handler, policy, REAL, _scope(snapshot, threads))
+        return clean(root.store, root.handler, policy, SYSTEM, _scope(snapshot, threads))
 
 
 @contextlib.contextmanager
@@ -165,7 +165,7 @@ def explain(
     root = snapshot.root
     with _tidied(root), _Threads(CONCURRENCY) as threads:
         policy = policy_of(snapshot, arguments)
-        planned = plan(root.store, root.handler, policy, REAL, _scope(snapshot, threads))
+        planned = plan(root.store, root.handler, policy, SYSTEM, _scope(snapshot, threads))
     files = _candidates(planned)
     counts: dict[FileKind, int] = {}
     for file in planned.files:

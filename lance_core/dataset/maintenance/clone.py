@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from lance_core.commits.environment import REAL
+from lance_core.commits.environment import SYSTEM
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.options import CommitSettings
 from lance_core.concurrency.pools import in_order
@@ -106,12 +106,12 @@ def clone_to(
         raise UnsupportedFeatureError("a detached version cannot be cloned")
     marker = source.manifest.config.get(MARKER)
     if marker is not None:
-        root = open_table.marked(root, marker)
+        root = open_table.with_handler_named(root, marker)
     operation = Clone(is_shallow, source_branch, source.version, base_path_of(source.root), branch)
     made = commit_transaction(
         root.handler,
         root.store,
-        Transaction(source.version, str(REAL.new_uuid()), operation),
+        Transaction(source.version, str(SYSTEM.new_uuid()), operation),
         None,
         CommitSettings(naming=source.location.naming, source=source.file),
     )
@@ -138,7 +138,7 @@ def _new_root(
     given = source.root.config.options if storage_options is None else storage_options
     root = open_table.open_root_of(StoreConfig(os.fspath(target), given))
     if root.handler.latest() is not None:
-        raise DatasetExistsError(f"Dataset already exists: {root.shown}")
+        raise DatasetExistsError(f"Dataset already exists: {root.redacted_uri}")
     return root
 
 

@@ -19,11 +19,13 @@ def drop(
 ) -> None:
     """Remove the table at ``uri``: see `LanceDataset.drop`."""
     storage_options = hide_secrets(storage_options)
-    root = open_table.asked(open_table.open_root(uri, storage_options))
+    root = open_table.with_newest_versions_handler(open_table.open_root(uri, storage_options))
     try:
         dropping.drop(root.store, root.handler)
     except DatasetNotFoundError as error:
         if not ignore_not_found:
-            raise DatasetNotFoundError(f"Dataset at path {root.shown} was not found") from error
+            raise DatasetNotFoundError(
+                f"Dataset at path {root.redacted_uri} was not found"
+            ) from error
     except InvalidInputError as error:
-        raise InvalidInputError(f"{root.shown}: {error}") from error
+        raise InvalidInputError(f"{root.redacted_uri}: {error}") from error

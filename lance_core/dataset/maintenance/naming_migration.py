@@ -24,7 +24,7 @@ def migrate_manifest_paths_v2(
     external store keeps their names.
     """
     storage_options = hide_secrets(storage_options)
-    migrate(open_table.asked(open_table.root_of(uri, storage_options)))
+    migrate(open_table.with_newest_versions_handler(open_table.root_of(uri, storage_options)))
 
 
 def migrate(root: TableRoot) -> None:

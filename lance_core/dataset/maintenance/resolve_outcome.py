@@ -26,10 +26,10 @@ def find_outcome(
     if not isinstance(unknown, CommitUnknownError):
         raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
     root = open_table.root_of(target, storage_options)
-    if unknown.table not in ("", root.place):
-        raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.place}")
+    if unknown.table not in ("", root.base_uri):
+        raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.base_uri}")
     try:
-        root = open_table.asked(root)
+        root = open_table.with_newest_versions_handler(root)
         version = resolving.resolve(root.handler, root.store, unknown)
         return None if version is None else open_table.load(root, version.location)
     except StoreError as error:

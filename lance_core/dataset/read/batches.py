@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 
 
-class Found(NamedTuple):
+class ScannedRows(NamedTuple):
     """Rows of one fragment; ``is_last``: no others of the same span come after these."""
 
     table: pa.Table
@@ -31,7 +31,7 @@ class BatchSizes(NamedTuple):
 
 
 def in_batches(
-    found: Iterable[Found], schema: pa.Schema, sizes: BatchSizes
+    found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
 ) -> Iterator[pa.RecordBatch]:
     """The same rows in batches of ``schema``; copies only where a column's chunks meet."""
     for table in _whole(found, schema, sizes):
@@ -39,7 +39,9 @@ def in_batches(
             yield _batch(table, schema, start, min(start + sizes.most_rows, table.num_rows))
 
 
-def _whole(found: Iterable[Found], schema: pa.Schema, sizes: BatchSizes) -> Iterator[pa.Table]:
+def _whole(
+    found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
+) -> Iterator[pa.Table]:
     """Tables of whole batches, except for what does not wait for more rows."""
     waiting: list[pa.Table] = []
     rows = 0
@@ -62,5 +64,5 @@ def _whole(found: Iterable[Found], schema: pa.Schema, sizes: BatchSizes) -> Iter
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
     if not schema.names:
         return sliced(table, start, stop - start).to_batches()[0]
-    arrays = [one_array(column.slice(start, stop - start)) for column in table.columns]
+    arrays = [combine_chunks(column.slice(start, stop - start)) for column in table.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

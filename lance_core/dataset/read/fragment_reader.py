@@ -14,8 +14,8 @@ import pyarrow as pa
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
-from lance_core.dataset.expressions.combine_chunks import one_array
-from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -48,7 +48,7 @@ def read_rows(
         columns.append(pa.chunked_array([pa.array(values, pa.uint64())]))
         arrow.append(pa.field(name, pa.uint64()))
     if not columns:
-        return columnless(len(rows))
+        return zero_column_table(len(rows))
     return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
 
 
@@ -216,7 +216,7 @@ def _read_split(
     if any(_has_leaves_only(file) for file in fragment.files):
         return _read_members(snapshot, fragment, field, rows)
     children = read_fields(snapshot, fragment, field.children, rows)
-    arrays = [one_array(child) for child in children]
+    arrays = [combine_chunks(child) for child in children]
     struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
     return pa.chunked_array([struct])
 
@@ -231,7 +231,7 @@ def _read_members(
         part = _part_in(field, homes, place)
         assert part is not None
         (column,) = _read_file(snapshot, fragment, place, [part], rows)
-        parts.append((part, one_array(column)))
+        parts.append((part, combine_chunks(column)))
     return pa.chunked_array([_merged(field, parts)])
 
 

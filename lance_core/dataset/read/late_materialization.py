@@ -12,29 +12,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.read.batches import Found
-from lance_core.dataset.read.scan_window import Chosen
+from lance_core.dataset.read.batches import ScannedRows
+from lance_core.dataset.read.scan_window import PendingRows
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.scan_window import Window
-    from lance_core.dataset.read.window_sizing import Pace
+    from lance_core.dataset.read.window_sizing import WindowSizer
 
 
-class Part(NamedTuple):
+class WindowResult(NamedTuple):
     """What a window found; ``is_last``: no others of the same span come after it."""
 
-    found: pa.Table | Chosen
+    found: pa.Table | PendingRows
     is_last: bool
 
 
-def completed(parts: Iterable[Part], window: Window, pace: Pace) -> Iterator[Found]:
+def completed(
+    parts: Iterable[WindowResult], window: Window, pace: WindowSizer
+) -> Iterator[ScannedRows]:
     """The parts in their order, with all columns.
 
     ``pace`` says how many chosen rows are completed at a time, and is told what they took.
     """
-    waiting: list[Chosen] = []
+    waiting: list[PendingRows] = []
     for found, is_last in parts:
-        if isinstance(found, Chosen):
+        if isinstance(found, PendingRows):
             waiting.append(found)
             table = window.nothing
         else:
@@ -42,13 +44,15 @@ def completed(parts: Iterable[Part], window: Window, pace: Pace) -> Iterator[Fou
         is_enough = sum(len(chosen.offsets) for chosen in waiting) >= pace.rows
         if waiting and (is_enough or is_last or table.num_rows):
             for part in _completed(waiting, window, pace):
-                yield Found(part, is_last=False)
+                yield ScannedRows(part, is_last=False)
             waiting = []
         if is_last or table.num_rows:
-            yield Found(table, is_last)
+            yield ScannedRows(table, is_last)
 
 
-def _completed(waiting: Sequence[Chosen], window: Window, pace: Pace) -> Iterator[pa.Table]:
+def _completed(
+    waiting: Sequence[PendingRows], window: Window, pace: WindowSizer
+) -> Iterator[pa.Table]:
     """Rows of one fragment, as many at a time as the pace says."""
     fragment = waiting[0].fragment
     offsets = np.concatenate([chosen.offsets for chosen in waiting])
@@ -56,8 +60,8 @@ def _completed(waiting: Sequence[Chosen], window: Window, pace: Pace) -> Iterato
     start = 0
     while start < len(offsets):
         count = min(pace.rows, len(offsets) - start)
-        part = Chosen(fragment, offsets[start : start + count], tested.slice(start, count))
+        part = PendingRows(fragment, offsets[start : start + count], tested.slice(start, count))
         table = window.complete(part)
-        pace.saw(count, table.nbytes)
+        pace.observe(count, table.nbytes)
         yield table
         start += count

@@ -64,7 +64,7 @@ def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, 
 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:
     """How many windows are read at a time; few if the scan ``may_end`` after any of them."""
-    if snapshot.waits and not may_end:
+    if snapshot.is_io_bound and not may_end:
         return WAITING_STREAM_WINDOWS if is_stream else WAITING
     return STREAM_WINDOWS if is_stream else TABLE_WINDOWS
 

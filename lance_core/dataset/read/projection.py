@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow type of blobs)
 from lance_core.dataset.expressions.filters import Value, as_value
-from lance_core.dataset.expressions.zero_column_tables import columnless
-from lance_core.dataset.read.prune_struct_fields import narrowed
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read.prune_struct_fields import prune_fields
 from lance_core.dataset.values.checks import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, format_path
-from lance_core.schema.blob_views import shown
+from lance_core.schema.blob_views import result_field
 from lance_core.schema.project import project_lineages
 
 ROW_ID = "_rowid"
@@ -47,7 +47,7 @@ class Output:
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
         column = _member(data.column(self.source[0]), self.source[1:])
-        return narrowed(column, self.field.type)
+        return prune_fields(column, self.field.type)
 
 
 def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
@@ -83,7 +83,7 @@ class Projection:
     def apply(self, data: pa.Table) -> pa.Table:
         """The result columns out of decoded ``data``."""
         if not self.outputs:
-            return columnless(data.num_rows, self.schema)
+            return zero_column_table(data.num_rows, self.schema)
         return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
 
 
@@ -100,7 +100,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
         if not found:
             raise _no_column(schema, name)
     returned = project_lineages(list(lineages.values()))
-    arrow = {**META_FIELDS, **{field.name: shown(field) for field in returned}}
+    arrow = {**META_FIELDS, **{field.name: result_field(field) for field in returned}}
     tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
     pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
     return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
@@ -112,7 +112,7 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     Raises `InvalidInputError` for an unknown or repeated column.
     """
     if columns is None:
-        outputs = [Output(shown(f), (f.name,)) for f in schema.fields]
+        outputs = [Output(result_field(f), (f.name,)) for f in schema.fields]
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
@@ -186,7 +186,7 @@ def _named(schema: Schema, name: str) -> Output:
 
 def _member_output(name: str, fields: Sequence[Field]) -> Output:
     """The last of ``fields`` as a column ``name``; the others are the structs that it is in."""
-    leaf = shown(fields[-1])
+    leaf = result_field(fields[-1])
     nullable = any(field.nullable for field in fields)
     return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from lance_core.schema.rebuild import visible_children, with_children
 
 
-def narrowed(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+def prune_fields(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     """``column`` with only those members of its structs, at any depth, that ``wanted`` has."""
     if column.type == wanted or not pa.types.is_nested(column.type):
         return column

@@ -9,9 +9,9 @@ import numpy as np
 
 from lance_core.dataset.read.live_rows import live
 from lance_core.dataset.read.take import (
+    FragmentPositions,
     Indices,
     Int64Array,
-    Picks,
     as_indices,
     by_position,
     check_below,
@@ -38,7 +38,7 @@ class Selector(enum.Enum):
 
 def picks_of(
     snapshot: Snapshot, selector: Selector, rows: Indices
-) -> tuple[list[Picks], Int64Array]:
+) -> tuple[list[FragmentPositions], Int64Array]:
     """The distinct rows by fragment, and which of them, in that order, each wanted row is.
 
     Raises `InvalidInputError` for a row that is not there or is deleted.
@@ -55,7 +55,7 @@ def picks_of(
     return picks, np.arange(len(wanted)) if order is None else order
 
 
-def _by_address(snapshot: Snapshot, addresses: Int64Array) -> Iterator[Picks]:
+def _by_address(snapshot: Snapshot, addresses: Int64Array) -> Iterator[FragmentPositions]:
     """Rows at ascending addresses."""
     for fragment_id, part in runs(addresses >> 32, addresses):
         if fragment_id not in snapshot.fragment_positions:
@@ -63,7 +63,7 @@ def _by_address(snapshot: Snapshot, addresses: Int64Array) -> Iterator[Picks]:
         fragment = snapshot.fragment(fragment_id)
         offsets = part & 0xFFFFFFFF
         _check_live(snapshot, fragment, offsets)
-        yield Picks(fragment, offsets)
+        yield FragmentPositions(fragment, offsets)
 
 
 def _check_live(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> None:

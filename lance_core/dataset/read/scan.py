@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
-from lance_core.dataset.read.batches import BatchSizes, Found, in_batches
+from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
-from lance_core.dataset.read.late_materialization import Part, completed
+from lance_core.dataset.read.late_materialization import WindowResult, completed
 from lance_core.dataset.read.live_rows import count_live, offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefetch import windows_ahead
@@ -25,7 +25,7 @@ from lance_core.dataset.read.scan_window import Window
 from lance_core.dataset.read.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
-    Pace,
+    WindowSizer,
     count_pace,
     fixed_bytes,
     late_pace,
@@ -50,7 +50,7 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result at once."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
     late = _wanted(plan, LATE_ROWS)
-    found = _found(snapshot, plan, Pace(rows, rows), Pace(late, late))
+    found = _found(snapshot, plan, WindowSizer(rows, rows), WindowSizer(late, late))
     tables = [table for table, _ in found if table.num_rows]
     return concatenated(tables, plan.projection.schema)
 
@@ -70,7 +70,7 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     pace = count_pace(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, pace)
     windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
-    counts = in_order(window.count, windows, ahead, waits=snapshot.waits)
+    counts = in_order(window.count, windows, ahead, is_io_bound=snapshot.is_io_bound)
     total = sum(counts) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
@@ -83,7 +83,7 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     pace = count_pace(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, pace)
     windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
-    return in_order(window.matching, windows, ahead, waits=snapshot.waits)
+    return in_order(window.matching, windows, ahead, is_io_bound=snapshot.is_io_bound)
 
 
 def _wanted(plan: ScanPlan, rows: int) -> int:
@@ -149,45 +149,50 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
 
 
 def _found(
-    snapshot: Snapshot, plan: ScanPlan, pace: Pace, late: Pace, *, is_stream: bool = False
-) -> Iterator[Found]:
+    snapshot: Snapshot,
+    plan: ScanPlan,
+    pace: WindowSizer,
+    late: WindowSizer,
+    *,
+    is_stream: bool = False,
+) -> Iterator[ScannedRows]:
     """The result window by window, cut to offset and limit.
 
     For a stream, whose reader may keep nothing of it, and for a large result less is held in memory
     beside it, at some cost; not where what was read ahead is held, too.
     """
     plan = _narrowed(snapshot, plan)
-    spares = is_stream or (not snapshot.waits and _is_large(plan))
+    spares = is_stream or (not snapshot.is_io_bound and _is_large(plan))
     window = Window(snapshot, plan, pace, spares=spares)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
     ends = {(span.fragment.id, span.stop) for span in plan.spans}
 
-    def read(span: Span) -> Part:
-        return Part(window.read(span), (span.fragment.id, span.stop) in ends)
+    def read(span: Span) -> WindowResult:
+        return WindowResult(window.read(span), (span.fragment.id, span.stop) in ends)
 
     may_end = plan.filter is not None and plan.limit is not None
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     windows = _read_windows(snapshot, plan, pace)
-    parts = in_order(read, windows, ahead, waits=snapshot.waits)
+    parts = in_order(read, windows, ahead, is_io_bound=snapshot.is_io_bound)
     for table, is_last in completed(parts, window, late):
         part = sliced(table, skip, left)
         skip = max(0, skip - table.num_rows)
         if left is not None:
             left -= part.num_rows
         if part.num_rows or is_last:
-            yield Found(part, is_last)
+            yield ScannedRows(part, is_last)
         if left == 0:
             return
 
 
-def _read_windows(snapshot: Snapshot, plan: ScanPlan, pace: Pace) -> Iterator[Span]:
+def _read_windows(snapshot: Snapshot, plan: ScanPlan, pace: WindowSizer) -> Iterator[Span]:
     """The windows to read; of fewer rows where the result has the bytes of blobs."""
     described = described_blobs(snapshot, _read_fields(plan))
     if not described:
         return pace.windows(plan.spans)
-    sized = Pace(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
+    sized = WindowSizer(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
     return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)
 
 

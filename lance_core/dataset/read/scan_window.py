@@ -20,14 +20,14 @@ from lance_core.dataset.read.live_rows import live, within
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
-from lance_core.encodings.arrow.memory_pool import give_back, sparing
+from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.schema.empty_arrays import empty_table
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan, Span
-    from lance_core.dataset.read.window_sizing import Pace
+    from lance_core.dataset.read.window_sizing import WindowSizer
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
@@ -42,7 +42,7 @@ SPARSE = 96
 windows: what a read costs besides its rows is then most of it."""
 
 
-class Chosen(NamedTuple):
+class PendingRows(NamedTuple):
     """Physical rows of a fragment, ascending, that passed the filter.
 
     ``tested`` has the filter's columns of them: the others are still to be read.
@@ -61,7 +61,7 @@ class Window:
     """
 
     def __init__(
-        self, snapshot: Snapshot, plan: ScanPlan, pace: Pace, *, spares: bool = False
+        self, snapshot: Snapshot, plan: ScanPlan, pace: WindowSizer, *, spares: bool = False
     ) -> None:
         self._snapshot = self._chosen_snapshot = snapshot
         if plan.filter is None or plan.limit is None:
@@ -77,14 +77,14 @@ class Window:
             self._rest = _others(projection.fields, self._tested)
             self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
             # Where reading is waiting, windows do it side by side; blobs are cut by their bytes.
-            self._is_late = not (snapshot.waits or described_blobs(snapshot, self._rest))
+            self._is_late = not (snapshot.is_io_bound or described_blobs(snapshot, self._rest))
 
-    def read(self, span: Span) -> pa.Table | Chosen:
+    def read(self, span: Span) -> pa.Table | PendingRows:
         """The rows that passed the filter; if they are few, perhaps only `Chosen`."""
         with self._memory():
             return self._read(span)
 
-    def complete(self, chosen: Chosen) -> pa.Table:
+    def complete(self, chosen: PendingRows) -> pa.Table:
         """What `read` would have returned of these rows."""
         rows = packed_rows(chosen.offsets)
         with self._memory():
@@ -107,14 +107,14 @@ class Window:
             rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
         return span.fragment, _offsets(rows).astype(np.uint32)
 
-    def _read(self, span: Span) -> pa.Table | Chosen:
+    def _read(self, span: Span) -> pa.Table | PendingRows:
         rows = self._rows(span)
         if len(rows) == 0:
             return self.nothing
         projection = self._projection
         if self._filter is None:
             data = self._fetch(span.fragment, projection.fields, projection.meta, rows)
-            self._pace.saw(span.stop - span.start, data.nbytes)
+            self._pace.observe(span.stop - span.start, data.nbytes)
             return projection.apply(data)
         tested = self._tested_of(span, rows)
         mask = self._filter.mask(tested)
@@ -124,9 +124,9 @@ class Window:
         kept = tested if len(number) == len(rows) else filter_rows(tested, pa.array(mask))
         passed = _subset(rows, number)
         if self._is_late and len(number) * SPARSE <= len(rows):
-            return Chosen(span.fragment, _offsets(passed), kept)
+            return PendingRows(span.fragment, _offsets(passed), kept)
         data = self._materialised(span.fragment, passed, kept)
-        self._pace.saw(span.stop - span.start, tested.nbytes + data.nbytes)
+        self._pace.observe(span.stop - span.start, tested.nbytes + data.nbytes)
         return projection.apply(data)
 
     @contextmanager
@@ -134,14 +134,14 @@ class Window:
         if not self._spares:
             yield
             return
-        with sparing():
+        with low_retention_pool():
             yield
-        give_back()
+        release_unused()
 
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """What the filter looks at."""
         tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
-        self._pace.saw(span.stop - span.start, tested.nbytes)
+        self._pace.observe(span.stop - span.start, tested.nbytes)
         return tested
 
     def _rows(self, span: Span) -> Rows:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.pools import WAITING, in_order
-from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.arrow.ordered_rows import RowSequence
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
@@ -33,7 +33,7 @@ MANY_ROWS = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picks:
+class FragmentPositions:
     """Physical rows of one fragment, strictly ascending."""
 
     fragment: Fragment
@@ -83,7 +83,7 @@ def take_in_fragment(
     """Live rows of one fragment by their position in it."""
     rows, order = distinct(as_indices(indices))
     check_below(snapshot.live_rows(fragment), rows, f"fragment {fragment.id}")
-    picks = [Picks(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
+    picks = [FragmentPositions(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
     return _gather(snapshot, picks, order, projection)
 
 
@@ -108,13 +108,13 @@ def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
     return rows[np.concatenate([[True], is_new])], places
 
 
-def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[Picks]:
+def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[FragmentPositions]:
     """Where the live rows at ascending positions in the table are."""
     starts = snapshot.row_starts
     owners = starts.searchsorted(rows, "right") - 1
     for place, part in runs(owners, rows):
         fragment = snapshot.manifest.fragments[place]
-        yield Picks(fragment, offsets_of(snapshot, fragment, part - starts[place]))
+        yield FragmentPositions(fragment, offsets_of(snapshot, fragment, part - starts[place]))
 
 
 def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
@@ -131,23 +131,25 @@ def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array
 
 def _gather(
     snapshot: Snapshot,
-    picks: Sequence[Picks],
+    picks: Sequence[FragmentPositions],
     order: Int64Array | None,
     projection: Projection,
 ) -> pa.Table:
     sequence = order if len(picks) == 1 else None
 
-    def read(pick: Picks) -> pa.Table:
+    def read(pick: FragmentPositions) -> pa.Table:
         rows = RowIndices(pick.offsets)
-        wanted = rows if sequence is None else RowSequence(rows, sequence)
+        wanted = rows if sequence is None else OrderedRows(rows, sequence)
         return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, wanted)
 
     if not projection.outputs:
         found = sum(len(pick.offsets) for pick in picks)
-        return columnless(found if order is None else len(order), projection.schema)
+        return zero_column_table(found if order is None else len(order), projection.schema)
     if _waits(snapshot, picks):
-        waits = snapshot.waits
-        tables = list(in_order(read, picks, WAITING if waits else READ_AHEAD, waits=waits))
+        is_io_bound = snapshot.is_io_bound
+        tables = list(
+            in_order(read, picks, WAITING if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound)
+        )
     else:
         tables = [read(pick) for pick in picks]
     if not tables:
@@ -155,11 +157,11 @@ def _gather(
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if order is not None and sequence is None:
         some = table.num_columns > 0
-        table = take_rows(table, pa.array(order)) if some else columnless(len(order))
+        table = take_rows(table, pa.array(order)) if some else zero_column_table(len(order))
     return projection.apply(table)
 
 
-def _waits(snapshot: Snapshot, picks: Sequence[Picks]) -> bool:
+def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:
     """Whether reading fragments one after the other leaves processors idle.
 
     Few rows of memory are mostly planned, in Python, by which threads only hinder each other.

@@ -14,7 +14,7 @@ from lance_core.dataset.blobs.file import BlobFile, check_range, checked_buffer_
 from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1, sources_v2
 from lance_core.dataset.read.fragment_reader import read_fields
 from lance_core.dataset.read.row_addresses import Selector, picks_of
-from lance_core.dataset.read.take import Indices, Int64Array, Picks
+from lance_core.dataset.read.take import FragmentPositions, Indices, Int64Array
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
@@ -114,10 +114,10 @@ def _found(snapshot: Snapshot, column: str, selection: Selection) -> _Found:
     lineage = _lineage(snapshot, column)
     picks, order = picks_of(snapshot, selection.selector, selection.rows)
 
-    def sources(pick: Picks) -> list[BlobSource | None]:
+    def sources(pick: FragmentPositions) -> list[BlobSource | None]:
         return list(_sources(snapshot, pick, lineage))
 
-    found = in_order(sources, picks, READ_AHEAD, waits=snapshot.waits)
+    found = in_order(sources, picks, READ_AHEAD, is_io_bound=snapshot.is_io_bound)
     every = [one for part in found for one in part]
     parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
     addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
@@ -137,7 +137,7 @@ def _lineage(snapshot: Snapshot, column: str) -> tuple[Field, ...]:
 
 
 def _sources(
-    snapshot: Snapshot, pick: Picks, lineage: tuple[Field, ...]
+    snapshot: Snapshot, pick: FragmentPositions, lineage: tuple[Field, ...]
 ) -> Iterator[BlobSource | None]:
     path = format_path([field.name for field in lineage])
     described = snapshot.schema_with_descriptions.lineage(path)

@@ -46,13 +46,13 @@ class WindowBytes(NamedTuple):
         return fitting if fitting >= unit else min(unit, self.ceiling * rows // size)
 
 
-class Pace:
+class WindowSizer:
     """Cuts spans into windows, whose rows it chooses anew for each.
 
-    It begins with ``first`` rows; `saw` tells it what a window took in memory, of which it wants
-    ``bytes_``. A window has at most ``most`` rows, and whole multiples of ``unit`` if that many
+    It begins with ``first`` rows; `observe` tells it what a window took in memory, of which it
+    wants ``bytes_``. A window has at most ``most`` rows, and whole multiples of ``unit`` if that many
     fit, one at least if that takes no more than the ceiling. Without ``bytes_`` all windows have
-    ``first`` rows. `saw` may be called by any thread.
+    ``first`` rows. `observe` may be called by any thread.
     """
 
     __slots__ = ("_bytes", "_most", "_rows", "_unit")
@@ -77,7 +77,7 @@ class Pace:
         """How many rows the next window has."""
         return self._rows
 
-    def saw(self, rows: int, size: int) -> None:
+    def observe(self, rows: int, size: int) -> None:
         """A window of so many rows took ``size`` bytes."""
         if self._bytes is None or not rows:
             return
@@ -88,29 +88,29 @@ class Pace:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
 
 
-def stream_pace(fields: Sequence[Field], batch_size: int) -> Pace:
+def stream_pace(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """Windows for a reader of batches: as small as pays."""
     columns = sum(not part.children for field in fields for part in field.walk())
     return _pace(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
-def count_pace(fields: Sequence[Field], batch_size: int) -> Pace:
+def count_pace(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """Windows of which nothing is kept but which rows pass a filter that looks at the fields."""
     return _pace(fields, batch_size, STREAM_WINDOW_BYTES)
 
 
-def late_pace(fields: Sequence[Field], most: int) -> Pace:
+def late_pace(fields: Sequence[Field], most: int) -> WindowSizer:
     """How many rows of a stream, ``most`` at most, are materialised by one read of the fields."""
     width = fixed_bytes(fields)
     first = _UNKNOWN_ROWS if width is None else STREAM_WINDOW_BYTES // width
-    return Pace(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
+    return WindowSizer(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
-def _pace(fields: Sequence[Field], batch_size: int, target: int) -> Pace:
+def _pace(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer:
     bytes_ = WindowBytes(target, STREAM_WINDOW_BYTES)
     width = fixed_bytes(fields)
     first = batch_size if width is None else bytes_.rows(1, width, batch_size)
-    return Pace(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
+    return WindowSizer(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
 
 
 def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:

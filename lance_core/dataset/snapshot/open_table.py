@@ -114,7 +114,7 @@ def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> 
     return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
 
 
-def marked(root: TableRoot, marker: str) -> TableRoot:
+def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
     """The same place with the commit handler that the table's config asks for."""
     config = root.config
     handler = select_commit_handler(
@@ -123,7 +123,7 @@ def marked(root: TableRoot, marker: str) -> TableRoot:
     return replace(root, handler=locked(root.commit_lock, root.store, handler))
 
 
-def asked(root: TableRoot, otherwise: str | None = None) -> TableRoot:
+def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) -> TableRoot:
     """The same place with the commit handler that the newest version there asks for.
 
     ``otherwise`` is the handler where there is no version that can be read, None for that of
@@ -134,7 +134,7 @@ def asked(root: TableRoot, otherwise: str | None = None) -> TableRoot:
         newest = root.handler.latest()
         if newest is not None:
             marker = load(root, newest).manifest.config.get(MARKER)
-    return root if marker is None else marked(root, marker)
+    return root if marker is None else with_handler_named(root, marker)
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:
@@ -157,7 +157,7 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     if marker is None:
         return snapshot
     # The table says who finds and makes its versions: ask that handler.
-    return _open(marked(root, marker), number)
+    return _open(with_handler_named(root, marker), number)
 
 
 def _open(root: TableRoot, number: int | None) -> Snapshot:
@@ -248,11 +248,11 @@ def _number(version: object) -> int:
 
 
 def _no_table(root: TableRoot) -> DatasetNotFoundError:
-    return DatasetNotFoundError(f"Dataset at path {root.shown} was not found")
+    return DatasetNotFoundError(f"Dataset at path {root.redacted_uri} was not found")
 
 
 def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
-    return DatasetNotFoundError(f"Dataset at path {root.shown} has no version {number}")
+    return DatasetNotFoundError(f"Dataset at path {root.redacted_uri} has no version {number}")
 
 
 def load(root: TableRoot, location: ManifestLocation) -> Snapshot:

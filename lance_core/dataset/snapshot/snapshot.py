@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.small_files import SmallFiles
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
@@ -58,31 +58,31 @@ class TableRoot:
     handler: CommitHandler
     registry: EncodingRegistry
     commit_lock: CommitLock | None = None
-    readers: Bounded[tuple[str | None, str, int | None], FileReader] = field(
-        default_factory=lambda: Bounded(MAX_OPEN_FILES, made_once=True)
+    readers: LruCache[tuple[str | None, str, int | None], FileReader] = field(
+        default_factory=lambda: LruCache(MAX_OPEN_FILES, made_once=True)
     )
     small_files: SmallFiles = field(default_factory=SmallFiles)
-    deletions: Bounded[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
-        default_factory=lambda: Bounded(
+    deletions: LruCache[tuple[str | None, str], npt.NDArray[np.uint32]] = field(
+        default_factory=lambda: LruCache(
             MAX_DELETION_BYTES, lambda offsets: offsets.nbytes, made_once=True
         )
     )
-    bases: Bounded[tuple[str | None, str], ObjectStore] = field(
-        default_factory=lambda: Bounded(MAX_OPEN_BASES)
+    bases: LruCache[tuple[str | None, str], ObjectStore] = field(
+        default_factory=lambda: LruCache(MAX_OPEN_BASES)
     )
 
     @property
     def uri(self) -> str:
-        """The place as the user wrote it; `shown` hides what may be secret in it."""
+        """The place as the user wrote it; `redacted_uri` hides what may be secret in it."""
         return self.config.place
 
     @property
-    def shown(self) -> str:
+    def redacted_uri(self) -> str:
         """The place as texts and messages name it."""
         return str(parse_uri(self.uri))
 
     @property
-    def place(self) -> str:
+    def base_uri(self) -> str:
         """The place alone, whoever makes the versions there and with whatever options."""
         return str(replace(parse_uri(self.uri), commit_scheme=None, query={}))
 
@@ -112,7 +112,7 @@ class Snapshot:
         return self.manifest.version
 
     @property
-    def waits(self) -> bool:
+    def is_io_bound(self) -> bool:
         """Whether reading it is mostly waiting for the service that has its files."""
         return self.root.store.read_ahead > 0
 

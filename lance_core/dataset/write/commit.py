@@ -143,13 +143,13 @@ def commit(
         detached=options.detached,
         may_be_repeated=may_be_repeated,
         age_of_files=options.age_of_files,
-        each=partial(in_order, ahead=WAITING, waits=root.store.read_ahead > 0),
+        each=partial(in_order, ahead=WAITING, is_io_bound=root.store.read_ahead > 0),
     )
     read = None if base is None else Version(base.file, base.location)
     try:
         made = commit_transaction(root.handler, root.store, transaction, read, settings)
     except CommitUnknownError as error:
-        error.table = root.place
+        error.table = root.base_uri
         raise
     snapshot = Snapshot(root, made.file, made.location)
     if not options.detached:
@@ -198,7 +198,7 @@ def commit_operation(
         given.read_version = latest if read_version is None else read_version
     if newest is None and not isinstance(given.operation, LanceOperation.Overwrite):
         raise DatasetNotFoundError(
-            f"Dataset at path {root.shown} was not found: commit an Overwrite"
+            f"Dataset at path {root.redacted_uri} was not found: commit an Overwrite"
         )
     if options.detached:
         _check_can_detach(newest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
@@ -68,7 +68,7 @@ def delete(
     snapshot: Snapshot,
     predicate: str | pc.Expression,
     retries: Retries,
-    surroundings: Surroundings = REAL,
+    environment: Environment = SYSTEM,
 ) -> tuple[Snapshot, DeleteResult]:
     """Commit that the rows of ``snapshot`` that fulfil ``predicate`` are deleted.
 
@@ -77,27 +77,27 @@ def delete(
     version. Raises `InvalidInputError` and `UnsupportedFeatureError` for what is not a condition,
     and as `commit_transaction`; unless that is `CommitUnknownError`, nothing is left behind.
     """
-    started = surroundings.monotonic()
+    started = environment.monotonic()
     unit = _SHORTEST_PAUSE
     attempt = 0
     while True:
-        passed = surroundings.monotonic() - started
+        passed = environment.monotonic() - started
         options = CommitOptions()
         if attempt:
             options = CommitOptions(timeout=max(0.0, retries.timeout - passed))
         try:
-            return _Delete(snapshot, predicate, surroundings).run(options)
+            return _Delete(snapshot, predicate, environment).run(options)
         except RetryableCommitConflictError as error:
-            passed = surroundings.monotonic() - started
+            passed = environment.monotonic() - started
             if attempt == 0:
                 unit = max(passed, unit)
             longest = min(unit * 2 ** min(attempt, 32), _LONGEST_PAUSE)
-            pause = longest * surroundings.random()
+            pause = longest * environment.random()
             if attempt >= retries.most or passed + pause >= retries.timeout:
                 raise RetryableCommitConflictError(
                     f"the delete was given up after {attempt + 1} attempts: {error}"
                 ) from error
-        surroundings.sleep(pause)
+        environment.sleep(pause)
         attempt += 1
         snapshot = open_table.open_version(snapshot.root)
 
@@ -106,20 +106,20 @@ class _Delete:
     """One attempt, on one version."""
 
     def __init__(
-        self, snapshot: Snapshot, predicate: str | pc.Expression, surroundings: Surroundings
+        self, snapshot: Snapshot, predicate: str | pc.Expression, environment: Environment
     ) -> None:
         check_writable(snapshot.manifest.flags)
         self._snapshot = snapshot
         self._predicate = predicate
-        self._surroundings = surroundings
+        self._environment = environment
         self._plan = deletions.plan_of(snapshot, predicate)
 
     def run(self, options: CommitOptions) -> tuple[Snapshot, DeleteResult]:
         whole = deletions.constant(self._plan)
         if whole is None:
             rows = deletions.find(self._snapshot, self._plan)
-            options = replace(options, age_of_files=self._surroundings.stopwatch())
-            written = deletions.write_deletions(self._snapshot, rows, self._surroundings)
+            options = replace(options, age_of_files=self._environment.stopwatch())
+            written = deletions.write_deletions(self._snapshot, rows, self._environment)
             count = sum(map(len, rows.values()))
             operation = Delete(written.updated, written.removed, self._text, affected_rows=rows)
         else:
@@ -136,7 +136,7 @@ class _Delete:
 
     def _committed(self, operation: Delete, written: Deletions, options: CommitOptions) -> Snapshot:
         snapshot = self._snapshot
-        name = str(self._surroundings.new_uuid())
+        name = str(self._environment.new_uuid())
         transaction = Transaction(snapshot.version, name, operation)
         try:
             made = commit(snapshot.root, snapshot, transaction, options)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.commits.environment import REAL, Surroundings
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.concurrency.pools import in_order
-from lance_core.dataset.expressions.zero_column_tables import columnless
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import matching
 from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
@@ -60,7 +60,7 @@ def constant(search: ScanPlan) -> bool | None:
     """What a plan's filter says of every row, None if that depends on the row."""
     if search.filter is None:
         return True
-    return None if search.filter.columns else bool(search.filter.mask(columnless(1)).all())
+    return None if search.filter.columns else bool(search.filter.mask(zero_column_table(1)).all())
 
 
 def find(snapshot: Snapshot, search: ScanPlan) -> dict[int, RowOffsets]:
@@ -92,15 +92,15 @@ def as_offsets(given: Iterable[int], physical_rows: int) -> RowOffsets:
 
 
 def write_deletions(
-    snapshot: Snapshot, rows: Mapping[int, RowOffsets], surroundings: Surroundings = REAL
+    snapshot: Snapshot, rows: Mapping[int, RowOffsets], environment: Environment = SYSTEM
 ) -> Deletions:
     """Write the deletion files that say that these live rows are deleted as well.
 
     They are in the table's own folder, whatever base the old ones are in, and no version names
     them. If writing fails, what was written is removed again.
     """
-    writer = _Writer(snapshot, surroundings)
-    outcomes = list(in_order(writer.write, rows.items(), WRITERS, waits=snapshot.waits))
+    writer = _Writer(snapshot, environment)
+    outcomes = list(in_order(writer.write, rows.items(), WRITERS, is_io_bound=snapshot.is_io_bound))
     updated = tuple(fragment for fragment in outcomes if fragment is not None)
     if writer.error is not None:
         discard(snapshot.root, updated)
@@ -122,9 +122,9 @@ def discard(root: TableRoot, fragments: Iterable[Fragment]) -> None:
 class _Writer:
     """Writes the deletion files of several fragments; shared by threads."""
 
-    def __init__(self, snapshot: Snapshot, surroundings: Surroundings) -> None:
+    def __init__(self, snapshot: Snapshot, environment: Environment) -> None:
         self._snapshot = snapshot
-        self._surroundings = surroundings
+        self._environment = environment
         self.error: Exception | None = None
         """The first failure; nothing is begun after it."""
 
@@ -147,7 +147,7 @@ class _Writer:
         if len(everything) == physical_rows:
             return None
         file_type, data = encode_deletions(everything, grown=existing is not None)
-        number = self._surroundings.new_uuid().int & _LOW_64_BITS
+        number = self._environment.new_uuid().int & _LOW_64_BITS
         file = DeletionFile(file_type, snapshot.version, number, len(everything))
         snapshot.root.store.put(file.store_path(fragment_id), data)
         return replace(fragment, deletion_file=file, physical_rows=physical_rows)

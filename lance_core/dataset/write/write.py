@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
-from lance_core.commits.environment import REAL
+from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
@@ -235,7 +235,7 @@ class _Job:
                 properties=properties_of(
                     given.get("commit_message"), given.get("transaction_properties")
                 ),
-                age_of_files=REAL.stopwatch(),
+                age_of_files=SYSTEM.stopwatch(),
             ),
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
             new_bases,
@@ -254,7 +254,7 @@ class _Job:
         mixes = base.storage_version is not self.file_options.version
         if not same_fields or has_own_bases or mixes:
             raise SchemaMismatchError(
-                f"another writer made the table {self.root.shown} with a different schema"
+                f"another writer made the table {self.root.redacted_uri} with a different schema"
             )
         return replace(self, base=base)
 
@@ -303,7 +303,7 @@ def _target(
         except DatasetNotFoundError:
             return root, None
     if mode == CREATE:
-        raise DatasetExistsError(f"Dataset already exists: {base.root.shown}")
+        raise DatasetExistsError(f"Dataset already exists: {base.root.redacted_uri}")
     check_writable(base.manifest.flags)
     return base.root, base
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -65,7 +65,7 @@ def fixed_take(
 ) -> npt.NDArray[np.generic]:
     """The values at ``positions``, from the buffers of `fixed_ranges`."""
     unit = element_type(width)
-    result = room(len(positions), unit)
+    result = empty(len(positions), unit)
     for number, buffer in enumerate(buffers):
         part = slice(cuts.edges[number], cuts.edges[number + 1])
         places = positions[part] - cuts.firsts[number]

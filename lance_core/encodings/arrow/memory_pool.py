@@ -26,7 +26,7 @@ _TOO_LARGE = 1 << 40
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
 
 
-def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An array of ``count`` elements that are still to be filled in; as `numpy.empty`.
 
     Raises `MemoryError` if there is not enough memory.
@@ -49,7 +49,7 @@ def memory_pool() -> pa.MemoryPool | None:
 
 
 @contextmanager
-def sparing() -> Iterator[None]:
+def low_retention_pool() -> Iterator[None]:
     """Meanwhile the calling thread takes memory from where least is kept of what was freed.
 
     That is jemalloc, told to return at once what is freed, if Arrow has it and the usual pool is
@@ -63,7 +63,7 @@ def sparing() -> Iterator[None]:
         _pool.reset(before)
 
 
-def give_back() -> None:
+def release_unused() -> None:
     """Return to the system what the usual pool keeps of memory that was freed, if it is not spared.
 
     Nothing in use changes. Also what the calling thread keeps for itself: call it in the thread

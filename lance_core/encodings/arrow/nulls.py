@@ -11,13 +11,13 @@ from lance_core.errors import CorruptFileError
 from lance_core.schema.empty_arrays import empty_array
 
 
-def masked(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
+def with_nulls(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
     """``array``, which has no top-level nulls, with as many as ``bitmap`` says."""
     type_, count, offset = array.type, len(array), array.offset
     if pa.types.is_null(type_):
         return array
     if pa.types.is_dictionary(type_):
-        indices = masked(array.indices, bitmap, nulls)
+        indices = with_nulls(array.indices, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(
             indices, array.dictionary, ordered=type_.ordered, safe=False
         )

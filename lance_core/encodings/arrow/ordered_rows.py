@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowSequence:
+class OrderedRows:
     """Rows in the order asked for, as often as asked for: ``places[i]`` of the ``distinct`` ones.
 
     Each of those is at some place. `numbers` are the rows themselves.
@@ -43,9 +43,9 @@ class RowSequence:
         """Row numbers, in the order asked for."""
         return self.distinct.values.take(self.places)
 
-    def moved(self, by: int) -> RowSequence:
+    def moved(self, by: int) -> OrderedRows:
         """Rows whose numbers are higher by as much."""
-        return RowSequence(self.distinct.moved(by), self.places) if by else self
+        return OrderedRows(self.distinct.moved(by), self.places) if by else self
 
     def taken_from(self, array: pa.Array) -> pa.Array:
         """These rows, from an array of the distinct ones; raises as `in_sequence` does."""
@@ -58,11 +58,11 @@ class RowSequence:
             raise CorruptFileError(f"{found} rows were decoded instead of {len(self.distinct)}")
 
 
-AnyRows = Rows | RowSequence
+AnyRows = Rows | OrderedRows
 """Rows that whole fields are asked for; what joins several pages or columns gets `Rows`."""
 
 
-def in_sequence(decoding: Decoding[list[pa.Array]], rows: RowSequence) -> Decoding[list[pa.Array]]:
+def reorder(decoding: Decoding[list[pa.Array]], rows: OrderedRows) -> Decoding[list[pa.Array]]:
     """``rows``, from the decoder of those that are distinct.
 
     Raises `CorruptFileError` if it gives more or fewer, and `ResultTooLargeError`.

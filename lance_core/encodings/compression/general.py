@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
@@ -99,7 +99,7 @@ def decompress_spans(
         pieces = [_piece(scheme, data, span, budget) for span in zip(starts, sizes, strict=True)]
         lengths = np.array([piece.size for piece in pieces], np.int64)
         return pa.py_buffer(b"".join(pieces)), lengths
-    joined, place = room(int(claimed.sum()), np.uint8), 0
+    joined, place = empty(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
         # A piece is copied while it is in the cache, and the next one takes its memory.
         piece = _piece(scheme, data, span, budget)

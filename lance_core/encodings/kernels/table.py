@@ -35,7 +35,7 @@ from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
 from lance_core.encodings.kernels.numpy.levels import LevelArray, Slots
 from lance_core.encodings.kernels.numpy.runs import RunRule
-from lance_core.encodings.kernels.numpy.single_packed import Picked
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 
 _Spans = tuple[pa.Buffer, Int64Array]
@@ -48,7 +48,7 @@ class Kernels:
     unpack_fastlanes: Callable[[Bytes, int, int, int], Words]
     pack_fastlanes: Callable[[Words, int], Bytes]
     unpack_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
-    pick_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, Picked, int], Words]
+    pick_inline: Callable[[Bytes, Int64Array, Int64Array, Int64Array, PackedPositions, int], Words]
     chunk_widths: Callable[[Words], Int64Array]
     pack_inline: Callable[[Words], tuple[Bytes, Int64Array]]
     unpack_levels: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], LevelArray]
@@ -61,7 +61,7 @@ class Kernels:
         [Bytes, Int64Array, int, int], tuple[pa.Buffer, Int64Array, Int64Array]
     ]
     gather_variable: Callable[[Bytes, Int64Array, Int64Array], _Spans]
-    pick_spans: Callable[[VariableChunks, Picked], tuple[Int64Array, Int64Array]]
+    pick_spans: Callable[[VariableChunks, PackedPositions], tuple[Int64Array, Int64Array]]
     take_variable: Callable[[Bytes, Int64Array, Int64Array], _Spans]
     interleave_chunks: Callable[[Sequence[Bytes], Int64Array, int, int], _Spans]
     expand_runs: Callable[[Bytes, Int64Array, Int64Array, Int64Array, int], Words]
@@ -165,7 +165,7 @@ def pick_inline(
     starts: Int64Array,
     sizes: Int64Array,
     counts: Int64Array,
-    picked: Picked,
+    picked: PackedPositions,
     bits: int,
 ) -> Words:
     """Single ones of the values that `unpack_inline` gives; raises as it does.
@@ -355,7 +355,7 @@ def gather_variable(
     return _in_use.gather_variable(data, starts, stops)
 
 
-def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
     """Where in the data of ``chunks`` the bytes of the values that are picked start and stop.
 
     Raises `CorruptFileError` for chunks that are not within their data or smaller than their

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.lists import Lists, list_arrays
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.structs import struct_arrays
-from lance_core.encodings.decoding import together
+from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.selection import merged, whole_batch
 from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
@@ -71,7 +71,7 @@ class _Decoder:
         type_ = field.storage_type
         if field.is_struct:
             members = [self.decode(c, selection, f"{path}.{c.name}") for c in field.children]
-            columns = yield from together(members)
+            columns = yield from run_interleaved(members)
             return struct_arrays(type_, columns, selection.num_rows)
         if pa.types.is_null(type_):
             return [pa.nulls(selection.num_rows)]

@@ -50,7 +50,7 @@ class ArrayPlan(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PlanScope:
-    """What an `ArrayDecoder` may know of its surroundings.
+    """What an `ArrayDecoder` may know of its environment.
 
     ``buffers`` are those of the page, ``column_buffers`` those of its column. ``type`` is the
     storage type to produce, ``num_values`` the length of the array. Every buffer must lie within

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.decoding import together
+from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.page_rows import placed, split_rows
+from lance_core.encodings.page_rows import split_rows, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
@@ -49,7 +49,7 @@ class ColumnPlan(FieldPlan):
         parts = split_rows(self.column, rows, self.path)
         if len(parts) == 1:
             return (yield from self.decode_page(*parts[0], context))
-        results = yield from together([self.decode_page(*part, context) for part in parts])
+        results = yield from run_interleaved([self.decode_page(*part, context) for part in parts])
         return [array for arrays in results for array in arrays]
 
     def decode_page(
@@ -62,7 +62,7 @@ class ColumnPlan(FieldPlan):
                 plan = self._plans[number] = self._plan(self.column.pages[number], context)
             return (yield from plan.decode(rows, context))
         except CorruptFileError as error:
-            raise placed(error, self.column.pages[number], self.path) from error
+            raise with_page(error, self.column.pages[number], self.path) from error
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
         except PluginNotFoundError as error:

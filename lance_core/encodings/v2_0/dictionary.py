@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.arrow.dictionary_expand import Lookup
 from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -54,7 +54,7 @@ class _DictionaryPlan(ArrayPlan, Generic[Items]):
             items = self._prepare([])
         else:
             everything = RowRange(0, self.num_items)
-            arrays, stored = yield from together(
+            arrays, stored = yield from run_interleaved(
                 [self.indices.decode(rows, context), self.items.decode(everything, context)]
             )
             items = self._prepare(stored)

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.arrow.lists import Lists, list_arrays
-from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
-from lance_core.encodings.page_rows import placed, split_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
+from lance_core.encodings.page_rows import split_rows, with_page
 from lance_core.encodings.v2_0.base import plan_array
 from lance_core.encodings.v2_0.column import FieldPlan, page_scope
-from lance_core.encodings.v2_0.offsets import Ends, Picked, not_ascending
+from lance_core.encodings.v2_0.offsets import Ends, PickedOffsets, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ListPlan(FieldPlan):
         lists: list[Lists]
         wanted: Rows
         if isinstance(rows, RowRange):
-            lists = yield from together([self._read(*part, context) for part in parts])
+            lists = yield from run_interleaved([self._read(*part, context) for part in parts])
             wanted = RowRange(lists[0].begin, int(lists[-1].ends[-1]))
         else:
             picked, wanted = yield from self._pick(parts, context)
@@ -70,16 +70,16 @@ class ListPlan(FieldPlan):
         for page in self.column.pages:
             encoding = page.encoding
             if not isinstance(encoding, ArrayEncoding) or not encoding.HasField("list"):
-                raise placed(CorruptFileError("not the offsets of lists"), page, self.path)
+                raise with_page(CorruptFileError("not the offsets of lists"), page, self.path)
             scope = page_scope(self.column, page, pa.uint64(), context)
             message = encoding.list
             if message.num_items > _MOST_ITEMS:
                 damage = CorruptFileError(f"a page of lists cannot have {message.num_items} items")
-                raise placed(damage, page, self.path)
+                raise with_page(damage, page, self.path)
             try:
                 stored = plan_array(message.offsets, scope)
             except CorruptFileError as error:
-                raise placed(error, page, self.path) from error
+                raise with_page(error, page, self.path) from error
             pages.append(
                 ListPage(Ends.of(stored, message.null_offset_adjustment), first, message.num_items)
             )
@@ -101,7 +101,7 @@ class ListPlan(FieldPlan):
                     f"the last list ends at item {int(ends[-1])} of {page.num_items}"
                 )
         except CorruptFileError as error:
-            raise placed(error, self.column.pages[number], self.path) from error
+            raise with_page(error, self.column.pages[number], self.path) from error
         first = page.first_item
         return Lists(
             begin + first, ends[before:] + first, None if valid is None else valid[before:]
@@ -111,7 +111,7 @@ class ListPlan(FieldPlan):
         self, parts: list[tuple[int, Rows]], context: DecodeContext
     ) -> Decoding[tuple[Lists, Rows]]:
         """The lists at single rows, packed together, and the items that they consist of."""
-        picked = yield from together([self._pick_page(*part, context) for part in parts])
+        picked = yield from run_interleaved([self._pick_page(*part, context) for part in parts])
         starts = np.concatenate([one.starts for one in picked])
         stops = np.concatenate([one.stops for one in picked])
         valid = None
@@ -131,13 +131,15 @@ class ListPlan(FieldPlan):
         items = np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
         return Lists(0, ends, valid), packed_rows(items)
 
-    def _pick_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[Picked]:
+    def _pick_page(
+        self, number: int, rows: Rows, context: DecodeContext
+    ) -> Decoding[PickedOffsets]:
         assert isinstance(rows, RowIndices)
         page, positions = self._pages[number], rows.values
         try:
             stored = yield from page.ends.pick(positions, context)
             picked = page.ends.real_spans(stored, positions[0] == 0, page.num_items)
         except CorruptFileError as error:
-            raise placed(error, self.column.pages[number], self.path) from error
+            raise with_page(error, self.column.pages[number], self.path) from error
         first = page.first_item
-        return Picked(picked.starts + first, picked.stops + first, picked.valid)
+        return PickedOffsets(picked.starts + first, picked.stops + first, picked.valid)

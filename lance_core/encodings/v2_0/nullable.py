@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat, Nullable
 from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.decoding import RowRange, together
+from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import BitmapPlan, encode_flat, with_validity
 from lance_core.errors import CorruptFileError
@@ -45,7 +45,7 @@ class NullablePlan(ArrayPlan):
         if isinstance(rows, RowRange):  # from a byte boundary on the bitmap needs no copy
             skip = rows.start & 7
             rows = RowRange(rows.start - skip, rows.stop)
-        values, (valid,) = yield from together(
+        values, (valid,) = yield from run_interleaved(
             [self.values.decode(rows, context), self.validity.decode(rows, context)]
         )
         if valid.null_count:

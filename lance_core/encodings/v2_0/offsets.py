@@ -28,7 +28,7 @@ Valid = npt.NDArray[np.bool_] | None
 UInt64Array = npt.NDArray[np.uint64]
 
 
-class Picked(NamedTuple):
+class PickedOffsets(NamedTuple):
     """Start and end of single values, ascending and without overlap, and which are valid."""
 
     starts: Int64Array
@@ -102,7 +102,7 @@ class Ends:
             raise CorruptFileError(f"a value ends at {end} of {size}")
         return end, is_null
 
-    def real_spans(self, picked: UInt64Array, from_first: bool, size: int) -> Picked:
+    def real_spans(self, picked: UInt64Array, from_first: bool, size: int) -> PickedOffsets:
         """What `pick` returned, as starts and stops; ``from_first``: position 0 is among them."""
         real, valid = self.real(picked, size)
         count = len(picked) // 2
@@ -112,7 +112,7 @@ class Ends:
             starts[0] = 0
         if (starts > stops).any() or (starts[1:] < stops[:-1]).any():
             raise not_ascending()
-        return Picked(starts, stops, None if valid is None else valid[count:])
+        return PickedOffsets(starts, stops, None if valid is None else valid[count:])
 
 
 def not_ascending() -> CorruptFileError:

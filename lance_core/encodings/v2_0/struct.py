@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.structs import struct_arrays
-from lance_core.encodings.decoding import together
+from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_0.column import FieldPlan
 
@@ -35,5 +35,7 @@ class StructPlan(FieldPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `FieldPlan`."""
         check_within(self.header, rows, self.path)
-        columns = yield from together([member.decode(rows, context) for member in self.members])
+        columns = yield from run_interleaved(
+            [member.decode(rows, context) for member in self.members]
+        )
         return struct_arrays(self.type, columns, len(rows))

@@ -44,7 +44,7 @@ def creating(fragments: int = 1, stable_row_ids: bool = False) -> Body:
         transaction = Transaction(0, _uuid(effects), Overwrite(parts, SCHEMA))
         settings = CommitSettings(stable_row_ids=stable_row_ids)
         commit_transaction(
-            effects.handler, effects.store, transaction, None, settings, effects.surroundings
+            effects.handler, effects.store, transaction, None, settings, effects.environment
         )
 
     return body
@@ -66,7 +66,7 @@ def aged(versions: int = 2) -> Body:
                 effects.store,
                 transaction,
                 base,
-                surroundings=effects.surroundings,
+                environment=effects.environment,
             )
 
     return body
@@ -74,7 +74,7 @@ def aged(versions: int = 2) -> Body:
 
 def new_fragment(effects: Effects) -> Fragment:
     """A new data file, written, as a fragment without an id."""
-    name = f"{effects.port.actor}-{effects.surroundings.new_uuid().hex[:8]}.lance"
+    name = f"{effects.port.actor}-{effects.environment.new_uuid().hex[:8]}.lance"
     content = name.encode()
     effects.store.put(f"data/{name}", content)
     file = DataFile(name, (0,), (0,), 2, 0, len(content))
@@ -169,7 +169,7 @@ def send(
     made = None
     try:
         made = commit_transaction(
-            effects.handler, effects.store, transaction, base, settings, effects.surroundings
+            effects.handler, effects.store, transaction, base, settings, effects.environment
         )
     except CommitUnknownError:
         effects.note(Unknown(uuid))
@@ -206,7 +206,7 @@ def recommitter(change: Change) -> Body:
                     transaction,
                     known,
                     CommitSettings(may_be_repeated=known is None),
-                    effects.surroundings,
+                    effects.environment,
                 )
             except CommitUnknownError:
                 continue
@@ -266,4 +266,4 @@ def added_files_of(fragments: Sequence[Fragment]) -> frozenset[str]:
 
 
 def _uuid(effects: Effects) -> str:
-    return str(effects.surroundings.new_uuid())
+    return str(effects.environment.new_uuid())

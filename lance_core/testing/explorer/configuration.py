@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.history import Version
 from lance_core.store.base import StoreCapabilities
 from lance_core.testing.explorer.calls import Call
@@ -27,7 +27,7 @@ class Effects:
     def __init__(self, port: Port, configuration: Configuration) -> None:
         self.port = port
         port.shortest_sleep = configuration.shortest_sleep
-        self.surroundings: Surroundings = port.surroundings()
+        self.environment: Environment = port.environment()
         self.store = SimulatedStore(port, configuration.capabilities, configuration.page)
         self.store.has_views = configuration.is_local
         self.handler: CommitHandler = configuration.handler(self)

@@ -27,7 +27,7 @@ def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
 
     def body(effects: Effects) -> None:
         try:
-            clean(effects.store, effects.handler, policy, effects.surroundings)
+            clean(effects.store, effects.handler, policy, effects.environment)
         except (LanceError, FileNotFoundError) as error:
             effects.note(Ended("clean", type(error).__name__))
         else:
@@ -46,7 +46,7 @@ def foreign_cleaner(patience: float = 0.0) -> Body:
         listed = effects.store.list(VERSIONS)
         manifests = (meta for meta in listed if parse_manifest_name(meta.path[_SKIP:]) is not None)
         found = sorted(manifests, key=lambda meta: meta.path)
-        now = datetime.fromtimestamp(effects.surroundings.clock() / 1e9, UTC)
+        now = datetime.fromtimestamp(effects.environment.clock() / 1e9, UTC)
         for newer, meta in itertools.pairwise(found):  # the names of later versions sort first
             if (now - newer.last_modified).total_seconds() >= patience:
                 effects.store.delete(meta.path)
@@ -57,7 +57,7 @@ def foreign_cleaner(patience: float = 0.0) -> Body:
 
 def janitor(effects: Effects) -> None:
     """Cleans up for good, much later; for `Configuration.final_cleanup`."""
-    clean(effects.store, effects.handler, IMPATIENT, effects.surroundings)
+    clean(effects.store, effects.handler, IMPATIENT, effects.environment)
 
 
 def recreator(effects: Effects) -> None:

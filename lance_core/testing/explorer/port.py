@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.table.paths import VERSIONS
 from lance_core.testing.explorer.calls import Call, Raised
 from lance_core.testing.explorer.worlds import Fate, Worlds
@@ -86,9 +86,9 @@ class Port(ABC):
         self._identities += 1
         return _identity(self.actor, self._identities)
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Time that the schedule moves, and no chance."""
-        return Surroundings(
+        return Environment(
             clock=lambda: EPOCH_NS + int(self._time() * 1e9),
             monotonic=self._time,
             sleep=self._sleep,

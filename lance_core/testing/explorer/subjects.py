@@ -46,8 +46,8 @@ class Subject:
 
 
 def _leased(effects: Effects) -> CommitHandler:
-    leases = StoreLeases(DeclaredStore(effects.store, _LEASES), TERMS, effects.surroundings)
-    return LeaseCommitHandler(effects.store, leases, TERMS, effects.surroundings)
+    leases = StoreLeases(DeclaredStore(effects.store, _LEASES), TERMS, effects.environment)
+    return LeaseCommitHandler(effects.store, leases, TERMS, effects.environment)
 
 
 PUT_IF_ABSENT = Subject("put-if-absent", lambda e: PutIfAbsentCommitHandler(e.store))

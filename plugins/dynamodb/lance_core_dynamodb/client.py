@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.retries import Sender
@@ -92,7 +92,7 @@ class DynamoClient:
         raise failed
 
 
-_clients: Bounded[tuple[str, Connection], DynamoClient] = Bounded(MAX_CLIENTS, parents_only=True)
+_clients: LruCache[tuple[str, Connection], DynamoClient] = LruCache(MAX_CLIENTS, parents_only=True)
 
 
 def client_of(settings: DynamoSettings) -> DynamoClient:

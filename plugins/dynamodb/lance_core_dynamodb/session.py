@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 from botocore.utils import IMDSRegionProvider
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError
 from lance_core_dynamodb.answers import Answers
 from lance_core_dynamodb.identity import session_of
@@ -64,7 +64,7 @@ class Connection:
         return True
 
 
-_connections: Bounded[Given, Connection] = Bounded(MAX_CONNECTIONS, parents_only=True)
+_connections: LruCache[Given, Connection] = LruCache(MAX_CONNECTIONS, parents_only=True)
 
 
 def connection_of(settings: DynamoSettings) -> Connection:

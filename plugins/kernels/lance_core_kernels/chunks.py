@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.memory_pool import allocate, room
+from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.chunk_headers import header_length
 from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
-from lance_core.encodings.kernels.numpy.single_packed import Picked
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import (
     VariableChunks,
     check_strings,
@@ -47,7 +47,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     with CORRUPT:
         narrow = chunks.width == 4 and total <= MAX_OFFSET
         kind = np.int32 if narrow else np.int64
-        offsets: Offsets = room(int(chunks.counts.sum()) + 1, kind)
+        offsets: Offsets = empty(int(chunks.counts.sum()) + 1, kind)
         text = allocate(total)
         _native.join_variable(*arguments, text, offsets, offsets.itemsize)
     return offsets, text
@@ -74,7 +74,7 @@ def gather_variable(
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.gather_variable`."""
     data, starts, stops = octets(data), aligned(starts), aligned(stops)
-    offsets = room(len(starts) + 1, np.int64)
+    offsets = empty(len(starts) + 1, np.int64)
     with CORRUPT:
         total = _native.spans_total(data, starts, stops)
         if total > len(data):
@@ -92,7 +92,7 @@ def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64A
     return used[:found], which, position
 
 
-def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
@@ -111,7 +111,7 @@ def take_variable(
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.take_variable`."""
     strings, places = (octets(data), aligned(offsets)), aligned(places)
-    taken = room(len(places) + 1, np.int64)
+    taken = empty(len(places) + 1, np.int64)
     with CORRUPT:
         text = allocate(_native.taken_total(*strings, places))
         _native.take_strings(*strings, places, text, taken)

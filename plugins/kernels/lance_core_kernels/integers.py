@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.kernels.numpy.bitpacking import Words, check_inline, check_packed_levels
 from lance_core.encodings.kernels.numpy.byte_streams import check_streams
 from lance_core.encodings.kernels.numpy.runs import RunRule, check_rule, check_runs
-from lance_core.encodings.kernels.numpy.single_packed import Picked
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
@@ -35,7 +35,7 @@ def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
         raise CorruptFileError(
             f"{chunks} chunks of values of {bits} bits packed to {width} in {len(data)} bytes"
         )
-    values = room(chunks * CHUNK, f"<u{bits // 8}")
+    values = empty(chunks * CHUNK, f"<u{bits // 8}")
     with CORRUPT:
         _native.unpack_fastlanes(octets(data), width, bits, chunks, values)
     return values
@@ -63,7 +63,7 @@ def unpack_inline(
     if bits not in WORDS or not 0 <= total <= CHUNK * len(counts):
         check_inline(data, starts, sizes, counts, bits)  # it says what is wrong
         raise CorruptFileError(f"{total} packed values in {len(counts)} chunks")
-    values = room(total, f"<u{bits // 8}")
+    values = empty(total, f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_inline(*chunks, bits, values)
@@ -75,13 +75,13 @@ def pick_inline(
     starts: Int64Array,
     sizes: Int64Array,
     counts: Int64Array,
-    picked: Picked,
+    picked: PackedPositions,
     bits: int,
 ) -> Words:
     """See `lance_core.encodings.kernels.pick_inline`."""
     if bits not in WORDS:
         raise CorruptFileError(f"packed values of {bits} bits")
-    values = room(len(picked.position), f"<u{bits // 8}")
+    values = empty(len(picked.position), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.pick_inline(*chunks, aligned(picked.chunk), aligned(picked.position), bits, values)
@@ -93,7 +93,7 @@ def unpack_levels(
 ) -> LevelArray:
     """See `lance_core.encodings.kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
-    levels = room(int(counts.sum()), np.uint16)
+    levels = empty(int(counts.sum()), np.uint16)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_levels(*chunks, width, levels)
@@ -123,7 +123,7 @@ def expand_runs(
 ) -> Words:
     """See `lance_core.encodings.kernels.expand_runs`."""
     check_runs(data, starts, sizes, counts, bits)
-    values = room(int(counts.sum()), f"<u{bits // 8}")
+    values = empty(int(counts.sum()), f"<u{bits // 8}")
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.expand_runs(*chunks, bits // 8, values)
@@ -161,7 +161,7 @@ def join_streams(
 ) -> Bytes:
     """See `lance_core.encodings.kernels.join_streams`."""
     check_streams(data, starts, sizes, counts, width)
-    values = room(int(counts.sum()) * width, np.uint8)
+    values = empty(int(counts.sum()) * width, np.uint8)
     chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.join_streams(*chunks, width, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, check_form
 from lance_core.encodings.kernels.numpy.levels import Slots, check_lengths, check_lists
@@ -54,7 +54,7 @@ def layer_offsets(
     """See `lance_core.encodings.kernels.layer_offsets`."""
     check_lengths(repetition, definition)
     kind = check_lists(repetition, lists)
-    offsets = room(lists + 1, kind)
+    offsets = empty(lists + 1, kind)
     levels = levels_of(repetition), levels_of(definition), len(repetition)
     with CORRUPT:
         _native.layer_offsets(*levels, *slots, base, lists, kind is np.int64, offsets)

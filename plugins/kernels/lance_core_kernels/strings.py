@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.memory_pool import allocate, room
+from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
@@ -29,7 +29,7 @@ def fsst_decode(
     codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
     with CORRUPT:
         text = allocate(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
-        text_offsets = room(len(edges), np.int64)
+        text_offsets = empty(len(edges), np.int64)
         size = _native.fsst_decode(codes, aligned(edges), symbols, lengths, text, text_offsets)
     return text.slice(0, size), text_offsets
 
@@ -43,7 +43,7 @@ def fsst_decode_chunks(
         bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
         text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET
-        offsets = room(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
+        offsets = empty(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
         size = _native.fsst_decode_chunks(
             *arguments, symbols, lengths, text, offsets, offsets.itemsize
         )

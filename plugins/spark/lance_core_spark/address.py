@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import lance_core
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import DatasetNotFoundError
 from lance_core.store.secret import Secret, hide_secrets, plain
 from lance_core.store.uri import is_local_text, parse_uri
@@ -88,7 +88,7 @@ def _received(uri: str, given: tuple[tuple[str, str], ...]) -> TableAddress:
 
 _OPEN_TABLES = 8
 
-_open_tables: Bounded[tuple[TableAddress, TableVersion], lance_core.LanceDataset] = Bounded(
+_open_tables: LruCache[tuple[TableAddress, TableVersion], lance_core.LanceDataset] = LruCache(
     _OPEN_TABLES, parents_only=True
 )
 """Spark reuses its processes, so tables are kept open for a while."""

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, NullPool, Pool, create_engine, event, inspect
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core_sql.outcome import refused
 from lance_core_sql.settings import SqlSettings
@@ -99,8 +99,8 @@ class Database:
 
 # Forgotten by children through the process's id and not by a fork: dropping a parent's connection
 # could close it for the parent, too.
-_engines: Bounded[tuple[int, URL, bool], Engine] = Bounded(MAX_ENGINES)
-_databases: Bounded[tuple[int, SqlSettings], Database] = Bounded(MAX_TABLES)
+_engines: LruCache[tuple[int, URL, bool], Engine] = LruCache(MAX_ENGINES)
+_databases: LruCache[tuple[int, SqlSettings], Database] = LruCache(MAX_TABLES)
 
 
 def database_of(settings: SqlSettings) -> Database:

@@ -24,10 +24,10 @@ from lance_core.errors import (
 from lance_core.hookspecs import (
     Candidate,
     CommitHandler,
+    Environment,
     ManifestLocation,
     ObjectStore,
     StoreUrl,
-    Surroundings,
 )
 from lance_core.store.config import Secret
 from lance_core.store.functions import exists
@@ -42,7 +42,7 @@ def open_ledger(
     store: ObjectStore,
     url: StoreUrl,
     options: Mapping[str, str | Secret],
-    surroundings: Surroundings,
+    environment: Environment,
 ) -> CommitHandler:
     """The handler of the table at ``url``; its ledger is the file beside it."""
     if url.netloc:

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
@@ -158,14 +158,14 @@ def with_file(fragment: Fragment, file: DataFile) -> Fragment:
     return replace(fragment, files=(*files, file))
 
 
-def surroundings(name: str) -> Surroundings:
+def environment(name: str) -> Environment:
     """No chance and no waiting; identities that no other name has."""
     count = iter(range(1 << 30))
 
     def new_uuid() -> uuid.UUID:
         return uuid.uuid5(uuid.NAMESPACE_OID, f"{name}/{next(count)}")
 
-    return Surroundings(
+    return Environment(
         clock=lambda: 1_700_000_000_000_000_000,
         monotonic=lambda: 0.0,
         sleep=lambda _: None,
@@ -204,7 +204,7 @@ def base_of(stable: bool) -> Base:
             Transaction(number, str(uuid.UUID(int=100 + number)), operation),
             newest,
             CommitSettings(stable_row_ids=stable),
-            surroundings(f"base{number}"),
+            environment(f"base{number}"),
         )
     assert newest is not None
     objects = objects_of(store)

@@ -23,9 +23,9 @@ from tests.explore.pairs.base import (
     Base,
     Desk,
     base_of,
+    environment,
     objects_of,
     store_of,
-    surroundings,
 )
 from tests.explore.pairs.catalogue import KINDS, Place, first_target, second_target
 from tests.explore.pairs.checking import (
@@ -152,7 +152,7 @@ def run(case: Case) -> Outcome:
                 store,
                 change.transaction,
                 base.newest,
-                surroundings=surroundings(f"w{number + 1}"),
+                environment=environment(f"w{number + 1}"),
             )
         )
         wanted = expected(change, committed, base)

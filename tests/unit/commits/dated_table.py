@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from lance_core.commits.cleanup.policy import CleanupPolicy
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_version
 from lance_core.commits.loop import commit_transaction
@@ -63,8 +63,8 @@ class Table:
         return PutIfAbsentCommitHandler(self.store)
 
     @property
-    def surroundings(self) -> Surroundings:
-        return Surroundings(
+    def environment(self) -> Environment:
+        return Environment(
             clock=lambda: int(self.objects.now.timestamp()) * 10**9, sleep=lambda _: None
         )
 
@@ -82,7 +82,7 @@ class Table:
     def commit(self, transaction: Transaction) -> Version:
         """Commit, with the files that the new version names."""
         made = commit_transaction(
-            self.handler, self.store, transaction, surroundings=self.surroundings
+            self.handler, self.store, transaction, environment=self.environment
         )
         for reference in references(made.file):
             if not reference.is_folder and not self.has(reference.path):

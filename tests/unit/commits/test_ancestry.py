@@ -90,7 +90,7 @@ class Table:
 
     def commit(self, transaction: Transaction) -> Version:
         return commit_transaction(
-            self.handler, self.store, transaction, None, surroundings=IMPATIENT
+            self.handler, self.store, transaction, None, environment=IMPATIENT
         )
 
     def follow(self, version: Version, *makes: Make) -> Version:

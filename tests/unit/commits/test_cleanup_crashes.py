@@ -76,11 +76,11 @@ def check_finished(table: Table) -> None:
     It comes a day later: versions that were put back are as if they had just been superseded.
     """
     table.wait(DAY)
-    clean(table.store, table.handler, POLICY, table.surroundings)
+    clean(table.store, table.handler, POLICY, table.environment)
     assert table.versions == [2, 4]
     check_whole(table)
     table.wait(8 * DAY)
-    clean(table.store, table.handler, POLICY, table.surroundings)
+    clean(table.store, table.handler, POLICY, table.environment)
     assert table.paths == needed(table)
 
 
@@ -92,7 +92,7 @@ def test_a_crash_at_any_store_call_leaves_a_whole_table(lands: bool) -> None:
         table = original.copy()
         store = CrashingStore(table.store, number, lands)
         try:
-            clean(store, PutIfAbsentCommitHandler(store), POLICY, table.surroundings)
+            clean(store, PutIfAbsentCommitHandler(store), POLICY, table.environment)
         except Crash:
             number += 1
         else:
@@ -114,7 +114,7 @@ def test_an_answer_lost_at_any_store_call_leaves_a_whole_table(
         table = original.copy()
         store = FaultyStore(table.store, [FaultRule(fault, nth=number)])
         try:
-            clean(store, PutIfAbsentCommitHandler(store), POLICY, table.surroundings)
+            clean(store, PutIfAbsentCommitHandler(store), POLICY, table.environment)
         except (OSError, OutcomeUnknownError, DatasetNotFoundError):
             assert store.injected
         check_whole(table)

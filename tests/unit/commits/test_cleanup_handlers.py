@@ -35,7 +35,7 @@ def test_a_version_that_rows_know_as_staged_is_not_completed_again() -> None:
     content = bytes(table.store.get(manifest_path(2)))
     table.store.put(staged, content)
     rows.put_if_present(BASE, entry_of(BASE, 2, staged, len(content)))
-    report = clean(table.store, handler, ALL_BUT_ONE, table.surroundings)
+    report = clean(table.store, handler, ALL_BUT_ONE, table.environment)
     assert report.versions == (1, 2, 3)
     with pytest.raises(DatasetNotFoundError):
         handler.locate(2)
@@ -52,7 +52,7 @@ def test_a_half_finished_newest_version_is_completed_and_kept() -> None:
     table.store.delete(manifest_path(3))
     rows.put_if_present(BASE, entry_of(BASE, 3, staged, len(content)))
     table.wait(30 * DAY)
-    clean(table.store, handler, ALL_BUT_ONE, table.surroundings)
+    clean(table.store, handler, ALL_BUT_ONE, table.environment)
     # It was superseded, and completed, just now: nothing is known of what came before.
     assert handler.list_versions()[-1].version == 3
     assert bytes(table.store.get(manifest_path(3))) == content
@@ -64,8 +64,8 @@ def test_tables_with_v1_names_are_cleaned_up() -> None:
     settings = CommitSettings(naming=NamingScheme.V1)
     for version in range(1, 12):
         made = creation() if version == 1 else append(version - 1)
-        commit_transaction(table.handler, table.store, made, None, settings, table.surroundings)
+        commit_transaction(table.handler, table.store, made, None, settings, table.environment)
         table.wait(timedelta(hours=1))
-    report = clean(table.store, table.handler, ALL_BUT_ONE, table.surroundings)
+    report = clean(table.store, table.handler, ALL_BUT_ONE, table.environment)
     assert report.versions == tuple(range(1, 11))
     assert table.versions == [11]

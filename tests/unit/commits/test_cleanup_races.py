@@ -71,7 +71,7 @@ Act = Callable[[Table, ObjectStore], None]
 def restore(table: Table, store: ObjectStore) -> None:
     made = Transaction(4, new_name(), Restore(2))
     handler = PutIfAbsentCommitHandler(store)
-    commit_transaction(handler, store, made, surroundings=table.surroundings)
+    commit_transaction(handler, store, made, environment=table.environment)
 
 
 def tag(table: Table, store: ObjectStore) -> None:
@@ -92,7 +92,7 @@ def commit(table: Table, store: ObjectStore) -> None:
         for file in fragment.files:
             store.put(f"data/{file.path}", b"content")
     handler = PutIfAbsentCommitHandler(store)
-    commit_transaction(handler, store, made, surroundings=table.surroundings)
+    commit_transaction(handler, store, made, environment=table.environment)
 
 
 def make_detached(table: Table, store: ObjectStore) -> None:
@@ -100,11 +100,11 @@ def make_detached(table: Table, store: ObjectStore) -> None:
     made = Transaction(2, new_name(), UpdateConfig(config=UpdateMap({"key": "value"})))
     handler = PutIfAbsentCommitHandler(store)
     settings = CommitSettings(detached=True)
-    commit_transaction(handler, store, made, None, settings, table.surroundings)
+    commit_transaction(handler, store, made, None, settings, table.environment)
 
 
 def clean_up(table: Table, store: ObjectStore) -> None:
-    clean(store, PutIfAbsentCommitHandler(store), POLICY, table.surroundings)
+    clean(store, PutIfAbsentCommitHandler(store), POLICY, table.environment)
 
 
 def attempt(act: Act, table: Table, store: ObjectStore) -> bool:

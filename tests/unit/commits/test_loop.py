@@ -12,7 +12,7 @@ import pytest
 import lance_core as lance
 from lance_core.commits import loop
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_transaction, read_version
 from lance_core.commits.loop import CommitSettings, commit_transaction
@@ -57,7 +57,7 @@ def commit(
     transaction: Transaction,
     base: Version | None = None,
     settings: CommitSettings = CommitSettings(),  # noqa: B008  # immutable
-    world: Surroundings = IMPATIENT,
+    world: Environment = IMPATIENT,
 ) -> Version:
     handler = PutIfAbsentCommitHandler(store)
     return commit_transaction(handler, store, transaction, base, settings, world)
@@ -229,7 +229,7 @@ def test_who_loses_the_race_to_make_a_table_leaves_nothing(store: ObjectStore) -
             return super().commit(candidate)
 
     with pytest.raises(DatasetExistsError):
-        commit_transaction(TooLate(store), store, creation(), surroundings=IMPATIENT)
+        commit_transaction(TooLate(store), store, creation(), environment=IMPATIENT)
     assert uuids(store) == [winner.uuid]
     assert len(list_paths(store)) == 2
 
@@ -414,7 +414,7 @@ def test_the_transaction_file_is_written_once_whatever_happens(store: ObjectStor
     base = commit(store, creation())
     tracing = TracingStore(store)
     transaction = append(1)
-    commit_transaction(Beaten(store, 3), tracing, transaction, base, surroundings=IMPATIENT)
+    commit_transaction(Beaten(store, 3), tracing, transaction, base, environment=IMPATIENT)
     puts = [r.call.path for r in tracing.trace.records if r.call.method == "put"]
     assert puts.count(f"_transactions/{transaction.file_name}") == 1
 
@@ -538,7 +538,7 @@ def test_whatever_a_handler_raises_later_a_loser_has_certainly_not_committed(
 
     transaction = append(1)
     with pytest.raises(CommitError, match="not committed: a defect") as failed:
-        commit_transaction(Breaks(store, 1), store, transaction, base, surroundings=IMPATIENT)
+        commit_transaction(Breaks(store, 1), store, transaction, base, environment=IMPATIENT)
     assert not isinstance(failed.value, CommitUnknownError)
     assert transaction.uuid not in uuids(store)
 

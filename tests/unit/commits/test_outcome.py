@@ -9,7 +9,7 @@ import pytest
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.outcome import SENDINGS, Holder, publish, who_holds
+from lance_core.commits.outcome import SENDINGS, CommittedBy, find_committer, publish
 from lance_core.errors import (
     CommitError,
     CommitUnknownError,
@@ -239,4 +239,4 @@ def test_pauses_between_sendings_are_random_and_grow(store: MemoryStore) -> None
 
 def test_nobody_holds_a_version_that_is_not_there(store: MemoryStore) -> None:
     handler = PutIfAbsentCommitHandler(store)
-    assert who_holds(handler, store, first_candidate()) == (Holder.NOBODY, None)
+    assert find_committer(handler, store, first_candidate()) == (CommittedBy.NOBODY, None)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.errors import CommitError, CorruptFileError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
@@ -36,10 +36,10 @@ ROWS = 8
 FACTS = CommitFacts(timestamp_ns=1)
 
 
-def numbered() -> Surroundings:
-    """Surroundings whose identities are 1, 2, 3, …"""
+def numbered() -> Environment:
+    """Environment whose identities are 1, 2, 3, …"""
     numbers = iter(range(1, 1000))
-    return Surroundings(new_uuid=lambda: uuid.UUID(int=next(numbers)))
+    return Environment(new_uuid=lambda: uuid.UUID(int=next(numbers)))
 
 
 def offsets(rows: Iterable[int]) -> RowOffsets:
@@ -58,7 +58,7 @@ class Table:
     store: ObjectStore
     versions: list[ManifestFile]
     deleted: list[dict[int, set[int]]]
-    world: Surroundings
+    world: Environment
 
     @classmethod
     def new(cls, store: ObjectStore | None = None, rows: int = ROWS) -> Table:

@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from lance_core.commits import refs
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.refs import RefTarget
 from lance_core.errors import (
     CorruptFileError,
@@ -26,7 +26,7 @@ from lance_core.table.paths import manifest_path
 
 NOW = 1_795_228_876_266_190_359
 ID = uuid.UUID(int=5)
-FIXED = Surroundings(clock=lambda: NOW, new_uuid=lambda: ID)
+FIXED = Environment(clock=lambda: NOW, new_uuid=lambda: ID)
 
 
 @pytest.fixture

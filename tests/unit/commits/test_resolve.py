@@ -26,7 +26,7 @@ def store() -> MemoryStore:
 
 def commit(store, transaction):
     return commit_transaction(
-        PutIfAbsentCommitHandler(store), store, transaction, surroundings=IMPATIENT
+        PutIfAbsentCommitHandler(store), store, transaction, environment=IMPATIENT
     )
 
 
@@ -39,7 +39,7 @@ def unknown_commit(
     latest = handler.latest
     handler.latest = lambda: (latest(), faulty.set_rules(rules))[0]  # type: ignore[method-assign]
     with pytest.raises(CommitUnknownError) as caught:
-        commit_transaction(handler, faulty, transaction, surroundings=IMPATIENT)
+        commit_transaction(handler, faulty, transaction, environment=IMPATIENT)
     return pickle.loads(pickle.dumps(caught.value)), faulty
 
 

@@ -66,7 +66,7 @@ class Table:
             transaction,
             base,
             CommitSettings(age_of_files=age),
-            self.time.surroundings,
+            self.time.environment,
         )
 
     def written(self) -> tuple[Transaction, str]:

@@ -55,7 +55,7 @@ class Stopped(PutIfAbsentCommitHandler):
 
 
 def commit(store: ObjectStore, transaction: Transaction) -> None:
-    commit_transaction(PutIfAbsentCommitHandler(store), store, transaction, surroundings=IMPATIENT)
+    commit_transaction(PutIfAbsentCommitHandler(store), store, transaction, environment=IMPATIENT)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_version_in_a_gap_of_the_history_is_not_acknowledged(
     handler = Stopped(store, clock, lambda: others_go_on_and_clean_up(store))
     transaction = append(1)
     with pytest.raises(CommitUnknownError) as unknown:
-        commit_transaction(handler, store, transaction, surroundings=clock.world)
+        commit_transaction(handler, store, transaction, environment=clock.world)
     assert unknown.value.stalled
     assert (unknown.value.transaction_uuid, unknown.value.version) == (transaction.uuid, 2)
     with pytest.raises(CommitUnknownError):
@@ -90,7 +90,7 @@ def test_a_version_in_a_gap_of_the_history_is_not_acknowledged(
 def test_a_stopped_writer_that_nobody_overtook_has_committed(store: ObjectStore) -> None:
     clock = Clock()
     handler = Stopped(store, clock, lambda: None)
-    made = commit_transaction(handler, store, append(1), surroundings=clock.world)
+    made = commit_transaction(handler, store, append(1), environment=clock.world)
     assert made.location.version == 2
 
 
@@ -104,7 +104,7 @@ def test_a_late_version_that_others_have_built_upon_is_acknowledged(store: Objec
             return location
 
     handler = Followed(store, clock, lambda: None)
-    made = commit_transaction(handler, store, append(1), surroundings=clock.world)
+    made = commit_transaction(handler, store, append(1), environment=clock.world)
     assert made.location.version == 2
 
 
@@ -122,7 +122,7 @@ def test_a_late_version_that_was_overwritten_since_is_unknown(store: ObjectStore
     transaction = append(1)
     handler = Overwritten(store, clock, lambda: None)
     with pytest.raises(CommitUnknownError):
-        commit_transaction(handler, store, transaction, surroundings=clock.world)
+        commit_transaction(handler, store, transaction, environment=clock.world)
     assert f"_transactions/{transaction.file_name}" in list_paths(store)
 
 
@@ -144,7 +144,7 @@ def test_what_was_seen_too_long_ago_is_not_built_upon(store: ObjectStore) -> Non
 
     transaction = append(1)
     with pytest.raises(Exception, match="version 2, whose transaction is not known"):
-        commit_transaction(SlowPuts(store), store, transaction, surroundings=clock.world)
+        commit_transaction(SlowPuts(store), store, transaction, environment=clock.world)
     assert transaction.uuid not in history(PutIfAbsentCommitHandler(store), store)
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lance_core.concurrency.cpu_count import VARIABLE, processors
+from lance_core.concurrency.cpu_count import VARIABLE, cpu_count
 from lance_core.errors import InvalidInputError
 
 
@@ -17,19 +17,19 @@ def test_the_environment_says_how_many(
     monkeypatch: pytest.MonkeyPatch, text: str, count: int
 ) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    assert processors() == count
+    assert cpu_count() == count
 
 
 def test_else_it_is_as_many_as_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert 1 <= processors() <= (os.cpu_count() or 1)
+    assert 1 <= cpu_count() <= (os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "²"])
 def test_what_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(VARIABLE, text)
     with pytest.raises(InvalidInputError, match=VARIABLE):
-        processors()
+        cpu_count()
 
 
 def test_no_more_threads_read_and_write_than_that() -> None:

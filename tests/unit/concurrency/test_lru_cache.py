@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lance_core.concurrency.lru_cache import Bounded
+from lance_core.concurrency.lru_cache import LruCache
 
 
 def test_a_map_keeps_what_was_used_last() -> None:
@@ -21,13 +21,13 @@ def test_a_map_keeps_what_was_used_last() -> None:
 
         return items.get(key, make)
 
-    items: Bounded[str, str] = Bounded(2)
+    items: LruCache[str, str] = LruCache(2)
     assert [get(key) for key in ("a", "b", "a", "c", "a", "b")] == ["A", "B", "A", "C", "A", "B"]
     assert made == ["a", "b", "c", "b"]
 
 
 def test_a_map_is_bounded_by_the_weight_of_its_items() -> None:
-    items: Bounded[int, bytes] = Bounded(100, len)
+    items: LruCache[int, bytes] = LruCache(100, len)
     made: list[int] = []
 
     def get(key: int, size: int) -> None:
@@ -53,7 +53,7 @@ def test_a_map_is_bounded_by_the_weight_of_its_items() -> None:
 
 
 def test_threads_that_make_the_same_item_get_the_same_one() -> None:
-    items: Bounded[str, object] = Bounded(100, lambda _: 60)
+    items: LruCache[str, object] = LruCache(100, lambda _: 60)
     both = threading.Barrier(2, timeout=60)
 
     def make() -> object:
@@ -75,7 +75,7 @@ def test_threads_that_make_the_same_item_get_the_same_one() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("parents_only", [False, True])
 def test_a_forked_child_finds_the_items_unless_they_are_its_parents(parents_only: bool) -> None:
-    items: Bounded[str, str] = Bounded(5, parents_only=parents_only)
+    items: LruCache[str, str] = LruCache(5, parents_only=parents_only)
     items.get("a", lambda: "A")
     with items._lock:  # some other thread of the parent is just looking
         child = os.fork()
@@ -89,7 +89,7 @@ def test_a_forked_child_finds_the_items_unless_they_are_its_parents(parents_only
 
 
 def test_threads_wait_for_the_one_that_makes_an_item() -> None:
-    items: Bounded[str, object] = Bounded(5, made_once=True)
+    items: LruCache[str, object] = LruCache(5, made_once=True)
     begun, go_on = threading.Event(), threading.Event()
     made: list[str] = []
 
@@ -110,7 +110,7 @@ def test_threads_wait_for_the_one_that_makes_an_item() -> None:
 
 
 def test_an_item_that_could_not_be_made_is_made_again() -> None:
-    items: Bounded[str, str] = Bounded(5, made_once=True)
+    items: LruCache[str, str] = LruCache(5, made_once=True)
 
     def fail() -> str:
         raise KeyError("broken")
@@ -122,7 +122,7 @@ def test_an_item_that_could_not_be_made_is_made_again() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
-    items: Bounded[str, str] = Bounded(5, made_once=True)
+    items: LruCache[str, str] = LruCache(5, made_once=True)
     begun, go_on = threading.Event(), threading.Event()
 
     def make() -> str:

@@ -26,4 +26,4 @@ def test_work_that_waits_does_so_at_the_same_time() -> None:
         together.wait()
         return number
 
-    assert list(in_order(wait, range(WAITING), WAITING, waits=True)) == [*range(WAITING)]
+    assert list(in_order(wait, range(WAITING), WAITING, is_io_bound=True)) == [*range(WAITING)]

@@ -13,7 +13,7 @@ from lance_core.encodings.decoding import (
     RowRange,
     decode_in_memory,
     packed_rows,
-    together,
+    run_interleaved,
 )
 from lance_core.store.base import ByteRange
 
@@ -38,7 +38,7 @@ def test_a_decoder_runs_on_bytes_in_memory() -> None:
 
 
 def test_decoders_share_their_rounds() -> None:
-    decoding = together(
+    decoding = run_interleaved(
         [
             reader([ByteRange(0, 1)], [ByteRange(1, 2), ByteRange(2, 3)], [ByteRange(3, 4)]),
             reader(),

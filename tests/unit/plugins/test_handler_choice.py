@@ -152,7 +152,7 @@ def test_what_is_asked_for_comes_in_order() -> None:
 @pytest.mark.usefixtures("plugin")
 def test_a_handler_gets_the_url_the_options_and_the_surroundings() -> None:
     url = parse_uri("memory+suffix://somewhere/table?x=1")
-    handler = select_commit_handler(MemoryStore(), url, {"a": "b"}, surroundings=IMPATIENT)
+    handler = select_commit_handler(MemoryStore(), url, {"a": "b"}, environment=IMPATIENT)
     assert isinstance(handler, Named)
     assert handler.made_of == ("by-suffix", url, {"a": "b"}, IMPATIENT)
 
@@ -195,7 +195,7 @@ def test_a_factory_that_cannot_be_imported_is_named() -> None:
 def test_a_factory_is_imported_when_it_is_used(install: Callable[..., None]) -> None:
     source = (
         "from lance_core.commits.handlers.rename import RenameCommitHandler\n"
-        "def make(store, url, options, surroundings):\n"
+        "def make(store, url, options, environment):\n"
         "    return RenameCommitHandler(store)\n"
     )
     install("lazy-dist", "", lazy_factory=source)
@@ -208,7 +208,7 @@ def test_a_factory_is_imported_when_it_is_used(install: Callable[..., None]) -> 
 
 
 def commit(handler: CommitHandler, store: ObjectStore) -> None:
-    commit_transaction(handler, store, creation(), surroundings=IMPATIENT)
+    commit_transaction(handler, store, creation(), environment=IMPATIENT)
 
 
 @pytest.mark.parametrize(

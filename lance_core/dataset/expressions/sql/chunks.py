@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.node import (
     Call,
     Column,
@@ -48,4 +48,4 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
 
 def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:
     found = evaluate(of_entry, pa.table({"": chunk.dictionary}))
-    return pc.take(one_array(found), chunk.indices)
+    return pc.take(combine_chunks(found), chunk.indices)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import one_array
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql import compare
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
@@ -94,7 +94,7 @@ def _element(lists: pa.Array, index: int) -> pa.Array:
 
 
 def _has(lists: pa.Array, test: Node) -> pa.Array:
-    hits = one_array(evaluate(test, pa.table({"": lists.flatten()})))
+    hits = combine_chunks(evaluate(test, pa.table({"": lists.flatten()})))
     found = np.zeros(len(lists), bool)
     found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
     return pa.array(found, mask=np.asarray(lists.is_null()))

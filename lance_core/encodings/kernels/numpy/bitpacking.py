@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, rows_at
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
@@ -49,7 +49,7 @@ def unpack_fastlanes(
     lanes = CHUNK // bits
     words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
     mask = kind((1 << width) - 1)
-    values = room(chunks * CHUNK, kind).reshape(chunks, CHUNK)
+    values = empty(chunks * CHUNK, kind).reshape(chunks, CHUNK)
     for row, first in enumerate(places_of_rows(bits)):
         word, shift = divmod(row * width, bits)
         value = words[:, word] >> kind(shift)
@@ -98,7 +98,7 @@ def unpack_inline(
         packed = rows_at(data, starts + word, packed_bytes(width)) if width else data[:0]
         plain = unpack_fastlanes(packed.reshape(-1), width, bits, len(widths))
         return plain[: int(counts.sum())]
-    values = room(len(counts) * CHUNK, stated.dtype).reshape(-1, CHUNK)
+    values = empty(len(counts) * CHUNK, stated.dtype).reshape(-1, CHUNK)
     for width in np.unique(widths).tolist():
         where = np.flatnonzero(widths == width)
         packed = rows_at(data, starts[where] + word, packed_bytes(width)) if width else data[:0]

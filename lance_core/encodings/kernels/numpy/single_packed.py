@@ -21,7 +21,7 @@ from lance_core.errors import CorruptFileError
 _UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 
 
-class Picked(NamedTuple):
+class PackedPositions(NamedTuple):
     """Single values: of chunk ``chunk[i]`` the one at ``position[i]``."""
 
     chunk: Int64Array
@@ -83,7 +83,7 @@ def pick_inline(
     starts: Int64Array,
     sizes: Int64Array,
     counts: Int64Array,
-    picked: Picked,
+    picked: PackedPositions,
     bits: int,
 ) -> Words:
     """See `lance_core.encodings.kernels.pick_inline`."""
@@ -104,7 +104,7 @@ def check_picked(
     starts: Int64Array,
     sizes: Int64Array,
     counts: Int64Array,
-    picked: Picked,
+    picked: PackedPositions,
     bits: int,
 ) -> None:
     """Raise `CorruptFileError` unless these are values of chunks that begin with a width."""
@@ -112,7 +112,7 @@ def check_picked(
     check_places(picked, counts)
 
 
-def check_places(picked: Picked, counts: Int64Array) -> None:
+def check_places(picked: PackedPositions, counts: Int64Array) -> None:
     """Raise `CorruptFileError` unless chunks of ``counts`` values have those that are picked."""
     chunk, position = picked
     if len(chunk) != len(position):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
-from lance_core.encodings.kernels.numpy.single_packed import Picked, bytes_at, check_places
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, bytes_at, check_places
 from lance_core.errors import CorruptFileError, InvalidInputError
 
 MOST_VALUES = 2048
@@ -66,7 +66,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     return offsets, pa.py_buffer(text if text.flags.c_contiguous else text.copy())
 
 
-def pick_spans(chunks: VariableChunks, picked: Picked) -> tuple[Int64Array, Int64Array]:
+def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext
     from lance_core.encodings.registry import EncodingRegistry
 
-DEEPEST = 8
+MAX_NESTING = 8
 """How many encodings may be within each other."""
-PLAUSIBLE = 64 << 20
+MAX_UNBACKED_BYTES = 64 << 20
 """Bytes that an encoding without a size of its own may always claim."""
 
 
@@ -148,8 +148,8 @@ what they claim, and `UnsupportedFeatureError` where the encoding does not occur
 
 def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext) -> Values:
     """The values that ``source`` holds, as many as it says; raises as `CompressiveDecoder` does."""
-    if source.depth >= DEEPEST:
-        raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
+    if source.depth >= MAX_NESTING:
+        raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key, decoder = find_compressive(encoding, context)
     values: Values = decoder(getattr(encoding, key), source.within(), context)
     if values.count != source.count:
@@ -170,7 +170,7 @@ def find_compressive(
     return key, spec.decoder
 
 
-def not_here(key: str, source: Source | Target) -> UnsupportedFeatureError:
+def unsupported_placement(key: str, source: Source | Target) -> UnsupportedFeatureError:
     """The error for an encoding that does not occur in a place."""
     name = source.place.value if isinstance(source, Target) else _NAMES[type(source)]
     return UnsupportedFeatureError(f"encoding {key!r} does not occur {name}")

@@ -23,12 +23,12 @@ from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import (
-    PLAUSIBLE,
+    MAX_UNBACKED_BYTES,
     Block,
     Encoded,
     PerValue,
     Place,
-    not_here,
+    unsupported_placement,
 )
 from lance_core.encodings.v2_1.codecs.chunks import split_sizes
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def decode_inline(message: InlineBitpacking, source: Source, context: DecodeContext) -> FixedWidth:
     """`CompressiveDecoder` of ``inline_bitpacking``: all chunks are unpacked together."""
     if isinstance(source, PerValue):
-        raise not_here("inline_bitpacking", source)
+        raise unsupported_placement("inline_bitpacking", source)
     if message.HasField("values"):
         raise UnsupportedFeatureError("packed values that are compressed themselves")
     bits = _bits(message.uncompressed_bits_per_value)
@@ -58,10 +58,10 @@ def decode_out_of_line(
 ) -> FixedWidth:
     """`CompressiveDecoder` of ``out_of_line_bitpacking``, which occurs in blocks only."""
     if not isinstance(source, Block):
-        raise not_here("out_of_line_bitpacking", source)
+        raise unsupported_placement("out_of_line_bitpacking", source)
     bits = _bits(message.uncompressed_bits_per_value)
     width = inner_flat(message.values, "packed values", any_width=True)
-    if width > bits or (width == 0 and source.count * bits > 8 * PLAUSIBLE):
+    if width > bits or (width == 0 and source.count * bits > 8 * MAX_UNBACKED_BYTES):
         raise CorruptFileError(f"{source.count} values of {bits} bits packed to {width}")
     whole, rest = divmod(source.count, CHUNK)
     octets = np.frombuffer(source.data, np.uint8)
@@ -82,7 +82,7 @@ def decode_out_of_line(
 def encode_inline(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``inline_bitpacking``: each chunk as narrow as its largest value."""
     if target.place is Place.PER_VALUE:
-        raise not_here("inline_bitpacking", target)
+        raise unsupported_placement("inline_bitpacking", target)
     words = _integers(values)
     bits = words.itemsize * 8
     if target.place is Place.BLOCK and len(words) > CHUNK:
@@ -98,7 +98,7 @@ def encode_inline(values: Values, target: Target) -> Encoded:
 def encode_out_of_line(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``out_of_line_bitpacking``: all as narrow as the largest value."""
     if target.place is not Place.BLOCK:
-        raise not_here("out_of_line_bitpacking", target)
+        raise unsupported_placement("out_of_line_bitpacking", target)
     words = _integers(values)
     bits = words.itemsize * 8
     width = max(target.packed_bits, int(words.max()).bit_length() if len(words) else 0)

@@ -8,7 +8,12 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import ByteStreamSplit, CompressiveEncoding
 from lance_core.encodings import kernels
-from lance_core.encodings.v2_1.codecs.base import Encoded, MiniBlockChunks, Place, not_here
+from lance_core.encodings.v2_1.codecs.base import (
+    Encoded,
+    MiniBlockChunks,
+    Place,
+    unsupported_placement,
+)
 from lance_core.encodings.v2_1.codecs.chunks import split_sizes
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
@@ -27,7 +32,7 @@ def decode_byte_stream_split(
 ) -> FixedWidth:
     """`CompressiveDecoder` of ``byte_stream_split``; all chunks together."""
     if not isinstance(source, MiniBlockChunks):
-        raise not_here("byte_stream_split", source)
+        raise unsupported_placement("byte_stream_split", source)
     bits = stream_bits(message)
     chunks = source.single()
     starts, sizes, counts = chunks.starts[0], chunks.sizes[0], chunks.counts
@@ -46,7 +51,7 @@ def stream_bits(message: ByteStreamSplit) -> int:
 def encode_byte_stream_split(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``byte_stream_split``, for values of 32 or 64 bits."""
     if target.place is not Place.MINI_BLOCK:
-        raise not_here("byte_stream_split", target)
+        raise unsupported_placement("byte_stream_split", target)
     if not isinstance(values, FixedWidth) or values.bits not in _VALUES:
         raise UnsupportedFeatureError("byte streams of values that are not 32 or 64 bits")
     per_chunk = _VALUES[values.bits]

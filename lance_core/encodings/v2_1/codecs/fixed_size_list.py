@@ -22,7 +22,13 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     FixedSizeList,
 )
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.v2_1.codecs.base import Block, Encoded, PerValue, Place, not_here
+from lance_core.encodings.v2_1.codecs.base import (
+    Block,
+    Encoded,
+    PerValue,
+    Place,
+    unsupported_placement,
+)
 from lance_core.encodings.v2_1.codecs.chunks import chunk_bits, largest_chunk, split_sizes
 from lance_core.encodings.v2_1.codecs.flat import flat_chunks, flat_encoding, inner_flat
 from lance_core.encodings.v2_1.codecs.values import FixedSizeListValues, FixedWidth
@@ -86,7 +92,7 @@ def decode_fixed_size_list(
         return _decode_rows(shape, source)
     chunks = source.as_chunk() if isinstance(source, Block) else source
     if not shape.bits:
-        raise not_here("constant", source)
+        raise unsupported_placement("constant", source)
     if chunks.num_buffers != sum(shape.nullable) + 1:
         raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
     if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
@@ -170,7 +176,7 @@ def encode_fixed_size_list(values: Values, target: Target) -> Encoded:
     if target.place is Place.PER_VALUE:
         return Encoded.per_value(encoding, _encode_rows(values, shape))
     if target.place is Place.BLOCK:
-        raise not_here("fixed_size_list", target)
+        raise unsupported_placement("fixed_size_list", target)
     per_list = shape.items[-1] * shape.bits
     bitmaps = sum(_row_widths(shape)[:-1])
     counts, sizes = split_sizes(values.count, largest_chunk(per_list, bitmaps), per_list)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Flat
 from lance_core.encodings.v2_1.codecs.base import (
-    PLAUSIBLE,
+    MAX_UNBACKED_BYTES,
     Block,
     Encoded,
     MiniBlockChunks,
@@ -73,7 +73,7 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int) -> FixedWidth:
     """The values of chunks whose only buffer holds values of ``bits``."""
     if bits == 1:
         return FixedWidth(chunk_bits(chunks, 0, chunks.counts), 1, chunks.count)
-    room = 8 * len(chunks.data) if bits else PLAUSIBLE
+    room = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
     if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > room:
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     return FixedWidth(chunk_bytes(chunks, 0, chunks.counts * (bits // 8)), bits, chunks.count)

@@ -16,7 +16,7 @@ from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, decode, encode
 from lance_core.encodings.v2_1.codecs.values import VariableWidth, as_variable
-from lance_core.encodings.v2_1.codecs.values_take import narrowed
+from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.codecs.variable import offset_bits, variable_chunks
 from lance_core.errors import UnsupportedFeatureError
 
@@ -49,7 +49,7 @@ def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
         return codes
     offsets = codes.offsets.astype(np.int64)
     data, ends = kernels.fsst_decode(codes.octets(), offsets, *table)
-    return VariableWidth(narrowed(ends, codes.offset_bits), data)
+    return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 
 
 @lru_cache(64)

@@ -32,7 +32,7 @@ from lance_core.encodings.v2_1.codecs.base import (
     encode,
 )
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
-from lance_core.encodings.v2_1.codecs.values_take import narrowed
+from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def plain_spans(
     ends = np.zeros(len(lengths), np.int64)
     ends[some] = sizes
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])
-    return VariableWidth(narrowed(offsets, offset_bits), plain)
+    return VariableWidth(downcast_offsets(offsets, offset_bits), plain)
 
 
 def encode_general(values: Values, target: Target) -> Encoded:
@@ -134,7 +134,9 @@ def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
         if parts is None:
             return inner
         ends = np.cumsum([0, *(part.size for part in parts)])
-        stored = VariableWidth(narrowed(ends, payload.offset_bits), pa.py_buffer(b"".join(parts)))
+        stored = VariableWidth(
+            downcast_offsets(ends, payload.offset_bits), pa.py_buffer(b"".join(parts))
+        )
         return Encoded.per_value(outer, stored)
     parts = _parts(scheme, level, inner.buffers[0], inner.sizes[0])
     if parts is None:

@@ -8,7 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, PackedStruct
-from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, Place, decode, encode, not_here
+from lance_core.encodings.v2_1.codecs.base import (
+    MiniBlockChunks,
+    Place,
+    decode,
+    encode,
+    unsupported_placement,
+)
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, StructValues, as_fixed
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -23,7 +29,7 @@ def decode_packed_struct(
 ) -> StructValues:
     """`CompressiveDecoder` of ``packed_struct``."""
     if not isinstance(source, MiniBlockChunks):
-        raise not_here("packed_struct", source)
+        raise unsupported_placement("packed_struct", source)
     return split_rows(message, as_fixed(decode(message.values, source, context)))
 
 
@@ -48,7 +54,7 @@ def split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
 def encode_packed_struct(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``packed_struct``; the rest of the chain stores the rows."""
     if target.place is not Place.MINI_BLOCK:
-        raise not_here("packed_struct", target)
+        raise unsupported_placement("packed_struct", target)
     if not isinstance(values, StructValues) or not values.children:
         raise UnsupportedFeatureError("packing of values that are no structs")
     columns, widths = [], []

@@ -28,8 +28,13 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
-from lance_core.encodings.kernels.numpy.single_packed import Picked, bytes_at
-from lance_core.encodings.v2_1.codecs.base import DEEPEST, MiniBlockChunks, decode, find_compressive
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, bytes_at
+from lance_core.encodings.v2_1.codecs.base import (
+    MAX_NESTING,
+    MiniBlockChunks,
+    decode,
+    find_compressive,
+)
 from lance_core.encodings.v2_1.codecs.bitpacking import decode_inline
 from lance_core.encodings.v2_1.codecs.byte_stream_split import decode_byte_stream_split, stream_bits
 from lance_core.encodings.v2_1.codecs.fixed_size_list import decode_fixed_size_list, plain_list
@@ -47,7 +52,7 @@ from lance_core.encodings.v2_1.codecs.values import (
     as_fixed,
     as_variable,
 )
-from lance_core.encodings.v2_1.codecs.values_take import narrowed, taken
+from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets, take_values
 from lance_core.encodings.v2_1.codecs.variable import decode_variable, offset_bits, variable_chunks
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picks:
+class ChunkPositions:
     """Single values of chunks: of chunk ``chunk[i]`` the value at ``position[i]``, below its count.
 
     They ascend, first by chunk, then by position. ``depth``: how many encodings are around.
@@ -67,13 +72,13 @@ class Picks:
     position: Int64Array
     depth: int = 0
 
-    def within(self) -> Picks:
+    def within(self) -> ChunkPositions:
         """The same for an encoding that is one level deeper."""
-        return Picks(self.chunks, self.chunk, self.position, self.depth + 1)
+        return ChunkPositions(self.chunks, self.chunk, self.position, self.depth + 1)
 
     @property
-    def picked(self) -> Picked:
-        return Picked(self.chunk, self.position)
+    def picked(self) -> PackedPositions:
+        return PackedPositions(self.chunk, self.position)
 
     def places(self) -> Int64Array:
         """Where they are among the values of all chunks."""
@@ -82,23 +87,23 @@ class Picks:
         return places
 
 
-def pick(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) -> Values:
+def pick(encoding: CompressiveEncoding, picks: ChunkPositions, context: DecodeContext) -> Values:
     """The values that are picked; raises as `lance_core.encodings.v2_1.codecs.base.decode` does."""
-    if picks.depth >= DEEPEST:
-        raise CorruptFileError(f"more than {DEEPEST} encodings within each other")
+    if picks.depth >= MAX_NESTING:
+        raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key, decoder = find_compressive(encoding, context)
     picker = _PICKERS.get(decoder)
     values = None
     if picker is not None:
         values = picker(getattr(encoding, key), picks.within(), context)
     if values is None:
-        return taken(decode(encoding, picks.chunks, context), picks.places())
+        return take_values(decode(encoding, picks.chunks, context), picks.places())
     if values.count != len(picks.chunk):
         raise CorruptFileError(f"{values.count} values where there should be {len(picks.chunk)}")
     return values
 
 
-def pick_flat(message: Flat, picks: Picks, context: DecodeContext) -> FixedWidth:
+def pick_flat(message: Flat, picks: ChunkPositions, context: DecodeContext) -> FixedWidth:
     """Of ``flat``."""
     bits, chunks = flat_bits(message), picks.chunks.single()
     if ((chunks.counts * bits + 7) // 8 > chunks.sizes[0]).any():
@@ -112,7 +117,9 @@ def pick_flat(message: Flat, picks: Picks, context: DecodeContext) -> FixedWidth
     return FixedWidth(pa.py_buffer(octets), bits, len(starts))
 
 
-def pick_inline(message: InlineBitpacking, picks: Picks, context: DecodeContext) -> FixedWidth:
+def pick_inline(
+    message: InlineBitpacking, picks: ChunkPositions, context: DecodeContext
+) -> FixedWidth:
     """Of ``inline_bitpacking``."""
     bits, chunks = message.uncompressed_bits_per_value, picks.chunks.single()
     if bits not in WIDTHS or message.HasField("values"):
@@ -121,7 +128,9 @@ def pick_inline(message: InlineBitpacking, picks: Picks, context: DecodeContext)
     return FixedWidth.of(kernels.pick_inline(chunks.data, *place, picks.picked, bits))
 
 
-def pick_variable(message: Variable, picks: Picks, context: DecodeContext) -> VariableWidth:
+def pick_variable(
+    message: Variable, picks: ChunkPositions, context: DecodeContext
+) -> VariableWidth:
     """Of ``variable``."""
     if message.HasField("values"):
         raise UnsupportedFeatureError("values of variable width that are compressed themselves")
@@ -129,15 +138,15 @@ def pick_variable(message: Variable, picks: Picks, context: DecodeContext) -> Va
     chunks = variable_chunks(picks.chunks, bits // 8)
     starts, stops = kernels.pick_spans(chunks, picks.picked)
     data, offsets = kernels.gather_variable(chunks.data, starts, stops)
-    return VariableWidth(narrowed(offsets, bits), data)
+    return VariableWidth(downcast_offsets(offsets, bits), data)
 
 
-def pick_fsst(message: Fsst, picks: Picks, context: DecodeContext) -> VariableWidth:
+def pick_fsst(message: Fsst, picks: ChunkPositions, context: DecodeContext) -> VariableWidth:
     """Of ``fsst``."""
     return expanded(message, as_variable(pick(message.values, picks, context)))
 
 
-def pick_rle(message: Rle, picks: Picks, context: DecodeContext) -> FixedWidth:
+def pick_rle(message: Rle, picks: ChunkPositions, context: DecodeContext) -> FixedWidth:
     """Of ``rle``: only the lengths of runs are looked at as a whole."""
     chunks, bits, lengths = run_chunks(message, picks.chunks)
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -150,7 +159,7 @@ def pick_rle(message: Rle, picks: Picks, context: DecodeContext) -> FixedWidth:
 
 
 def pick_byte_stream_split(
-    message: ByteStreamSplit, picks: Picks, context: DecodeContext
+    message: ByteStreamSplit, picks: ChunkPositions, context: DecodeContext
 ) -> FixedWidth:
     """Of ``byte_stream_split``."""
     bits, chunks = stream_bits(message), picks.chunks.single()
@@ -163,14 +172,14 @@ def pick_byte_stream_split(
     return FixedWidth(pa.py_buffer(octets.reshape(-1)), bits, len(first))
 
 
-def pick_general(message: General, picks: Picks, context: DecodeContext) -> Values:
+def pick_general(message: General, picks: ChunkPositions, context: DecodeContext) -> Values:
     """Of ``general``: the chunks of the picked values are decompressed."""
     plain = plain_chunks(picks.chunks, scheme_of(message))
     return pick(message.values, replace(picks, chunks=plain), context)
 
 
 def pick_fixed_size_list(
-    message: FixedSizeList, picks: Picks, context: DecodeContext
+    message: FixedSizeList, picks: ChunkPositions, context: DecodeContext
 ) -> FixedSizeListValues | None:
     """Of ``fixed_size_list``, if it is not nested and no item can be null."""
     plain = plain_list(message)
@@ -182,12 +191,16 @@ def pick_fixed_size_list(
     return FixedSizeListValues((None,), values, (size,), rows.count)
 
 
-def pick_packed_struct(message: PackedStruct, picks: Picks, context: DecodeContext) -> StructValues:
+def pick_packed_struct(
+    message: PackedStruct, picks: ChunkPositions, context: DecodeContext
+) -> StructValues:
     """Of ``packed_struct``."""
     return split_rows(message, as_fixed(pick(message.values, picks, context)))
 
 
-_PICKERS: dict[Callable[..., Any], Callable[[Any, Picks, DecodeContext], Values | None]] = {
+_PICKERS: dict[
+    Callable[..., Any], Callable[[Any, ChunkPositions, DecodeContext], Values | None]
+] = {
     decode_flat: pick_flat,
     decode_inline: pick_inline,
     decode_variable: pick_variable,

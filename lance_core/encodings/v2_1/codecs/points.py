@@ -32,7 +32,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import (
     packed_bytes,
     places_of_rows,
 )
-from lance_core.encodings.v2_1.codecs.base import DEEPEST, find_compressive
+from lance_core.encodings.v2_1.codecs.base import MAX_NESTING, find_compressive
 from lance_core.encodings.v2_1.codecs.bitpacking import decode_inline, decode_out_of_line
 from lance_core.encodings.v2_1.codecs.byte_stream_split import decode_byte_stream_split, stream_bits
 from lance_core.encodings.v2_1.codecs.fixed_size_list import decode_fixed_size_list, plain_list
@@ -70,7 +70,7 @@ Point = Callable[[Chunk, int], bytes | memoryview]
 
 def point_of(encoding: CompressiveEncoding, context: DecodeContext, depth: int = 0) -> Point | None:
     """How to get at single values; None if all values of a chunk have to be decoded for one."""
-    if depth >= DEEPEST:
+    if depth >= MAX_NESTING:
         return None
     key, decoder = find_compressive(encoding, context)
     maker = _MAKERS.get(decoder)
@@ -246,7 +246,7 @@ def zipped_point_of(
     encoding: CompressiveEncoding, context: DecodeContext, depth: int = 0
 ) -> ZippedPoint | None:
     """As `point_of`, for the values of full-zip pages."""
-    if depth >= DEEPEST:
+    if depth >= MAX_NESTING:
         return None
     key, decoder = find_compressive(encoding, context)
     message = getattr(encoding, key)

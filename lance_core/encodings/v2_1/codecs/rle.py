@@ -23,7 +23,7 @@ from lance_core.encodings.v2_1.codecs.base import (
     MiniBlockChunks,
     PerValue,
     Place,
-    not_here,
+    unsupported_placement,
 )
 from lance_core.encodings.v2_1.codecs.chunks import chunk_bytes
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
@@ -43,7 +43,7 @@ _MOST_BYTES = 8186
 def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWidth:
     """`CompressiveDecoder` of ``rle``."""
     if isinstance(source, PerValue):
-        raise not_here("rle", source)
+        raise unsupported_placement("rle", source)
     runs_of = _two_buffers(source) if isinstance(source, Block) else source
     bits = _run_bits(message, runs_of)
     starts, sizes = runs_of.starts, runs_of.sizes
@@ -91,7 +91,7 @@ def _two_buffers(block: Block) -> MiniBlockChunks:
 def encode_rle(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``rle``."""
     if target.place is Place.PER_VALUE:
-        raise not_here("rle", target)
+        raise unsupported_placement("rle", target)
     if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
         raise UnsupportedFeatureError("runs of values that are not integers")
     words = values.words()

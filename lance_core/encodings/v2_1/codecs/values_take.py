@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
-from lance_core.encodings.arrow.memory_pool import room
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
@@ -18,14 +18,14 @@ from lance_core.encodings.v2_1.codecs.values import (
 )
 
 
-def taken(values: Values, places: Int64Array) -> Values:
+def take_values(values: Values, places: Int64Array) -> Values:
     """The ``values`` at ``places``, in any order, all of which there are."""
     if isinstance(values, FixedWidth):
         return _fixed(values, places)
     if isinstance(values, VariableWidth):
         return _variable(values, places)
     if isinstance(values, StructValues):
-        children = tuple(taken(child, places) for child in values.children)
+        children = tuple(take_values(child, places) for child in values.children)
         return StructValues(children, len(places))
     return _lists(values, places)
 
@@ -37,10 +37,10 @@ def bits_at(bitmap: pa.Buffer, places: Int64Array) -> pa.Buffer:
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
 
 
-def narrowed(offsets: Int64Array, bits: int) -> Offsets:
+def downcast_offsets(offsets: Int64Array, bits: int) -> Offsets:
     """As int32 if offsets of ``bits`` bits are meant to be and they fit."""
     if bits == 32 and offsets[-1] <= MAX_OFFSET:
-        narrow = room(len(offsets), np.int32)
+        narrow = empty(len(offsets), np.int32)
         np.copyto(narrow, offsets, casting="unsafe")
         return narrow
     return offsets
@@ -59,7 +59,7 @@ def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
 def _variable(values: VariableWidth, places: Int64Array) -> VariableWidth:
     stored = values.offsets.astype(np.int64, copy=False)
     data, offsets = kernels.take_variable(values.octets(), stored, places)
-    return VariableWidth(narrowed(offsets, values.offset_bits), data)
+    return VariableWidth(downcast_offsets(offsets, values.offset_bits), data)
 
 
 def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:

@@ -17,7 +17,14 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePacke
 from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Int64Array, Offsets
-from lance_core.encodings.v2_1.codecs.base import Encoded, PerValue, Place, decode, encode, not_here
+from lance_core.encodings.v2_1.codecs.base import (
+    Encoded,
+    PerValue,
+    Place,
+    decode,
+    encode,
+    unsupported_placement,
+)
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
@@ -43,7 +50,7 @@ def decode_variable_packed_struct(
 ) -> StructValues:
     """`CompressiveDecoder` of ``variable_packed_struct``: one child after the other."""
     if not isinstance(source, PerValue):
-        raise not_here("variable_packed_struct", source)
+        raise unsupported_placement("variable_packed_struct", source)
     payload, count = source.payload, source.count
     if not isinstance(payload, VariableWidth):
         raise CorruptFileError("packed children of variable width in values of a fixed one")
@@ -96,7 +103,7 @@ def _gather(
 def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
     """`CompressiveEncoder` of ``variable_packed_struct``: flat, variable and list children."""
     if target.place is not Place.PER_VALUE:
-        raise not_here("variable_packed_struct", target)
+        raise unsupported_placement("variable_packed_struct", target)
     if not isinstance(values, StructValues) or not values.children:
         raise UnsupportedFeatureError("packing of values that are no structs")
     children = [

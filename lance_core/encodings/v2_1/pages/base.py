@@ -17,7 +17,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
 
@@ -59,7 +59,7 @@ class LayoutPlan(ABC):
         yield from ()
         return None
 
-    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """``rows`` of the page in the order asked for; None if `decode` is as good."""
         yield from ()
         return None

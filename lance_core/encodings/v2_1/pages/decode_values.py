@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, PerValue, decode
-from lance_core.encodings.v2_1.codecs.picks import Picks, pick
+from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
 
 if TYPE_CHECKING:
     from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
@@ -27,14 +27,17 @@ def decode_chunks(
 
 
 def pick_values(
-    encoding: CompressiveEncoding, parts: ChunkParts, where: PickedFrom, context: DecodeContext
+    encoding: CompressiveEncoding,
+    parts: ChunkParts,
+    where: PositionsInChunks,
+    context: DecodeContext,
 ) -> Values:
     """Single values of chunks."""
     chunks = MiniBlockChunks.known(parts.data, parts.starts, parts.sizes, where.counts)
-    return pick(encoding, Picks(chunks, where.chunk, where.position), context)
+    return pick(encoding, ChunkPositions(chunks, where.chunk, where.position), context)
 
 
-class PickedFrom(NamedTuple):
+class PositionsInChunks(NamedTuple):
     """Of chunks that hold ``counts`` values each: which one, and which of its values."""
 
     counts: Int64Array
@@ -42,7 +45,7 @@ class PickedFrom(NamedTuple):
     position: Int64Array
 
     @classmethod
-    def of(cls, where: Int64Array, counts: Int64Array) -> PickedFrom:
+    def of(cls, where: Int64Array, counts: Int64Array) -> PositionsInChunks:
         """From ascending places among the values of all chunks."""
         ends = np.cumsum(counts)
         chunk = np.searchsorted(ends, where, side="right")

@@ -13,7 +13,7 @@ from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
 from lance_core.encodings.kernels.numpy.single_packed import Packed, bytes_at
-from lance_core.encodings.v2_1.codecs.picks import Picks, pick
+from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
 from lance_core.encodings.v2_1.pages.decode_values import decode_block, decode_part
 from lance_core.errors import CorruptFileError
@@ -111,7 +111,9 @@ def _levels(values: Values, count: int) -> LevelArray:
     return fixed.words().astype(np.uint16, copy=False)
 
 
-def pick_levels(encoding: CompressiveEncoding, picks: Picks, context: DecodeContext) -> LevelArray:
+def pick_levels(
+    encoding: CompressiveEncoding, picks: ChunkPositions, context: DecodeContext
+) -> LevelArray:
     """Single levels of chunks whose only buffer they are."""
     chunks = picks.chunks
     place = chunks.starts[0], chunks.sizes[0]
@@ -164,7 +166,7 @@ class _Packing(NamedTuple):
             raise CorruptFileError("a chunk has not as many packed levels as it says")
         return cls(width, starts, units + is_packed, body, (rest > 0) & ~is_packed)
 
-    def pick(self, picks: Picks) -> LevelArray:
+    def pick(self, picks: ChunkPositions) -> LevelArray:
         """Single levels."""
         unit, position = np.divmod(picks.position, _UNIT)
         chunk, data = picks.chunk, picks.chunks.data

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.nulls import masked
+from lance_core.encodings.arrow.nulls import with_nulls
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.levels.tree import Node
@@ -88,7 +88,7 @@ def _leaf(leaf: _Unravelled, depth: int) -> pa.Array:
         raise CorruptFileError(f"{len(leaf.values)} values for {layer.count} visible levels")
     if layer.validity is None:
         return leaf.values
-    return masked(leaf.values, layer.validity, layer.nulls)
+    return with_nulls(leaf.values, layer.validity, layer.nulls)
 
 
 def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.arrow.ordered_rows import RowSequence, in_sequence
-from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, together
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page_rows import split_rows
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
@@ -58,16 +58,16 @@ def decode_field(
         array = yield from plan[0].column.in_page(root, rows, context)
         if array is not None:
             return [array]
-    if isinstance(rows, RowSequence):
+    if isinstance(rows, OrderedRows):
         distinct = decode_field(field, column_of, columns, rows.distinct, context)
-        return (yield from in_sequence(distinct, rows))
+        return (yield from reorder(distinct, rows))
     if len(plan) > 1:
         context = replace(context, memo={})
     if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
         array = yield from _single_row(tree, rows.start, context)
         if array is not None:
             return [array]
-    decoded = yield from together([leaf.decode(rows, context) for leaf in plan])
+    decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
     try:
         return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
     except CorruptFileError as error:
@@ -83,7 +83,7 @@ def _singles(
 ) -> Decoding[list[pa.Array] | None]:
     """Few rows, one by one; None if that is no short way for this field."""
     numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
-    found = yield from together(
+    found = yield from run_interleaved(
         [_single(field, column_of, columns, number, context) for number in numbers]
     )
     values = [value for value in found if value is not None]
@@ -112,7 +112,7 @@ def _single_row(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Ar
     """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
     if any(scale != 1 for scale in tree.scales):
         return None
-    found = yield from together([leaf.column.level_row(row, context) for leaf in tree.plan])
+    found = yield from run_interleaved([leaf.column.level_row(row, context) for leaf in tree.plan])
     parts = [part for part in found if part is not None]
     if len(parts) < len(tree.plan):
         return None
@@ -138,7 +138,7 @@ class _Leaf:
                 "a page ends within a list of fixed size", field=self.column.path
             )
         stretches = self.column.stretches(split, context)
-        parts = yield from together(
+        parts = yield from run_interleaved(
             [self.column.decode_pages(pages, context) for pages in stretches]
         )
         counts = (sum(len(inner) for _, inner in pages) for pages in stretches)

@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
 from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.arrow.ordered_rows import RowSequence
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import packed_rows
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.page_rows import placed
+from lance_core.encodings.page_rows import with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.builtin import plan_page
 from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_empty_struct
 from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_foreign
-from lance_core.encodings.v2_1.pages.mini_block.coalesce import alike, decode_joined
+from lance_core.encodings.v2_1.pages.mini_block.coalesce import decode_joined, group_compatible
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.pages.validation import check_page
 from lance_core.encodings.v2_1.read.assemble import assemble
@@ -91,7 +91,7 @@ class LeafColumn:
             return all_null(self.type, len(rows))
         inner = rows.moved(-self.column.starts[page])
         with _Placing(self, page):
-            if not isinstance(inner, RowSequence):
+            if not isinstance(inner, OrderedRows):
                 return assemble(node, [(yield from plan.decode(inner, context))], (1,))
             part = yield from plan.unordered(inner, context)
             if part is not None:
@@ -115,7 +115,7 @@ class LeafColumn:
         if len(pages) == 1:
             return [pages]
         plans = [self._page(number, context) for number, _ in pages]
-        return [pages[a:b] for a, b in alike(plans, [rows for _, rows in pages])]
+        return [pages[a:b] for a, b in group_compatible(plans, [rows for _, rows in pages])]
 
     def decode_pages(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
@@ -185,6 +185,6 @@ class _Placing:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         leaf = self._leaf
         if isinstance(error, CorruptFileError):
-            raise placed(error, leaf.column.pages[self._page], leaf.path) from error
+            raise with_page(error, leaf.column.pages[self._page], leaf.path) from error
         if isinstance(error, UnsupportedFeatureError | PluginNotFoundError):
             raise type(error)(f"field {leaf.path!r}: {error}") from error

@@ -18,7 +18,7 @@ from lance_core.commits.cleanup.plan import KeptReason
 from lance_core.commits.cleanup.planning import plan
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.cleanup.scope import MAIN_SCOPE, CleanupScope
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.history import Version, read_version
 from lance_core.errors import (
     CleanupError,
@@ -77,7 +77,7 @@ FOREIGN = [
 
 
 def cleaned(table: Table, policy: CleanupPolicy = ALL_BUT_ONE) -> CleanupReport:
-    return clean(table.store, table.handler, policy, table.surroundings)
+    return clean(table.store, table.handler, policy, table.environment)
 
 
 def own_files(version: Version) -> set[str]:
@@ -305,7 +305,7 @@ def test_a_wrong_local_clock_changes_nothing() -> None:
     table = overwritten(3, MINUTE)
     plant(table, NEVER_NAMED, MINUTE)
     tomorrow = int(datetime(2030, 1, 1, tzinfo=UTC).timestamp()) * 10**9
-    report = clean(table.store, table.handler, ALL_BUT_ONE, Surroundings(clock=lambda: tomorrow))
+    report = clean(table.store, table.handler, ALL_BUT_ONE, Environment(clock=lambda: tomorrow))
     assert report.versions == ()
     assert table.paths.issuperset(NEVER_NAMED)
 
@@ -453,7 +453,7 @@ def test_files_of_a_branch_that_the_main_branch_needs_stay() -> None:
     )
     put_manifest(table, manifest_path(3), ManifestFile(manifest))
     scope = CleanupScope("dev", table.store)
-    clean(dev.store, dev.handler, ALL_BUT_ONE, dev.surroundings, scope)
+    clean(dev.store, dev.handler, ALL_BUT_ONE, dev.environment, scope)
     assert dev.has("data/needed.lance")
     assert not dev.has("data/abandoned.lance")
 
@@ -473,7 +473,7 @@ def test_cleaning_a_branch_removes_nothing_outside_of_its_folder() -> None:
     plant(dev, ["data/abandoned.lance"], 8 * DAY)
     before = table.paths
     scope = CleanupScope("dev", table.store)
-    report = clean(dev.store, dev.handler, ALL_BUT_ONE, dev.surroundings, scope)
+    report = clean(dev.store, dev.handler, ALL_BUT_ONE, dev.environment, scope)
     assert report.versions == (1, 2, 3)
     gone = before - table.paths
     assert gone
@@ -494,7 +494,7 @@ def test_tags_and_branches_of_a_branch_count_there() -> None:
     tag(dev, 4, f"{PIN_PREFIX}{new_name()}")
     scope = CleanupScope("dev", table.store)
     policy = replace(ALL_BUT_ONE, error_if_tagged=False)
-    report = clean(dev.store, dev.handler, policy, dev.surroundings, scope)
+    report = clean(dev.store, dev.handler, policy, dev.environment, scope)
     assert dev.versions == [2, 3, 4, 5]
     assert {kept.version: kept.reason for kept in report.kept} == {
         2: KeptReason.TAGGED,
@@ -591,9 +591,9 @@ def test_two_naming_schemes_stop_a_cleanup() -> None:
 
 def planned_and(table: Table, meanwhile: object) -> CleanupReport:
     """A cleanup during which something happens after its plan was made."""
-    made = plan(table.store, table.handler, ALL_BUT_ONE, table.surroundings)
+    made = plan(table.store, table.handler, ALL_BUT_ONE, table.environment)
     meanwhile()  # type: ignore[operator]  # a function
-    return execute(table.store, table.handler, made, table.surroundings)
+    return execute(table.store, table.handler, made, table.environment)
 
 
 def test_a_version_that_is_restored_meanwhile_loses_no_file() -> None:
@@ -649,7 +649,7 @@ class TagsOnDelete(TracingStore):
 def test_a_version_that_is_tagged_as_it_goes_is_put_back() -> None:
     table = overwritten(4)
     store = TagsOnDelete(table.store)
-    report = clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+    report = clean(store, table.handler, ALL_BUT_ONE, table.environment)
     assert table.versions == [2, 4]
     assert report.versions == (1, 3)
     assert table.missing() == []
@@ -662,10 +662,10 @@ def test_a_version_is_put_back_by_a_store_that_refuses_at_first() -> None:
         store = TagsOnDelete(FaultyStore(table.store, [rule]))
         if refused == PUTTING_BACK:
             with pytest.raises(StoreError):
-                clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+                clean(store, table.handler, ALL_BUT_ONE, table.environment)
             assert table.versions == [4]
         else:
-            clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+            clean(store, table.handler, ALL_BUT_ONE, table.environment)
             assert table.versions == [2, 4]
 
 
@@ -673,7 +673,7 @@ def test_files_of_a_version_that_cannot_be_removed_stay() -> None:
     table = overwritten(4)
     rule = FaultRule(Refused(), "delete", manifest_path(2))
     store = FaultyStore(table.store, [rule])
-    report = clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+    report = clean(store, table.handler, ALL_BUT_ONE, table.environment)
     assert report.failed_deletes == 1
     assert table.versions == [2, 4]
     assert table.missing() == []
@@ -683,7 +683,7 @@ def test_files_of_a_version_that_cannot_be_removed_stay() -> None:
 def test_files_that_cannot_be_removed_are_counted() -> None:
     table = overwritten(4)
     store = FaultyStore(table.store, [FaultRule(Refused(), "delete", "data/*")])
-    report = clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+    report = clean(store, table.handler, ALL_BUT_ONE, table.environment)
     assert report.failed_deletes == 3
     assert FileKind.DATA not in report.files_removed
 
@@ -691,11 +691,11 @@ def test_files_that_cannot_be_removed_are_counted() -> None:
 def test_a_table_that_cannot_be_written_to_can_be_explained_but_not_cleaned() -> None:
     table = overwritten(3)
     store = FaultyStore(table.store, [FaultRule(Refused(), "put")])
-    made = plan(store, table.handler, ALL_BUT_ONE, table.surroundings)
+    made = plan(store, table.handler, ALL_BUT_ONE, table.environment)
     assert [doomed.location.version for doomed in made.versions] == [1, 2]
     assert "this machine's clock" in made.warnings[0]
     with pytest.raises(StoreError, match="cannot be written to"):
-        execute(store, table.handler, made, table.surroundings)
+        execute(store, table.handler, made, table.environment)
     assert table.versions == [1, 2, 3]
 
 
@@ -712,7 +712,7 @@ def test_two_cleanups_at_a_time_do_no_harm() -> None:
 def test_all_manifests_go_before_the_first_file_does() -> None:
     table = overwritten(4)
     store = TracingStore(table.store)
-    clean(store, table.handler, ALL_BUT_ONE, table.surroundings)
+    clean(store, table.handler, ALL_BUT_ONE, table.environment)
     calls = [record.call for record in store.trace.records]
     removed = [call.path for call in calls if call.method == "delete"][1:]  # the first is the clock
     assert removed[:3] == [manifest_path(1), manifest_path(2), manifest_path(3)]
@@ -723,7 +723,7 @@ def test_all_manifests_go_before_the_first_file_does() -> None:
 def test_a_plan_removes_nothing() -> None:
     table = overwritten(4)
     before = table.objects.contents()
-    made = plan(table.store, table.handler, ALL_BUT_ONE, table.surroundings)
+    made = plan(table.store, table.handler, ALL_BUT_ONE, table.environment)
     assert table.objects.contents() == before
     assert len(made.versions) == 3
     assert {(file.kind, file.verified) for file in made.files} == {
@@ -736,7 +736,7 @@ def test_removals_keep_to_the_rate() -> None:
     table = overwritten(4)
     times = count()
     slept: list[float] = []
-    world = replace(table.surroundings, monotonic=lambda: 0.0 * next(times), sleep=slept.append)
+    world = replace(table.environment, monotonic=lambda: 0.0 * next(times), sleep=slept.append)
     policy = replace(ALL_BUT_ONE, delete_rate_limit=10)
     clean(table.store, table.handler, policy, world)
     assert max(slept) == pytest.approx(0.5)  # six files, the last one half a second after the first
@@ -745,7 +745,7 @@ def test_removals_keep_to_the_rate() -> None:
 def test_a_cleanup_is_the_same_calls_each_time() -> None:
     table = overwritten(4)
     plant(table, NEVER_NAMED, 8 * DAY)
-    world = replace(table.surroundings, new_uuid=lambda: UUID(int=1))
+    world = replace(table.environment, new_uuid=lambda: UUID(int=1))
     traces = []
     for _ in range(2):
         copy = table.copy()
@@ -765,7 +765,7 @@ def test_a_put_back_manifest_replaces_nothing() -> None:
                 self.put(path, b"a late writer's", PutMode.create)
 
     with pytest.raises(CorruptFileError):  # it is no manifest; what matters is that it is kept
-        clean(Late(table.store), table.handler, ALL_BUT_ONE, table.surroundings)
+        clean(Late(table.store), table.handler, ALL_BUT_ONE, table.environment)
     assert bytes(table.store.get(manifest_path(2))) == b"a late writer's"
 
 
@@ -779,6 +779,6 @@ def test_a_late_writer_on_a_removed_version_loses_no_file() -> None:
             if path == manifest_path(3):
                 self.put(manifest_path(2), serialize_manifest_file(base.file), PutMode.create)
 
-    clean(Late(table.store), table.handler, ALL_BUT_ONE, table.surroundings)
+    clean(Late(table.store), table.handler, ALL_BUT_ONE, table.environment)
     assert table.versions == [2, 4]
     assert table.missing() == []

@@ -200,7 +200,7 @@ def test_a_half_finished_commit_is_completed_by_the_next_writer(
     lost = append(1)
     faulty = FaultyStore(store, [FaultRule(Refused(), "copy")])
     with pytest.raises(CommitUnknownError):
-        commit_transaction(on(faulty, rows), faulty, lost, base, surroundings=IMPATIENT)
+        commit_transaction(on(faulty, rows), faulty, lost, base, environment=IMPATIENT)
     made = commit_transaction(on(store, rows), store, append(1), base)
     assert made.location.version == 3
     assert history(on(store, rows), store)[1] == lost.uuid
@@ -276,7 +276,7 @@ def test_a_reader_that_completes_a_commit_does_not_disturb_its_writer(
     transaction = creation()
     interrupted = during(store, method, on(store, rows).latest)
     made = commit_transaction(
-        on(interrupted, rows), interrupted, transaction, surroundings=IMPATIENT
+        on(interrupted, rows), interrupted, transaction, environment=IMPATIENT
     )
     assert made.location.version == 1
     assert history(on(store, rows), store) == [transaction.uuid]
@@ -305,7 +305,7 @@ def test_a_lost_answer_of_the_row_is_looked_up(
     failures = rows.after if applied else rows.before
     failures["put_if_absent"] = [OutcomeUnknownError("no answer")]
     transaction = append(1)
-    made = commit_transaction(handler, store, transaction, base, surroundings=IMPATIENT)
+    made = commit_transaction(handler, store, transaction, base, environment=IMPATIENT)
     assert made.location.version == 2
     assert history(handler, store)[1:] == [transaction.uuid]
     check_complete(store, rows, 2, bytes(store.get(manifest_path(2))))
@@ -318,7 +318,7 @@ def test_the_staged_file_is_kept_while_the_fate_of_its_row_is_unknown(
     rows.before["put_if_absent"] = [OutcomeUnknownError("no answer") for _ in range(9)]
     transaction = append(1)
     with pytest.raises(CommitUnknownError):
-        commit_transaction(handler, store, transaction, base, surroundings=IMPATIENT)
+        commit_transaction(handler, store, transaction, base, environment=IMPATIENT)
     (staged,) = [path for path in list_paths(store, "_versions") if "-" in path]
     # The last sending lands after all.
     rows.before.clear()
@@ -332,7 +332,7 @@ def test_an_error_of_an_unexpected_kind_is_an_unknown_outcome(
     base = commit_transaction(handler, store, creation())
     rows.after["put_if_absent"] = [RuntimeError("a bug of the driver")]
     transaction = append(1)
-    made = commit_transaction(handler, store, transaction, base, surroundings=IMPATIENT)
+    made = commit_transaction(handler, store, transaction, base, environment=IMPATIENT)
     assert made.location.version == 2
     assert history(handler, store)[1:] == [transaction.uuid]
 
@@ -420,9 +420,7 @@ def test_where_copies_can_be_careful_not_even_a_race_without_the_rows_is_lost(ro
         commit_transaction(PutIfAbsentCommitHandler(store), store, theirs, base)
 
     interrupted = during(store, "copy", intrude)
-    made = commit_transaction(
-        on(interrupted, rows), interrupted, ours, base, surroundings=IMPATIENT
-    )
+    made = commit_transaction(on(interrupted, rows), interrupted, ours, base, environment=IMPATIENT)
     assert made.location.version == 3
     assert history(on(store, rows), store)[1:] == [theirs.uuid, ours.uuid]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lance_core.commits.environment import REAL
+from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers import store_leases
 from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
 from lance_core.commits.handlers.store_leases import (
@@ -71,7 +71,7 @@ def store(request: pytest.FixtureRequest, tmp_path) -> ObjectStore:
 
 
 def leases(store: ObjectStore, time: VirtualTime, terms: LeaseTerms = TERMS) -> StoreLeases:
-    return StoreLeases(store, terms, time.surroundings)
+    return StoreLeases(store, terms, time.environment)
 
 
 # --- leases -------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_a_renewed_lease_is_waited_for_anew(store: ObjectStore, time: VirtualTim
             lease = holder.renew(lease)
 
     start = time.seconds
-    StoreLeases(store, TERMS, replace(time.surroundings, sleep=sleep)).acquire()
+    StoreLeases(store, TERMS, replace(time.environment, sleep=sleep)).acquire()
     assert time.seconds >= start + 100.0 + 210.0
     with pytest.raises(StoreError, match="ended"):
         holder.renew(lease)
@@ -165,7 +165,7 @@ def test_a_lease_that_lands_late_is_nobodys(store: ObjectStore, time: VirtualTim
         time.sleep(seconds)
         faulty.land()
 
-    world = replace(time.surroundings, sleep=sleep)
+    world = replace(time.environment, sleep=sleep)
     lease = StoreLeases(faulty, TERMS, world).acquire()
     assert lease.number == 2
     assert time.seconds >= 1210.0
@@ -263,7 +263,7 @@ def test_a_damaged_record_is_named(store: ObjectStore, time: VirtualTime, conten
     with pytest.raises(CorruptFileError) as damaged:
         leases(store, time).acquire()
     assert damaged.value.path == NEXT
-    handler = LeaseCommitHandler(store, leases(store, time), TERMS, time.surroundings)
+    handler = LeaseCommitHandler(store, leases(store, time), TERMS, time.environment)
     with pytest.raises(CommitLockError, match="nothing was sent"):
         handler.commit(first_candidate())
 
@@ -320,7 +320,7 @@ class Table:
                 super().put(path, data, mode)
 
         data = DeclaredStore(Watched(self.data, rules), PLAIN)
-        world = self.time.surroundings
+        world = self.time.environment
         held = StoreLeases(kept or self.leases, TERMS, world)
         return LeaseCommitHandler(data, held, TERMS, world)
 
@@ -344,7 +344,7 @@ def test_a_commit_takes_its_lease_and_gives_it_back(table: Table) -> None:
 def test_a_commit_asks_the_stores_seldom(time: VirtualTime) -> None:
     data = TracingStore(DeclaredStore(MemoryStore(), PLAIN))
     kept = TracingStore(MemoryStore())
-    handler = LeaseCommitHandler(data, leases(kept, time), TERMS, time.surroundings)
+    handler = LeaseCommitHandler(data, leases(kept, time), TERMS, time.environment)
     handler.commit(first_candidate())
     kept.trace.clear()
     data.trace.clear()
@@ -375,7 +375,7 @@ def test_an_expired_lease_cannot_publish(table: Table) -> None:
 
 def test_a_holder_that_notices_its_pause_by_its_wall_clock_cannot_publish(table: Table) -> None:
     """Its monotonic clock stood still while the machine was suspended."""
-    suspended = replace(table.time.surroundings, monotonic=lambda: 5.0)
+    suspended = replace(table.time.environment, monotonic=lambda: 5.0)
     data = DeclaredStore(table.data, PLAIN)
     handler = LeaseCommitHandler(data, StoreLeases(table.leases, TERMS, suspended), TERMS)
     lease = handler._leases.acquire()
@@ -458,4 +458,4 @@ def test_leases_are_in_real_time_by_default() -> None:
     handler = LeaseCommitHandler(store, StoreLeases(store))
     handler.commit(first_candidate())
     assert handler.locate(1).version == 1
-    assert REAL.monotonic() > 0
+    assert SYSTEM.monotonic() > 0

@@ -13,7 +13,7 @@ import lance.commit as pylance_commit
 import pyarrow as pa
 import pytest
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.exclusive import SENDINGS, ExclusiveWriter
 from lance_core.commits.handlers.lock import LockCommitHandler, locked
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
@@ -159,7 +159,7 @@ def test_a_lock_that_cannot_be_left_does_not_undo_the_commit() -> None:
     other = MemoryStore()
     with pytest.warns(UserWarning, match="leaving"):
         made = commit_transaction(
-            LockCommitHandler(other, Stuck()), other, creation(), surroundings=IMPATIENT
+            LockCommitHandler(other, Stuck()), other, creation(), environment=IMPATIENT
         )
     assert made.location.version == 1
 
@@ -196,7 +196,7 @@ def test_the_argument_is_none_or_a_function() -> None:
 
 
 def writer(store: ObjectStore, time: VirtualTime) -> ExclusiveWriter:
-    return ExclusiveWriter(store, time.surroundings, request_lifetime=60.0)
+    return ExclusiveWriter(store, time.environment, request_lifetime=60.0)
 
 
 @pytest.mark.parametrize("fault", [RequestLost(), ResponseLost(), LandsLate()])
@@ -262,7 +262,7 @@ def test_whoever_writes_without_the_lock_is_noticed() -> None:
     def intrude(seconds: float) -> None:
         inner.put(candidate.path, b"theirs")
 
-    world = ExclusiveWriter(faulty, Surroundings(sleep=intrude), 60.0)
+    world = ExclusiveWriter(faulty, Environment(sleep=intrude), 60.0)
     with pytest.raises(ObjectExistsError):
         world.write(candidate, lambda: None)
     assert bytes(inner.get(candidate.path)) == b"theirs"
@@ -272,10 +272,10 @@ def test_whoever_writes_without_the_lock_is_noticed() -> None:
 def test_an_unknown_outcome_is_reported_and_committing_again_settles_it() -> None:
     faulty = FaultyStore(plain_store(), [FaultRule(RequestLost(), "put", "_versions/*")])
     time = VirtualTime()
-    handler = LockCommitHandler(faulty, Lock(), time.surroundings)
+    handler = LockCommitHandler(faulty, Lock(), time.environment)
     transaction = creation()
     with pytest.raises(CommitUnknownError):
-        commit_transaction(handler, faulty, transaction, surroundings=time.surroundings)
+        commit_transaction(handler, faulty, transaction, environment=time.environment)
     faulty.set_rules([])
-    commit_transaction(handler, faulty, transaction, surroundings=time.surroundings)
+    commit_transaction(handler, faulty, transaction, environment=time.environment)
     assert history(handler, faulty) == [transaction.uuid]

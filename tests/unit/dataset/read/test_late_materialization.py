@@ -10,9 +10,9 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.read import scan
-from lance_core.dataset.read.late_materialization import Part, completed
-from lance_core.dataset.read.scan_window import SPARSE, Chosen, Window
-from lance_core.dataset.read.window_sizing import Pace, WindowBytes
+from lance_core.dataset.read.late_materialization import WindowResult, completed
+from lance_core.dataset.read.scan_window import SPARSE, PendingRows, Window
+from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer
 from tests.each_case import each_case
 
 WINDOW = 4 * SPARSE
@@ -96,7 +96,7 @@ def test_rows_of_a_fragment_are_completed_by_one_read(
     counts = []
     complete = Window.complete
 
-    def counting(window: Window, chosen: Chosen) -> pa.Table:
+    def counting(window: Window, chosen: PendingRows) -> pa.Table:
         counts.append(len(chosen.offsets))
         return complete(window, chosen)
 
@@ -123,22 +123,24 @@ class Counting:
     def __init__(self) -> None:
         self.counts: list[int] = []
 
-    def complete(self, chosen: Chosen) -> pa.Table:
+    def complete(self, chosen: PendingRows) -> pa.Table:
         self.counts.append(len(chosen.offsets))
         assert chosen.offsets.tolist() == chosen.tested["t"].to_pylist()
         return pa.table({"i": chosen.offsets})
 
 
-def few(start: int, count: int, is_last: bool = False) -> Part:
+def few(start: int, count: int, is_last: bool = False) -> WindowResult:
     offsets = np.arange(start, start + count)
-    return Part(Chosen(cast(Any, None), offsets, pa.table({"t": offsets})), is_last)
+    return WindowResult(PendingRows(cast(Any, None), offsets, pa.table({"t": offsets})), is_last)
 
 
-def many(start: int, count: int, is_last: bool = False) -> Part:
-    return Part(pa.table({"i": np.arange(start, start + count)}), is_last)
+def many(start: int, count: int, is_last: bool = False) -> WindowResult:
+    return WindowResult(pa.table({"i": np.arange(start, start + count)}), is_last)
 
 
-def run(parts: list[Part], pace: Pace) -> tuple[list[int], list[tuple[list[int], bool]]]:
+def run(
+    parts: list[WindowResult], pace: WindowSizer
+) -> tuple[list[int], list[tuple[list[int], bool]]]:
     window = Counting()
     found = list(completed(parts, cast(Window, window), pace))
     return window.counts, [(table["i"].to_pylist(), is_last) for table, is_last in found]
@@ -146,24 +148,24 @@ def run(parts: list[Part], pace: Pace) -> tuple[list[int], list[tuple[list[int],
 
 def test_few_rows_wait_for_others_until_something_else_comes() -> None:
     parts = [few(0, 2), many(5, 0), few(5, 1), many(9, 3), few(20, 1), few(30, 1, is_last=True)]
-    counts, found = run(parts, Pace(100, 100))
+    counts, found = run(parts, WindowSizer(100, 100))
     assert counts == [3, 2]
     assert found == [([0, 1, 5], False), ([9, 10, 11], False), ([20, 30], False), ([], True)]
 
 
 def test_rows_wait_for_no_other_fragment() -> None:
     parts = [few(0, 2), many(9, 0, is_last=True), few(3, 2, is_last=True), many(0, 0, is_last=True)]
-    counts, found = run(parts, Pace(100, 100))
+    counts, found = run(parts, WindowSizer(100, 100))
     assert counts == [2, 2]
     assert found == [([0, 1], False), ([], True), ([3, 4], False), ([], True), ([], True)]
 
 
 def test_no_more_rows_are_completed_at_a_time_than_the_pace_says() -> None:
-    counts, _ = run([few(0, 3), few(3, 3), few(6, 9, is_last=True)], Pace(5, 5))
+    counts, _ = run([few(0, 3), few(3, 3), few(6, 9, is_last=True)], WindowSizer(5, 5))
     assert counts == [5, 1, 5, 4]
 
 
 def test_long_rows_are_completed_a_few_at_a_time() -> None:
-    pace = Pace(4, 100, 1, WindowBytes(16, 16))
+    pace = WindowSizer(4, 100, 1, WindowBytes(16, 16))
     counts, _ = run([few(0, 20, is_last=True)], pace)
     assert counts == [4, *[2] * 8]

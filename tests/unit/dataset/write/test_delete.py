@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import lance_core as lance
 from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import delete as deleting
@@ -424,9 +424,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return []
 
 
-def patient(waits: list[float]) -> Surroundings:
+def patient(waits: list[float]) -> Environment:
     """A world whose time passes only by waiting."""
-    return Surroundings(monotonic=lambda: sum(waits), sleep=waits.append, random=lambda: 1.0)
+    return Environment(monotonic=lambda: sum(waits), sleep=waits.append, random=lambda: 1.0)
 
 
 def test_a_delete_gives_up_after_so_many_retries_with_growing_pauses(

@@ -10,7 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.arrow.memory_pool import allocate, give_back, memory_pool, room, sparing
+from lance_core.encodings.arrow.memory_pool import (
+    allocate,
+    empty,
+    low_retention_pool,
+    memory_pool,
+    release_unused,
+)
 
 _FREED = """
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +46,7 @@ with ThreadPoolExecutor(1) as pool:
 
 @pytest.mark.parametrize("count", [0, 1, 1 << 10, 1 << 20])
 def test_an_array_has_as_many_elements_as_asked_for(count: int) -> None:
-    array = room(count, np.int32)
+    array = empty(count, np.int32)
     array[:] = 7
     assert array.dtype == np.int32
     assert array.tolist() == [7] * count
@@ -48,7 +54,7 @@ def test_an_array_has_as_many_elements_as_asked_for(count: int) -> None:
 
 def test_large_arrays_are_in_the_pool_until_the_last_use() -> None:
     before = pa.total_allocated_bytes()
-    array = room(1 << 20, np.uint8)
+    array = empty(1 << 20, np.uint8)
     view = pa.py_buffer(array)
     assert pa.total_allocated_bytes() - before >= 1 << 20
     del array
@@ -58,11 +64,11 @@ def test_large_arrays_are_in_the_pool_until_the_last_use() -> None:
 
 
 def test_what_is_in_use_stays_when_memory_is_given_back() -> None:
-    kept, freed = room(1 << 20, np.uint8), room(1 << 20, np.uint8)
+    kept, freed = empty(1 << 20, np.uint8), empty(1 << 20, np.uint8)
     kept.fill(3)
     freed.fill(4)
     del freed
-    give_back()
+    release_unused()
     assert (kept == 3).all()
 
 
@@ -83,8 +89,8 @@ def _spare_pool() -> pa.MemoryPool:
 def test_meanwhile_memory_comes_from_the_pool_that_keeps_least() -> None:
     pool = _spare_pool()
     before = pool.bytes_allocated()
-    with sparing():
-        array, buffer = room(1 << 20, np.uint8), allocate(1 << 20)
+    with low_retention_pool():
+        array, buffer = empty(1 << 20, np.uint8), allocate(1 << 20)
     assert memory_pool() is None
     assert pool.bytes_allocated() - before >= 2 << 20
     del array, buffer
@@ -95,7 +101,7 @@ def test_sparing_is_over_after_an_error_and_says_nothing_of_other_threads() -> N
     found: list[pa.MemoryPool | None] = []
 
     def failing() -> None:
-        with sparing():
+        with low_retention_pool():
             other = threading.Thread(target=lambda: found.append(memory_pool()))
             other.start()
             other.join()
@@ -111,7 +117,7 @@ def test_a_pool_that_somebody_chose_is_used() -> None:
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
-        with sparing():
+        with low_retention_pool():
             assert memory_pool() is None
     finally:
         pa.set_memory_pool(before)

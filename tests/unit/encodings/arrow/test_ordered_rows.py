@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.arrow.ordered_rows import in_sequence
+from lance_core.encodings.arrow.ordered_rows import reorder
 from lance_core.encodings.decoding import Decoding
 from lance_core.errors import CorruptFileError
 from tests.sequences import sequence
@@ -20,7 +20,7 @@ def decoder(arrays: list[pa.Array]) -> Decoding[list[pa.Array]]:
 
 def ordered(arrays: list[pa.Array]) -> list[pa.Array]:
     with pytest.raises(StopIteration) as done:
-        next(in_sequence(decoder(arrays), ROWS))
+        next(reorder(decoder(arrays), ROWS))
     result: list[pa.Array] = done.value.value
     return result
 

@@ -1,4 +1,4 @@
-"""Surroundings of encoders of 2.1 and 2.2 files."""
+"""Environment of encoders of 2.1 and 2.2 files."""
 
 from __future__ import annotations
 

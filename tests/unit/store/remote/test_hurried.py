@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.commits.environment import Surroundings
+from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.exclusive import ExclusiveWriter
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import Guarantee, StoreCapabilities
@@ -35,8 +35,8 @@ def test_a_manifest_that_rests_on_time_is_not_sent_for_longer_than_that() -> Non
     time = Time(1.0)
     client = ScriptedClient(StoreCapabilities(strong_reads=Guarantee.YES))
     store = RemoteStore(client, "root", waiting=time.waiting)
-    surroundings = Surroundings(sleep=time.sleep)
-    writer = ExclusiveWriter(store, surroundings, request_lifetime=60.0)
+    environment = Environment(sleep=time.sleep)
+    writer = ExclusiveWriter(store, environment, request_lifetime=60.0)
     sent: list[float] = []
     client.fail_always("put", Fails(Failure.UNKNOWN))
     with pytest.raises(OutcomeUnknownError):

@@ -22,7 +22,7 @@ from lance_core.encodings.v2_1.codecs.flat import flat_bits
 from lance_core.encodings.v2_1.codecs.general import plain_spans, scheme_of
 from lance_core.encodings.v2_1.codecs.points import ZippedPoint, as_it_is, zipped_point_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
-from lance_core.encodings.v2_1.codecs.values_take import narrowed
+from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.levels.control_words import ControlWords, Zipped
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
@@ -33,7 +33,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
 _WIDEST = (1 << 31) - 1
@@ -102,7 +102,7 @@ class FullZipPlan(LayoutPlan):
             self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
         return self._plain
 
-    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: rows of as many bytes each that are read as one range."""
         if self.is_indexed:
             return None
@@ -166,7 +166,7 @@ class FullZipPlan(LayoutPlan):
             encoding = encoding.general.values
         else:
             bytes_, offsets = kernels.gather_variable(data, starts, stops)
-            stored = VariableWidth(narrowed(offsets, width), bytes_)
+            stored = VariableWidth(downcast_offsets(offsets, width), bytes_)
         values = decode_values(encoding, stored, context)
         array = zipped_values(values, self.scope.type, context)
         if packed and present is not None:

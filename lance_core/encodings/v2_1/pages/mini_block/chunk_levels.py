@@ -12,10 +12,10 @@ from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, Where
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
-from lance_core.encodings.v2_1.codecs.picks import Picks
+from lance_core.encodings.v2_1.codecs.picks import ChunkPositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import picked_levels
-from lance_core.encodings.v2_1.pages.decode_values import PickedFrom
+from lance_core.encodings.v2_1.pages.decode_values import PositionsInChunks
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable, RowTable
@@ -160,7 +160,7 @@ def _key(
 
 
 def picked_definition(
-    message: MiniBlockLayout, parts: ChunkParts, where: PickedFrom, context: DecodeContext
+    message: MiniBlockLayout, parts: ChunkParts, where: PositionsInChunks, context: DecodeContext
 ) -> LevelArray | None:
     """The definition levels of single values of chunks without lists."""
     has_levels = parts.rep is not None or parts.definition is not None
@@ -170,7 +170,9 @@ def picked_definition(
         return None
     starts, sizes = parts.definition
     chunks = MiniBlockChunks.known(parts.data, starts[None], sizes[None], where.counts)
-    return pick_levels(message.def_compression, Picks(chunks, where.chunk, where.position), context)
+    return pick_levels(
+        message.def_compression, ChunkPositions(chunks, where.chunk, where.position), context
+    )
 
 
 def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -12,10 +12,14 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, Where
-from lance_core.encodings.v2_1.codecs.values_take import taken
+from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
-from lance_core.encodings.v2_1.pages.decode_values import PickedFrom, decode_chunks, pick_values
+from lance_core.encodings.v2_1.pages.decode_values import (
+    PositionsInChunks,
+    decode_chunks,
+    pick_values,
+)
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (
     WantedRows,
@@ -33,7 +37,7 @@ from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -98,7 +102,7 @@ class ChunkedPages:
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
-            picked = PickedFrom.of(where, counts)
+            picked = PositionsInChunks.of(where, counts)
             return self._picked(parts, chosen, chunks, picked, None, context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
@@ -114,7 +118,7 @@ class ChunkedPages:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
         return chunk_parts(self.form, read.data, read.positions, sizes)
 
-    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
         distinct = rows.distinct.values
         chunks, chunk, position = self.table.locate(distinct)
@@ -122,7 +126,7 @@ class ChunkedPages:
         if not _is_sparse(distinct, counts):
             return None
         read = yield from self._read(chunks, context)
-        picked = PickedFrom(counts, chunk, position)
+        picked = PositionsInChunks(counts, chunk, position)
         return self._few(chunks, picked, read, rows.places, context)
 
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
@@ -132,12 +136,12 @@ class ChunkedPages:
         counts = self.table.counts[chunks]
         if not _is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
-        return self._few(chunks, PickedFrom(counts, chunk, position), read, None, context)
+        return self._few(chunks, PositionsInChunks(counts, chunk, position), read, None, context)
 
     def _few(
         self,
         chunks: Int64Array,
-        picked: PickedFrom,
+        picked: PositionsInChunks,
         read: ChunkBytes,
         places: Int64Array | None,
         context: DecodeContext,
@@ -154,14 +158,14 @@ class ChunkedPages:
         parts: ChunkParts,
         levels: Levels,
         chunks: Int64Array,
-        picked: PickedFrom,
+        picked: PositionsInChunks,
         places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
         values = pick_values(self.message.value_compression, parts, picked, context)
         runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
         if places is not None:
-            values, levels = taken(values, places), picked_levels(levels, places)
+            values, levels = take_values(values, places), picked_levels(levels, places)
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
 

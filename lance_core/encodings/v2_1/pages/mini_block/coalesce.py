@@ -30,7 +30,7 @@ _MOST_ITEMS_SINGLE = 1 << 22
 _MOST_BYTES = 64 << 20
 
 
-def alike(plans: Sequence[LayoutPlan], rows: Sequence[Rows]) -> list[tuple[int, int]]:
+def group_compatible(plans: Sequence[LayoutPlan], rows: Sequence[Rows]) -> list[tuple[int, int]]:
     """Which plans of successive pages to read together: starts and stops of stretches.
 
     ``rows`` are those wanted of each page.
@@ -55,7 +55,11 @@ def _are_alike(before: LayoutPlan, plan: MiniBlockPlan) -> bool:
     if not isinstance(before, MiniBlockPlan) or before.scope.type != plan.scope.type:
         return False
     follows = before.scope.buffers[1].stop <= plan.scope.buffers[1].start
-    return follows and bool(plan.likeness) and before.likeness == plan.likeness
+    return (
+        follows
+        and bool(plan.encoding_fingerprint)
+        and before.encoding_fingerprint == plan.encoding_fingerprint
+    )
 
 
 def decode_joined(

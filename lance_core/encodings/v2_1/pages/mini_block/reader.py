@@ -28,7 +28,7 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.arrow.ordered_rows import RowSequence
+    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
 
 _MOST_BUFFERS = 64
@@ -37,7 +37,16 @@ _MOST_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
 
-    __slots__ = ("_likeness", "_list", "_single", "form", "kinds", "known", "message", "scope")
+    __slots__ = (
+        "_encoding_fingerprint",
+        "_list",
+        "_single",
+        "form",
+        "kinds",
+        "known",
+        "message",
+        "scope",
+    )
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -52,7 +61,7 @@ class MiniBlockPlan(LayoutPlan):
         self.known: ChunkedPages | None = None
         self._single: tuple[SingleValues | None] | None = None
         self._list: SingleLists | None = None
-        self._likeness: bytes | None = None
+        self._encoding_fingerprint: bytes | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
@@ -69,7 +78,7 @@ class MiniBlockPlan(LayoutPlan):
                 return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
         return (yield from known.decode(rows, context))
 
-    def unordered(self, rows: RowSequence, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: of known chunks without lists, of which few values are wanted."""
         if self.known is None or self._has_lists:
             return None
@@ -142,15 +151,15 @@ class MiniBlockPlan(LayoutPlan):
         return self.known
 
     @property
-    def likeness(self) -> bytes:
+    def encoding_fingerprint(self) -> bytes:
         """Pages with the same are encoded alike; empty for those that are not read together.
 
         These are pages with a dictionary of strings or for a dictionary column, and those whose
         values may become long: an array cannot hold the bytes of many such pages.
         """
-        if self._likeness is None:
-            self._likeness = _likeness(self.message, self.scope.type)
-        return self._likeness
+        if self._encoding_fingerprint is None:
+            self._encoding_fingerprint = _encoding_fingerprint(self.message, self.scope.type)
+        return self._encoding_fingerprint
 
     @property
     def _has_dictionary(self) -> bool:
@@ -161,7 +170,7 @@ class MiniBlockPlan(LayoutPlan):
         return self.kinds.max_rep > 0
 
 
-def _likeness(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
+def _encoding_fingerprint(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
     encoding = message.value_compression.WhichOneof("compression")
     is_long = is_variable(type_) and encoding != "variable"
     if is_long or pa.types.is_struct(type_):

@@ -17,7 +17,7 @@ from lance_core.encodings.v2_1.codecs.base import (
     decode,
     encode,
 )
-from lance_core.encodings.v2_1.codecs.picks import Picks, pick
+from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
 from lance_core.encodings.v2_1.codecs.points import Chunk, level_point_of, point_of
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
@@ -26,7 +26,7 @@ from lance_core.encodings.v2_1.codecs.values import (
     Values,
     VariableWidth,
 )
-from lance_core.encodings.v2_1.codecs.values_take import taken
+from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
@@ -84,13 +84,13 @@ CASES: dict[str, tuple[Values, tuple[str, ...]]] = {
 WITHOUT_POINTS = {"lists", "lists of nulls", "lists of bits", "structs"}
 
 
-def some_of(chunks: MiniBlockChunks) -> Picks:
+def some_of(chunks: MiniBlockChunks) -> ChunkPositions:
     """One value in seven, and the first and the last one of each chunk."""
     counts = chunks.counts
     chunk = np.repeat(np.arange(len(counts)), counts)
     position = np.arange(len(chunk)) - (np.cumsum(counts) - counts)[chunk]
     keep = (RNG.random(len(chunk)) < 1 / 7) | (position == 0) | (position == counts[chunk] - 1)
-    return Picks(chunks, chunk[keep], position[keep])
+    return ChunkPositions(chunks, chunk[keep], position[keep])
 
 
 def as_bytes(values: Values) -> object:
@@ -119,7 +119,7 @@ def test_picked_values_are_those_that_are_decoded(
     picks = some_of(stored.chunks())
     whole = decode(stored.encoding, picks.chunks, context)
     found = pick(stored.encoding, picks, context)
-    assert as_bytes(found) == as_bytes(taken(whole, picks.places()))
+    assert as_bytes(found) == as_bytes(take_values(whole, picks.places()))
     assert found.count == len(picks.chunk)
 
 
