@@ -110,6 +110,7 @@ def resolve(
     write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
     one about another table `InvalidInputError`.
     """
+    load(Part.TABLES)
     from lance_core.store.secret import hide_secrets
 
     storage_options = hide_secrets(storage_options)

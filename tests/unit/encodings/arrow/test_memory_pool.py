@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import getpagesize
 from lance_core.encodings.arrow import memory_pool as module
-from lance_core.encodings.arrow.memory_pool import give_back, room, sparing
+from lance_core.encodings.arrow.memory_pool import empty, low_retention_pool, release_unused
 
 module._jemalloc = lambda: None
 
@@ -31,11 +31,11 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
 
 def work():
-    with sparing():
-        for array in [room(1 << 20, "u1") for _ in range(64)]:
+    with low_retention_pool():
+        for array in [empty(1 << 20, "u1") for _ in range(64)]:
             array.fill(1)
         del array
-    give_back()
+    release_unused()
 
 with ThreadPoolExecutor(1) as pool:
     before = resident()
