@@ -2,7 +2,7 @@
 
 A decoder is a generator. It yields lists of `ByteRange` (offsets from the start of the data file),
 is sent one `pyarrow.Buffer` per range, and finally returns its result. What drives it decides how
-the bytes are fetched; `together` lets many decoders share each round, so that a scan of many
+the bytes are fetched; `run_interleaved` lets many decoders share each round, so that a scan of many
 columns costs as many rounds as its deepest column, not the sum.
 """
 

@@ -37,7 +37,7 @@ _check = CatchUp._check
 def _exists_is_foreign() -> Iterator[None]:
     another = (CommittedBy.ANOTHER, None)
     with (
-        mock.patch.object(outcome, "who_holds", return_value=another),
+        mock.patch.object(outcome, "find_committer", return_value=another),
         mock.patch.object(catch_up, "is_same", return_value=False),
     ):
         yield
@@ -72,8 +72,8 @@ def _refusal_is_exists() -> Iterator[None]:
         return (CommittedBy.WE, candidate.location) if found[0] is CommittedBy.NOBODY else found
 
     with (
-        mock.patch.object(outcome, "_was_refused", return_value=False),
-        mock.patch.object(outcome, "who_holds", who_holds),
+        mock.patch.object(outcome, "is_definitely_not_applied", return_value=False),
+        mock.patch.object(outcome, "find_committer", who_holds),
     ):
         yield
 

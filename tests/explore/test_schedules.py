@@ -87,7 +87,7 @@ def _knows_nobody() -> Iterator[None]:
     """Whoever meets "exists" has lost, even if it is what it sent itself before."""
     lost = (outcome.CommittedBy.ANOTHER, None)
     with (
-        mock.patch.object(outcome, "who_holds", return_value=lost),
+        mock.patch.object(outcome, "find_committer", return_value=lost),
         mock.patch.object(catch_up, "is_same", return_value=False),
     ):
         yield

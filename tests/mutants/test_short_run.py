@@ -58,7 +58,13 @@ def test_at_least_150_changes_spread_over_the_modules_are_tried() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_the_tests_of_a_module_kill_its_mutants() -> None:
-    command = [sys.executable, "-m", "tests.mutants", "--only", r"table\.conflict_conditions:"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.mutants",
+        "--only",
+        r"table\.transactions\.conflict_conditions:",
+    ]
     done = subprocess.run(
         [*command, "--tests", "tests/unit/table/transactions/test_conflicts.py"],
         capture_output=True,

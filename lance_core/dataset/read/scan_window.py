@@ -80,7 +80,7 @@ class Window:
             self._is_late = not (snapshot.is_io_bound or described_blobs(snapshot, self._rest))
 
     def read(self, span: Span) -> pa.Table | PendingRows:
-        """The rows that passed the filter; if they are few, perhaps only `Chosen`."""
+        """The rows that passed the filter; if they are few, perhaps only `PendingRows`."""
         with self._memory():
             return self._read(span)
 

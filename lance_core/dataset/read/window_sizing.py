@@ -51,8 +51,8 @@ class WindowSizer:
 
     It begins with ``first`` rows; `observe` tells it what a window took in memory, of which it
     wants ``bytes_``. A window has at most ``most`` rows, and whole multiples of ``unit`` if that
-    many fit, one at least if that takes no more than the ceiling. Without ``bytes_`` all windows have
-    ``first`` rows. `observe` may be called by any thread.
+    many fit, one at least if that takes no more than the ceiling. Without ``bytes_`` all windows
+    have ``first`` rows. `observe` may be called by any thread.
     """
 
     __slots__ = ("_bytes", "_most", "_rows", "_unit")

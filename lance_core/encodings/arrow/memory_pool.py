@@ -4,7 +4,7 @@ A pool hands out again what was freed. What numpy allocates is mapped anew each 
 system then clears every page of it, which costs more than most decoders do. In return a pool keeps
 more than is in use: Arrow's usual one, mimalloc, up to three times as much where threads free what
 others have allocated, as they do in streams of batches, and huge pages of which it uses a part.
-`sparing` is for streams, and for results that are large themselves.
+`low_retention_pool` is for streams, and for results that are large themselves.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def low_retention_pool() -> Iterator[None]:
     """Meanwhile the calling thread takes memory from where least is kept of what was freed.
 
     That is jemalloc, told to return at once what is freed, if Arrow has it and the usual pool is
-    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `give_back` is
+    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `release_unused` is
     for.
     """
     before = _pool.set(_sparing_pool())

@@ -48,7 +48,7 @@ class OrderedRows:
         return OrderedRows(self.distinct.moved(by), self.places) if by else self
 
     def taken_from(self, array: pa.Array) -> pa.Array:
-        """These rows, from an array of the distinct ones; raises as `in_sequence` does."""
+        """These rows, from an array of the distinct ones; raises as `reorder` does."""
         self.check(len(array))
         return take_rows(array, pa.array(self.places))
 
