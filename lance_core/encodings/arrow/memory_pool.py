@@ -53,8 +53,8 @@ def low_retention_pool() -> Iterator[None]:
     """Meanwhile the calling thread takes memory from where least is kept of what was freed.
 
     That is jemalloc, told to return at once what is freed, if Arrow has it and the usual pool is
-    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `release_unused` is
-    for.
+    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `release_unused`
+    is for.
     """
     before = _pool.set(_sparing_pool())
     try:
