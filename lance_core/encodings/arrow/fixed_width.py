@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
-
-if TYPE_CHECKING:
-    pass
 
 
 def has_fixed_width(type_: pa.DataType) -> bool:
