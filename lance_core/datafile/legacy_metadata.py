@@ -22,7 +22,7 @@ from lance_core._pb.table_pb2 import Manifest
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
-from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
@@ -62,7 +62,7 @@ class LegacyMetadata:
         self._table = table
         self._statistics_message = statistics
         self._manifest = manifest
-        self._known_statistics: dict[int, FieldStatistics | None] = {}
+        self._known_statistics: dict[int, ValueBounds | None] = {}
 
     @property
     def num_rows(self) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.datafile.page_statistics import FieldStatistics
+from lance_core.datafile.page_statistics import ValueBounds
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v0_1.bounds import text_bound
@@ -67,7 +67,7 @@ class StoredStatistics:
 
 def read_statistics(
     stored: StoredStatistics, fields: Sequence[Field], context: DecodeContext
-) -> Decoding[dict[int, FieldStatistics | None]]:
+) -> Decoding[dict[int, ValueBounds | None]]:
     """The statistics of ``fields``, by id; None for those that have none."""
     wanted = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
     columns = LegacyColumns(stored.table, lambda field_id: None)
@@ -77,7 +77,7 @@ def read_statistics(
         for field in wanted
     ]
     read = yield from run_interleaved(decodings)
-    found: dict[int, FieldStatistics | None] = {field.id: None for field in fields}
+    found: dict[int, ValueBounds | None] = {field.id: None for field in fields}
     for field, arrays in zip(wanted, read, strict=True):
         found[field.id] = _usable(pa.concat_arrays(arrays), field, stored.sizes)
     return found
@@ -94,7 +94,7 @@ def _are_about(stored: Field | None, field: Field) -> bool:
     return all(types.get(name) == type_ for name, type_ in wanted.items())
 
 
-def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> FieldStatistics:
+def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> ValueBounds:
     """Bounds of the values that readers see.
 
     Null values of fixed width are read as whatever they hold, which no bound covers. A bound of no
@@ -110,7 +110,7 @@ def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> FieldSta
     else:
         unknown = pa.array(null_counts != 0)
         lowest, highest = (_without(bound, unknown) for bound in (lowest, highest))
-    return FieldStatistics(np.clip(null_counts, 0, sizes), lowest, highest)
+    return ValueBounds(np.clip(null_counts, 0, sizes), lowest, highest)
 
 
 def _without(bound: pa.Array, unknown: pa.Array) -> pa.Array:

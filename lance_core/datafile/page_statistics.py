@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FieldStatistics:
+class ValueBounds:
     """Statistics of one field, with an entry for each run of rows.
 
     No stored value is below its ``lowest`` or above its ``highest``, but none need equal them; a
@@ -31,4 +31,4 @@ class PageStatistics:
     """Statistics of fields, by id. Run ``i`` has the rows ``edges[i]`` to ``edges[i + 1]``."""
 
     edges: Int64Array
-    fields: Mapping[int, FieldStatistics]
+    fields: Mapping[int, ValueBounds]

@@ -116,7 +116,7 @@ class ReadMethods(Opened):
         the files read ahead. Raises `InvalidInputError`, and `BasePathRefusedError` for blobs in
         places that the caller has not allowed (option ``allow_base_paths`` of `dataset`).
         """
-        selection = blob_take.Selection.of(ids, addresses, indices)
+        selection = blob_take.BlobSelection.of(ids, addresses, indices)
         return blob_take.take_blobs(self._snapshot, blob_column, selection, buffer_size)
 
     def read_blobs(
@@ -133,7 +133,7 @@ class ReadMethods(Opened):
 
         Blobs near to each other are read at once. ``preserve_order=False`` allows any order.
         """
-        selection = blob_take.Selection.of(ids, addresses, indices)
+        selection = blob_take.BlobSelection.of(ids, addresses, indices)
         ordered = preserve_order is not False
         return blob_take.read_blobs(self._snapshot, blob_column, selection, ordered)
 

@@ -22,13 +22,8 @@ from lance_core.plugins.loading import (
     load,
 )
 from lance_core.plugins.manifest_stores import as_commit_handler
-from lance_core.plugins.missing_plugin import (
-    EXTRA_OF_HANDLER,
-    EXTRA_OF_SCHEME,
-    LeftOut,
-    Look,
-    not_found,
-)
+from lance_core.plugins.missing_plugin import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, LeftOut, not_found
+from lance_core.plugins.missing_plugin import PluginLookup
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"
@@ -140,7 +135,7 @@ class PluginManager:
         """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if scheme not in every.schemes:
-            look = Look("a store for scheme", scheme, every.schemes, EXTRA_OF_SCHEME)
+            look = PluginLookup("a store for scheme", scheme, every.schemes, EXTRA_OF_SCHEME)
             raise not_found(look, _left_out(every))
         return _only("a store for scheme", scheme, every.schemes[scheme])
 
@@ -148,7 +143,7 @@ class PluginManager:
         """The commit handler of this name; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
-            look = Look("a commit handler", name, every.handlers, EXTRA_OF_HANDLER)
+            look = PluginLookup("a commit handler", name, every.handlers, EXTRA_OF_HANDLER)
             raise not_found(look, _left_out(every))
         return _only("commit handler", name, every.handlers[name])
 
@@ -157,7 +152,7 @@ class PluginManager:
         every = self._all()
         if suffix not in every.handler_suffixes:
             what = "a commit handler for URL suffix"
-            look = Look(what, suffix, every.handler_suffixes, EXTRA_OF_HANDLER)
+            look = PluginLookup(what, suffix, every.handler_suffixes, EXTRA_OF_HANDLER)
             raise not_found(look, _left_out(every))
         return _only("URL suffix", suffix, every.handler_suffixes[suffix])
 

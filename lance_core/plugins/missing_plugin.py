@@ -58,7 +58,7 @@ EXTRA_OF_HANDLER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PluginLookup:
     """A look for ``key`` that found nothing; ``what`` says what kind of thing was looked for.
 
     ``known``: the keys that there are. ``installable``: those that extras bring, with each extra.
@@ -79,7 +79,7 @@ class LeftOut:
     loaded: frozenset[str]
 
 
-def not_found(look: Look, left_out: LeftOut) -> PluginNotFoundError:
+def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
     """The error for a key that no plugin provides: what is like it, and what would bring it."""
     text = [f"no plugin provides {look.what} {shortened(look.key)}"]
     known = set(look.known)

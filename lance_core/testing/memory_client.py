@@ -14,11 +14,11 @@ from lance_core.store.base import ByteRange, Guarantee, StoreCapabilities
 from lance_core.store.remote.client import (
     Content,
     Failure,
-    Page,
-    Part,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
+    UploadedPart,
 )
 
 CAPABILITIES = replace(
@@ -89,7 +89,7 @@ class MemoryClient(RemoteClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         self.requests.append(("list_page", prefix))
         after = max(token or "", start_after or "")
         keys = sorted(
@@ -99,7 +99,7 @@ class MemoryClient(RemoteClient):
         )
         page = keys[: self._page_size]
         found = [self._objects[key][1] for key in page if key in self._objects]
-        return Page(found, page[-1] if len(keys) > len(page) else None)
+        return ListingPage(found, page[-1] if len(keys) > len(page) else None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         self.requests.append(("start_upload", key))
@@ -107,13 +107,15 @@ class MemoryClient(RemoteClient):
         self._uploads[upload] = {}
         return upload
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         self.requests.append(("upload_part", key))
         self._parts(upload)[number] = b"".join(body)
-        return Part(number, f"part-{number}")
+        return UploadedPart(number, f"part-{number}")
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         self.requests.append(("finish_upload", key))
         sent = self._parts(upload)

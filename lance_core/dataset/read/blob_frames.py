@@ -12,7 +12,7 @@ from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.row_addresses import Selector
-from lance_core.dataset.read.take_blobs import Selection, take_blobs
+from lance_core.dataset.read.take_blobs import BlobSelection, take_blobs
 from lance_core.errors import InvalidInputError
 from lance_core.schema import BLOB_KEY, format_path
 
@@ -51,7 +51,7 @@ def with_files(snapshot: Snapshot, plan: ScanPlan, arguments: dict[str, Any]) ->
     for output in projection.outputs:
         for inner in _blob_paths(output.field):
             column = _source(output, inner)
-            selection = Selection(Selector.ADDRESSES, addresses)
+            selection = BlobSelection(Selector.ADDRESSES, addresses)
             found = take_blobs(snapshot, column, selection, DEFAULT_BLOB_BUFFER_SIZE)
             files[output.field.name, *inner] = found
     whole = [path[0] for path in files if len(path) == 1]

@@ -18,9 +18,9 @@ from lance_core.table.storage_version import LEGACY
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from lance_core.datafile.page_statistics import FieldStatistics, PageStatistics
+    from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
     from lance_core.dataset.expressions.filters import Filter
-    from lance_core.dataset.expressions.sql.node import Column, Node
+    from lance_core.dataset.expressions.sql.node import ColumnNode, Node
     from lance_core.dataset.expressions.sql.outcomes import Bounds
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
@@ -117,7 +117,7 @@ def _may_pass(
     """For each run of rows, by its first one, whether some row may pass."""
     from lance_core.dataset.expressions.sql.outcomes import may_be_true
 
-    def bounds_of(column: Column) -> Bounds | None:
+    def bounds_of(column: ColumnNode) -> Bounds | None:
         one = found.get(column.path)
         if one is None:
             return None
@@ -129,7 +129,7 @@ def _may_pass(
 
 
 def _bounds(
-    statistics: FieldStatistics,
+    statistics: ValueBounds,
     field: Field,
     runs: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],

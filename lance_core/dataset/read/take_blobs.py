@@ -26,7 +26,7 @@ READ_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class BlobSelection:
     """Rows and how they are named; exactly one of the arguments of `of` is given."""
 
     selector: Selector
@@ -35,7 +35,7 @@ class Selection:
     @classmethod
     def of(
         cls, ids: Indices | None, addresses: Indices | None, indices: Indices | None
-    ) -> Selection:
+    ) -> BlobSelection:
         """Raises `InvalidInputError` unless exactly one is given."""
         given = {"ids": ids, "addresses": addresses, "indices": indices}
         chosen = [(name, rows) for name, rows in given.items() if rows is not None]
@@ -46,7 +46,7 @@ class Selection:
 
 
 def take_blobs(
-    snapshot: Snapshot, column: str, selection: Selection, buffer_size: int
+    snapshot: Snapshot, column: str, selection: BlobSelection, buffer_size: int
 ) -> list[BlobFile | None]:
     """A file for each row, None for null; nothing but descriptions is read."""
     checked_buffer_size(buffer_size)
@@ -58,7 +58,7 @@ def take_blobs(
 
 
 def read_blobs(
-    snapshot: Snapshot, column: str, selection: Selection, preserve_order: bool
+    snapshot: Snapshot, column: str, selection: BlobSelection, preserve_order: bool
 ) -> list[tuple[int, bytes | None]]:
     """The row address and the bytes of each row; in the order of addresses if that is enough."""
     found = _found(snapshot, column, selection)
@@ -85,7 +85,7 @@ def read_blob_ranges(
             f"selector must be one of 'ids', 'addresses', or 'indices', got {selector!r}"
         )
     rows = [row for row, _, _ in requests]
-    found = _found(snapshot, column, Selection(Selector(selector), rows))
+    found = _found(snapshot, column, BlobSelection(Selector(selector), rows))
     wanted: list[tuple[BlobSource, ByteRange] | None] = []
     for row, (_, offset, length) in zip(found.order.tolist(), requests, strict=True):
         source = found.sources[row]
@@ -110,7 +110,7 @@ class _Found:
     order: Int64Array
 
 
-def _found(snapshot: Snapshot, column: str, selection: Selection) -> _Found:
+def _found(snapshot: Snapshot, column: str, selection: BlobSelection) -> _Found:
     lineage = _lineage(snapshot, column)
     picks, order = picks_of(snapshot, selection.selector, selection.rows)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
     from lance_core.encodings.v0_1.page_table import PageTable
-    from lance_core.encodings.v0_1.selection import Selection
+    from lance_core.encodings.v0_1.selection import BatchSelection
     from lance_core.schema.field import DictionaryValues, Field
 
 _MOST_ITEMS = (1 << 31) - 1  # of the lists of one batch; their offsets are checked against it
@@ -66,7 +66,9 @@ class _Decoder:
     columns: LegacyColumns
     context: DecodeContext
 
-    def decode(self, field: Field, selection: Selection, path: str) -> Decoding[list[pa.Array]]:
+    def decode(
+        self, field: Field, selection: BatchSelection, path: str
+    ) -> Decoding[list[pa.Array]]:
         """The selected rows, at least one, of the field at ``path``."""
         type_ = field.storage_type
         if field.is_struct:
@@ -97,7 +99,7 @@ class _Decoder:
         return (yield from self.columns.table.pages(column, self.context))
 
     def _lists(
-        self, field: Field, pages: Pages, selection: Selection, item_path: str
+        self, field: Field, pages: Pages, selection: BatchSelection, item_path: str
     ) -> Decoding[list[pa.Array]]:
         type_ = field.storage_type
         dtype = "<i4" if pa.types.is_list(type_) else "<i8"
@@ -111,7 +113,7 @@ class _Decoder:
         return list_arrays(type_, lists, items, edges)
 
     def _dictionary(
-        self, field: Field, pages: Pages, selection: Selection
+        self, field: Field, pages: Pages, selection: BatchSelection
     ) -> Decoding[list[pa.Array]]:
         type_ = field.storage_type
         values = field.dictionary_values
@@ -136,7 +138,7 @@ def _values(
     type_: pa.DataType,
     nullable: bool,
     pages: Pages,
-    selection: Selection,
+    selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     if is_variable(type_):

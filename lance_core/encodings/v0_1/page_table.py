@@ -18,7 +18,7 @@ from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
-    from lance_core.encodings.v0_1.selection import Selection
+    from lance_core.encodings.v0_1.selection import BatchSelection
 
 ENTRY = 16
 """Bytes of an entry."""
@@ -47,9 +47,9 @@ class PageTable:
         self.edges = edges
         self.num_rows = int(edges[-1])
         self._kept: dict[int, Pages] = {}
-        self._selected: tuple[Rows, Selection] | None = None
+        self._selected: tuple[Rows, BatchSelection] | None = None
 
-    def select(self, rows: Rows) -> Selection:
+    def select(self, rows: Rows) -> BatchSelection:
         """Where ``rows`` are. The columns of a read ask for the same: the last answer is kept."""
         last = self._selected
         if last is None or last[0] is not rows:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array, Rows
 
 
-class Selection(NamedTuple):
+class BatchSelection(NamedTuple):
     """Rows ``starts`` (inclusive) to ``stops`` (exclusive) of ``batches``, each from its own start.
 
     Ranges are not empty, are in the order of the result, and those of one batch do not touch.
@@ -34,12 +34,12 @@ class Selection(NamedTuple):
         return int(self.counts.sum())
 
 
-def whole_batch(num_rows: int) -> Selection:
+def whole_batch(num_rows: int) -> BatchSelection:
     """All rows of the only batch there is; at least one."""
-    return Selection(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, num_rows))
+    return BatchSelection(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, num_rows))
 
 
-def select(rows: Rows, edges: Int64Array) -> Selection:
+def select(rows: Rows, edges: Int64Array) -> BatchSelection:
     """``rows``, at least one, of a file whose batch ``i`` has the rows ``edges[i:i + 2]``."""
     if isinstance(rows, RowRange):
         first, last = np.searchsorted(edges, [rows.start, rows.stop - 1], side="right") - 1
@@ -54,7 +54,7 @@ def select(rows: Rows, edges: Int64Array) -> Selection:
     return merged(batches, starts, stops)
 
 
-def merged(batches: Int64Array, starts: Int64Array, stops: Int64Array) -> Selection:
+def merged(batches: Int64Array, starts: Int64Array, stops: Int64Array) -> BatchSelection:
     """The selection of these ranges, some of which may be empty or touch the one before."""
     some = stops > starts
     if not some.all():
@@ -65,4 +65,4 @@ def merged(batches: Int64Array, starts: Int64Array, stops: Int64Array) -> Select
             first = np.concatenate([[True], apart])
             last = np.concatenate([apart, [True]])
             batches, starts, stops = batches[first], starts[first], stops[last]
-    return Selection(batches, starts, stops)
+    return BatchSelection(batches, starts, stops)

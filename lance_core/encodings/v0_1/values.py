@@ -16,7 +16,7 @@ from lance_core.encodings.arrow.fixed_width import alignment, has_fixed_width
 from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.range_reads import fetch
-from lance_core.encodings.v0_1.selection import Selection
+from lance_core.encodings.v0_1.selection import BatchSelection
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def decode_fixed(
-    type_: pa.DataType, pages: Pages, selection: Selection, context: DecodeContext
+    type_: pa.DataType, pages: Pages, selection: BatchSelection, context: DecodeContext
 ) -> Decoding[list[pa.Array]]:
     """Values of a fixed-width type or of fixed size lists of such."""
     item, per_row = _flattened(type_)
@@ -51,7 +51,7 @@ def _decode_one(
     item: pa.DataType,
     width: int,
     pages: Pages,
-    selection: Selection,
+    selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """Values of a single range, without numpy: the same in a third of the time."""
@@ -69,7 +69,7 @@ def _decode_one(
 
 
 def _byte_places(
-    pages: Pages, selection: Selection, width: int, context: DecodeContext, more: int = 0
+    pages: Pages, selection: BatchSelection, width: int, context: DecodeContext, more: int = 0
 ) -> tuple[Int64Array, Int64Array]:
     """Where the values of the selection, and ``more`` after each range, are in the file."""
     lengths = pages.lengths[selection.batches]
@@ -118,7 +118,7 @@ def _decode_bits(
     type_: pa.DataType,
     per_row: int,
     pages: Pages,
-    selection: Selection,
+    selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     if int(selection.stops.max()) * per_row > context.file_size * 8:
@@ -169,7 +169,7 @@ class Offsets(NamedTuple):
 
 
 def read_offsets(
-    dtype: str, limit: int, pages: Pages, selection: Selection, context: DecodeContext
+    dtype: str, limit: int, pages: Pages, selection: BatchSelection, context: DecodeContext
 ) -> Decoding[Offsets]:
     """Offsets of a page that has one more of them than rows.
 
@@ -196,7 +196,7 @@ def decode_variable(
     type_: pa.DataType,
     nullable: bool,
     pages: Pages,
-    selection: Selection,
+    selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """Strings or bytes."""

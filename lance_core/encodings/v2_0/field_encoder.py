@@ -59,7 +59,7 @@ class ColumnsEncoder(ABC):
         return [_VALUES.SerializeToString()]
 
 
-class LeafEncoder(ColumnsEncoder):
+class ColumnEncoder(ColumnsEncoder):
     """One column of encoded arrays.
 
     Small arrays are copied when they come, so as not to hold on to the memory that they are a part
@@ -118,7 +118,7 @@ class LeafEncoder(ColumnsEncoder):
         return EncodedPage(self.first, buffers, encoding.SerializeToString(), len(array), row)
 
 
-class BlobEncoder(LeafEncoder):
+class BlobEncoder(ColumnEncoder):
     """A column of descriptions; the payloads are written at once, outside of pages."""
 
     def write(self, array: pa.Array, row: int) -> Iterator[EncodedPage]:
@@ -210,7 +210,7 @@ class StructEncoder(ColumnsEncoder):
         return [*super().encodings(), *below]
 
 
-class TopLevelEncoder:
+class FieldColumnsEncoder:
     """A `FieldEncoder` for a field and all that is below it."""
 
     def __init__(self, field: Field, columns: ColumnsEncoder) -> None:
@@ -241,9 +241,9 @@ class TopLevelEncoder:
         return self._columns.encodings()
 
 
-def field_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
+def field_encoder(field: Field, context: EncodeContext) -> FieldColumnsEncoder:
     """`lance_core.encodings.dispatch.field_encoder` for 2.0 files."""
-    return TopLevelEncoder(field, _encoder(field, 0, field.name, context))
+    return FieldColumnsEncoder(field, _encoder(field, 0, field.name, context))
 
 
 def _encoder(field: Field, first: int, path: str, context: EncodeContext) -> ColumnsEncoder:
@@ -271,4 +271,4 @@ def _encoder(field: Field, first: int, path: str, context: EncodeContext) -> Col
             check_member(child.storage_type, f"{path}.{child.name}")
     else:
         check_type(type_, path)
-    return LeafEncoder(first, field.metadata, context)
+    return ColumnEncoder(first, field.metadata, context)

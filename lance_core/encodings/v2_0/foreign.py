@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignPlan(ArrayPlan):
+class ForeignArrayPlan(ArrayPlan):
     """Values that a plugin decodes."""
 
     blocks: ForeignBlocks
@@ -48,7 +48,9 @@ def decode_foreign(encoding: Flat, scope: PlanScope) -> ArrayPlan:
     spec = find_value_encoding(foreign.type_url, scope.registry, "a page", foreign.distribution)
     if foreign.num_values != scope.num_values:
         raise CorruptFileError(f"{foreign.num_values} values for {scope.num_values} rows")
-    return ForeignPlan(ForeignBlocks.of(foreign, spec, scope.type, scope.buffer(encoding.buffer)))
+    return ForeignArrayPlan(
+        ForeignBlocks.of(foreign, spec, scope.type, scope.buffer(encoding.buffer))
+    )
 
 
 def _message(scheme: str) -> bytes:

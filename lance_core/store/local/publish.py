@@ -21,7 +21,7 @@ from lance_core.store.local.root import Root, folder_of
 from lance_core.store.local.temporary import temporary_path
 
 
-class Draft:
+class UnpublishedFile:
     """A file that is being written to become the object at ``path``.
 
     ``descriptor`` is closed by `Publisher.finish` or `Publisher.discard`.
@@ -47,9 +47,9 @@ class Publisher:
         self.durability = durability
         self.disk = disk
 
-    def start(self, path: str) -> Draft:
+    def start(self, path: str) -> UnpublishedFile:
         """An empty file in the folder of ``path``, which is made if need be."""
-        draft = Draft(path, self.root.file(path))
+        draft = UnpublishedFile(path, self.root.file(path))
         with preparing(path, self.root.path):
             try:
                 draft.descriptor = self.disk.create(draft.temporary)
@@ -59,17 +59,17 @@ class Publisher:
                 draft.descriptor = self.disk.create(draft.temporary)
         return draft
 
-    def append(self, draft: Draft, views: Sequence[memoryview]) -> None:
+    def append(self, draft: UnpublishedFile, views: Sequence[memoryview]) -> None:
         """Write all bytes of ``views``."""
         with preparing(draft.path, self.root.path):
             self.disk.write(_open(draft), views)
 
-    def append_file(self, draft: Draft, source: int, length: int) -> None:
+    def append_file(self, draft: UnpublishedFile, source: int, length: int) -> None:
         """Write the first ``length`` bytes of an open file."""
         with preparing(draft.path, self.root.path):
             self.disk.copy_bytes(source, _open(draft), length)
 
-    def finish(self, draft: Draft) -> None:
+    def finish(self, draft: UnpublishedFile) -> None:
         """Sync, if asked for, and close."""
         with preparing(draft.path, self.root.path):
             if self.durability is Durability.durable:
@@ -77,7 +77,7 @@ class Publisher:
             descriptor, draft.descriptor = _open(draft), None
             os.close(descriptor)
 
-    def publish(self, draft: Draft, mode: PutMode) -> None:
+    def publish(self, draft: UnpublishedFile, mode: PutMode) -> None:
         """Give a finished file its path."""
         with publishing(draft.path, self.root.path):
             if mode is PutMode.create:
@@ -86,7 +86,7 @@ class Publisher:
                 self.disk.rename(draft.temporary, draft.full_path)
         self._sync_folders(draft.path, draft.folder)
 
-    def discard(self, draft: Draft) -> None:
+    def discard(self, draft: UnpublishedFile) -> None:
         """Close and remove what is left of a draft, as far as possible."""
         with contextlib.suppress(OSError):
             if draft.descriptor is not None:
@@ -127,7 +127,7 @@ class Publisher:
             with contextlib.suppress(OSError):
                 self.disk.remove_folder(path)
 
-    def _move_if_absent(self, draft: Draft) -> None:
+    def _move_if_absent(self, draft: UnpublishedFile) -> None:
         try:
             move(self.disk, draft.temporary, draft.full_path)
         except OSError as error:
@@ -161,7 +161,7 @@ class Publisher:
                     self.disk.sync_folder(folder)
 
 
-def _open(draft: Draft) -> int:
+def _open(draft: UnpublishedFile) -> int:
     if draft.descriptor is None:
         raise InvalidInputError(f"the writer of {draft.path!r} is closed")
     return draft.descriptor

@@ -29,7 +29,7 @@ from lance_core.store.local.open_files import (
     open_for_reading,
     regular_file_size,
 )
-from lance_core.store.local.publish import Draft, Publisher
+from lance_core.store.local.publish import Publisher, UnpublishedFile
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
@@ -166,7 +166,9 @@ class LocalStore(ObjectStore):
             self._files.forget(path)
             raise read_error(error, path, self._root.path) from error
 
-    def _write_whole(self, path: str, mode: PutMode, fill: Callable[[Draft], None]) -> None:
+    def _write_whole(
+        self, path: str, mode: PutMode, fill: Callable[[UnpublishedFile], None]
+    ) -> None:
         if not isinstance(mode, PutMode):
             raise InvalidInputError(f"{mode!r} is no PutMode")
         draft = self._publisher.start(path)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
-from lance_core.store.local.publish import Draft, Publisher
+from lance_core.store.local.publish import Publisher, UnpublishedFile
 
 FLUSH_BYTES = 1 << 20
 """Buffers are gathered until they hold this many bytes, and then written by one call."""
@@ -24,7 +24,7 @@ class LocalWriter(ObjectWriter):
     """
 
     def __init__(self, publisher: Publisher, path: str) -> None:
-        self._draft: Draft | None = None  # until there is one, nothing is to be removed
+        self._draft: UnpublishedFile | None = None  # until there is one, nothing is to be removed
         self._publisher = publisher
         self._path = path
         self._gathered: list[memoryview] = []
@@ -75,14 +75,14 @@ class LocalWriter(ObjectWriter):
         if self._draft is not None and self._process == os.getpid():
             self.abort()
 
-    def _open_draft(self) -> Draft:
+    def _open_draft(self) -> UnpublishedFile:
         if self._draft is None:
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
         if self._process != os.getpid():
             raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")
         return self._draft
 
-    def _flush(self, draft: Draft) -> None:
+    def _flush(self, draft: UnpublishedFile) -> None:
         self._publisher.append(draft, self._gathered)
         self._gathered.clear()
         self._gathered_bytes = 0

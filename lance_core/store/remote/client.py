@@ -82,14 +82,14 @@ class Content(NamedTuple):
     etag: str | None
 
 
-class Page(NamedTuple):
+class ListingPage(NamedTuple):
     """Part of a listing, ascending by key. ``next_token`` asks for what follows, None: nothing."""
 
     objects: Sequence[RemoteObject]
     next_token: str | None
 
 
-class Part(NamedTuple):
+class UploadedPart(NamedTuple):
     """A part that was uploaded: its number from 1, and what the service calls it."""
 
     number: int
@@ -152,7 +152,7 @@ class RemoteClient(ABC):
     @abstractmethod
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         """Objects whose keys begin with ``prefix``, in ascending byte order of keys.
 
         Only keys behind ``start_after``. A service that can only start *at* a key, or not at all,
@@ -169,12 +169,14 @@ class RemoteClient(ABC):
         """
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         """Send part ``number``, from 1; sending it again replaces it."""
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         """Make the object of its parts, in order; ``if_absent`` as of `put`."""
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")

@@ -10,7 +10,7 @@ from lance_core.store.base import Guarantee, ObjectMeta
 from lance_core.store.paths import is_path
 from lance_core.store.remote.client import (
     Failure,
-    Page,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
@@ -53,13 +53,15 @@ class Lister:
                 last = key
                 yield ObjectMeta(path, found.size, found.last_modified, found.etag)
 
-    def _page(self, prefix: str, after: str | None, token: str | None, deep: bool) -> Page:
+    def _page(self, prefix: str, after: str | None, token: str | None, deep: bool) -> ListingPage:
         try:
             return self._client.list_page(prefix, after, token, deep=deep)
         except RequestError as error:
             if error.failure is not Failure.MISSING:
                 raise
-            return Page((), None)  # where services have folders, one that is not there is empty
+            return ListingPage(
+                (), None
+            )  # where services have folders, one that is not there is empty
 
     def _pages(
         self, folder: str, prefix: str, after: str | None, deep: bool

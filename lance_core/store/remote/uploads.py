@@ -12,7 +12,7 @@ from functools import partial
 from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError
 from lance_core.store.base import ObjectWriter
 from lance_core.store.buffers import byte_view
-from lance_core.store.remote.client import Part, RemoteClient, RequestError
+from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.threads import RequestThreads
@@ -122,8 +122,8 @@ class RemoteWriter(ObjectWriter):
         self._position = 0
         self._upload: str | None = None
         self._sent = 0
-        self._under_way: deque[Future[Part]] = deque()
-        self._parts: list[Part] = []
+        self._under_way: deque[Future[UploadedPart]] = deque()
+        self._parts: list[UploadedPart] = []
         self._is_open = True
         self._is_closed = False
         self._process = os.getpid()

@@ -20,11 +20,11 @@ from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.remote.client import (
     Content,
     Failure,
-    Page,
-    Part,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
+    UploadedPart,
 )
 from lance_core_azure.answer import Answer
 from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
@@ -110,7 +110,7 @@ class AzureClient(RemoteClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         """One request, unless the service orders names otherwise than by their bytes."""
         ask = self._container.list_blobs if deep else self._container.walk_blobs
         begin: dict[str, str] = {}
@@ -118,7 +118,7 @@ class AzureClient(RemoteClient):
             begin = {"start_from": start_after}
         listed = self._listed(ask, prefix, token, begin)
         if is_by_bytes(listed, prefix):
-            return Page(listed.objects, listed.marker)
+            return ListingPage(listed.objects, listed.marker)
         objects, seen = listed.objects, set()
         while listed.marker:
             if listed.marker in seen:
@@ -126,21 +126,23 @@ class AzureClient(RemoteClient):
             seen.add(listed.marker)
             listed = self._listed(ask, prefix, listed.marker, {})
             objects += listed.objects
-        return Page(sorted(objects, key=lambda one: one.key.encode()), None)
+        return ListingPage(sorted(objects, key=lambda one: one.key.encode()), None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         """Names only: blocks wait at the object until a list names them."""
         return uuid.uuid4().hex
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         # All blocks of an object must have names of the same length.
         block = f"{upload}{number:06}"
         data = _joined(body)
         self._asked(self._blob(key).stage_block, block, data, length=len(data))
-        return Part(number, block)
+        return UploadedPart(number, block)
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         condition = IF_ABSENT if if_absent else {}
         blocks: list[Any] = [part.tag for part in parts]

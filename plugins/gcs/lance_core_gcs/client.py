@@ -18,11 +18,11 @@ from lance_core.store.config import Secret
 from lance_core.store.remote.client import (
     Content,
     Failure,
-    Page,
-    Part,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
+    UploadedPart,
 )
 from lance_core_gcs.credentials import Authorization
 from lance_core_gcs.failures import Meaning, of_answer
@@ -125,7 +125,7 @@ class GcsClient(RemoteClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         query = {"prefix": prefix, "fields": f"items({FIELDS}),nextPageToken"}
         if start_after is not None:
             query["startOffset"] = start_after
@@ -147,12 +147,14 @@ class GcsClient(RemoteClient):
             raise RequestError(Failure.UNKNOWN, "the answer names no upload")
         return self._uploads.add(Upload(Secret(f"{self._incoming}?{upload}"), if_absent))
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         length = self._uploads.get(upload).append(number, body, self._send_chunk)
-        return Part(number, str(length))
+        return UploadedPart(number, str(length))
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         started = self._uploads.get(upload)
         if started.if_absent != if_absent:
@@ -254,9 +256,9 @@ def _text(value: object) -> str:
     return value
 
 
-def _page(fields: dict[str, Any]) -> Page:
+def _page(fields: dict[str, Any]) -> ListingPage:
     objects = [_remote_object(item) for item in fields.get("items", ())]
-    return Page(objects, _text(fields.get("nextPageToken", "")) or None)
+    return ListingPage(objects, _text(fields.get("nextPageToken", "")) or None)
 
 
 def _progress(fields: dict[str, Any]) -> tuple[int, str] | None:

@@ -18,11 +18,11 @@ from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.remote.client import (
     Content,
     Failure,
-    Page,
-    Part,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
+    UploadedPart,
 )
 from lance_core.store.remote.response_limits import PIECE
 from lance_core.store.remote.settings import RemoteSettings
@@ -119,7 +119,7 @@ class S3Client(RemoteClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         asked: dict[str, Any] = {"Prefix": prefix}
         if not deep:
             asked["Delimiter"] = "/"
@@ -134,7 +134,9 @@ class S3Client(RemoteClient):
         answer = self._send("create_multipart_upload", Key=key, **self._encryption.write)
         return str(_field(answer, "UploadId"))
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         answer = self._send(
             "upload_part",
             Key=key,
@@ -143,10 +145,10 @@ class S3Client(RemoteClient):
             Body=body_of(body),
             **self._encryption.use,
         )
-        return Part(number, str(_field(answer, "ETag")))
+        return UploadedPart(number, str(_field(answer, "ETag")))
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         sent = [{"PartNumber": part.number, "ETag": part.tag} for part in parts]
         self._send(
@@ -245,7 +247,7 @@ def _size(size: int) -> int:
     return size
 
 
-def _page(answer: Mapping[str, Any]) -> Page:
+def _page(answer: Mapping[str, Any]) -> ListingPage:
     """What an answer to ListObjectsV2 lists; nothing is only what says of itself that it is so."""
     found = [
         RemoteObject(
@@ -259,8 +261,8 @@ def _page(answer: Mapping[str, Any]) -> Page:
     if not found and not any(name in answer for name in _OF_LISTINGS):
         raise RequestError(Failure.UNKNOWN, "the answer is no listing")
     if not answer.get("IsTruncated"):
-        return Page(found, None)
-    return Page(found, str(_field(answer, "NextContinuationToken")))
+        return ListingPage(found, None)
+    return ListingPage(found, str(_field(answer, "NextContinuationToken")))
 
 
 def _content(answer: Any, wanted: ByteRange | None) -> Content:

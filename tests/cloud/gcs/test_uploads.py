@@ -9,7 +9,7 @@ import pytest
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, StoreError
 from lance_core.store.base import PutMode
-from lance_core.store.remote.client import Failure, Part, RequestError
+from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
@@ -141,7 +141,7 @@ def test_an_upload_that_the_service_forgot_is_an_error(
 
 def test_nobody_else_knows_an_upload(client: GcsClient) -> None:
     with pytest.raises(RequestError, match="not there any more"):
-        client.finish_upload("object", "made-up", [Part(1, "5")], if_absent=False)
+        client.finish_upload("object", "made-up", [UploadedPart(1, "5")], if_absent=False)
     client.abort_upload("object", "made-up")
 
 

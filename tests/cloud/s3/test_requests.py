@@ -11,7 +11,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 
 from lance_core.store.base import ByteRange
-from lance_core.store.remote.client import Part, RemoteClient, RequestError
+from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core_s3.body import JOINED, Body, body_of
 from tests.cloud.s3.places import opened, seen_requests, store_of
 from tests.servers.moto import Moto
@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[RemoteClient], object]] = {
     "list": lambda client: client.list_page("p", "p/a", None, deep=False),
     "start": lambda client: client.start_upload("k", if_absent=True),
     "part": lambda client: client.upload_part("k", "u", 1, LARGE),
-    "finish": lambda client: client.finish_upload("k", "u", [Part(1, "t")], if_absent=True),
+    "finish": lambda client: client.finish_upload("k", "u", [UploadedPart(1, "t")], if_absent=True),
     "abort": lambda client: client.abort_upload("k", "u"),
 }
 

@@ -22,11 +22,11 @@ from lance_core.store.config import Secret
 from lance_core.store.remote.client import (
     Content,
     Failure,
-    Page,
-    Part,
+    ListingPage,
     RemoteClient,
     RemoteObject,
     RequestError,
+    UploadedPart,
 )
 from lance_core.store.remote.options import take
 from lance_core.store.remote.request_deadline import TimedConnection
@@ -150,23 +150,25 @@ class WebdavClient(RemoteClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         answer = self._send("PROPFIND", prefix, {"Depth": "infinity" if deep else "1"})
         found = self._understood(lambda: list(_objects(ElementTree.fromstring(answer.body))))
         shown = [each for each in found if not each.key.startswith(f"{UPLOADS}/")]
-        return Page(sorted(shown, key=lambda each: each.key), None)
+        return ListingPage(sorted(shown, key=lambda each: each.key), None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         upload = f"{UPLOADS}/{uuid.uuid4()}"
         self._send("MKCOL", f"{upload}/")
         return upload
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         self._send("PUT", f"{upload}/{number:05}", {}, body)
-        return Part(number, f"{number:05}")
+        return UploadedPart(number, f"{number:05}")
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         self._send("MOVE", f"{upload}/.file", _to(key, if_absent=if_absent))
 

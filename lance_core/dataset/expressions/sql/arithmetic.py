@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number, plain
 from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.node import (
-    Column,
+    ColumnNode,
     Constant,
     Datum,
     Node,
@@ -42,7 +42,7 @@ def with_column_type(left: Node, right: Node) -> tuple[Node, Node]:
 
 
 def _beside(node: Node, other: Node) -> Node:
-    if not isinstance(node, Constant) or not isinstance(other, Column) or node.is_null:
+    if not isinstance(node, Constant) or not isinstance(other, ColumnNode) or node.is_null:
         return node
     if not (is_number(node.type) and is_number(other.type)):
         return node

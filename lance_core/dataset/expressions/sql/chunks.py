@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.node import (
-    Call,
-    Column,
+    CallNode,
+    ColumnNode,
     Datum,
     Node,
     call,
@@ -37,10 +37,10 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
     ``plan`` must give NULL for NULL. None if the node is no dictionary column or ``plan`` does not
     depend on it.
     """
-    if not isinstance(node, Column) or not pa.types.is_dictionary(node.type):
+    if not isinstance(node, ColumnNode) or not pa.types.is_dictionary(node.type):
         return None
-    entries = plan(Column(("",), node.type.value_type, node.nullable))
-    if not isinstance(entries, Call):
+    entries = plan(ColumnNode(("",), node.type.value_type, node.nullable))
+    if not isinstance(entries, CallNode):
         return None
     found = call("dictionary", by_chunk(functools.partial(_entries, of_entry=entries)), node)
     return with_nullable(found, entries.nullable)

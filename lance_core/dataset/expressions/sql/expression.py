@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql.node import Column, Metadata, Node, evaluate, paths
+from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
 
 
@@ -32,7 +32,7 @@ class SqlExpression:
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        return self.node.path if isinstance(self.node, Column) else None
+        return self.node.path if isinstance(self.node, ColumnNode) else None
 
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:

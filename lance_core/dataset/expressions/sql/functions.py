@@ -20,7 +20,7 @@ from lance_core.dataset.expressions.sql import (
 )
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, plain
 from lance_core.dataset.expressions.sql.node import (
-    Column,
+    ColumnNode,
     Constant,
     Node,
     call,
@@ -125,7 +125,7 @@ def _has_all(node: Node, wanted: Node) -> Node:
 
 def _get_field(node: Node, name: Node) -> Node:
     wanted = name.value.as_py() if isinstance(name, Constant) else None
-    if not isinstance(node, Column) or not isinstance(wanted, str):
+    if not isinstance(node, ColumnNode) or not isinstance(wanted, str):
         raise UnsupportedFeatureError("get_field of something that is not a column")
     return names.child(node, wanted)
 

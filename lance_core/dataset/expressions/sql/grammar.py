@@ -317,7 +317,7 @@ class _Parser:
         while self._next.upper == ".":
             self._take()
             parts.append(self._name())
-        return syntax.Reference(tuple(parts))
+        return syntax.NameReference(tuple(parts))
 
     def _name(self) -> Name:
         word = self._next
@@ -339,7 +339,7 @@ class _Parser:
             if text.kind is Kind.TEXT:
                 return syntax.Cast(syntax.Text(text.text), syntax.TypeName(name.upper, numbers))
         self._at = start
-        return syntax.Function(name.text, self._list(")"))
+        return syntax.FunctionCall(name.text, self._list(")"))
 
     def _numbers(self) -> tuple[int, ...]:
         """Digits with commas between them, and a closing parenthesis; none if it is not that."""
@@ -362,7 +362,7 @@ class _Parser:
             self._check_depth(self._depth + wrapped)
             self._take()
             if sign == "[":
-                tree = syntax.Index(tree, self.expression())
+                tree = syntax.Subscript(tree, self.expression())
                 self._expect("]")
             elif sign == "::":
                 tree = syntax.Cast(tree, self._type())
@@ -426,16 +426,16 @@ def with_long_lists(tree: syntax.Logic) -> Sequence[syntax.Tree]:
             found.setdefault(literal[0], []).append(literal[1])
     for parts, texts in found.items():
         choices = _literals(",".join(texts))
-        rest.append(syntax.In(syntax.Reference(parts), choices, negated=tree.is_and))
+        rest.append(syntax.In(syntax.NameReference(parts), choices, negated=tree.is_and))
     return rest
 
 
 def _literal_compared(tree: syntax.Tree, operator: str) -> tuple[tuple[Name, ...], str] | None:
     """The column and the literal, as written, that it is compared with by ``operator``."""
     match tree:
-        case syntax.Comparison(sign, syntax.Reference(parts), syntax.Number(digits)):
+        case syntax.Comparison(sign, syntax.NameReference(parts), syntax.Number(digits)):
             return (parts, digits) if sign == operator else None
-        case syntax.Comparison(sign, syntax.Reference(parts), syntax.Text(value)):
+        case syntax.Comparison(sign, syntax.NameReference(parts), syntax.Text(value)):
             quoted = "'" + value.replace("'", "''") + "'"
             return (parts, quoted) if sign == operator else None
     return None

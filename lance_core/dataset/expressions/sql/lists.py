@@ -14,7 +14,7 @@ from lance_core.dataset.expressions.sql import compare
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
 from lance_core.dataset.expressions.sql.node import (
-    Column,
+    ColumnNode,
     Constant,
     Node,
     call,
@@ -66,7 +66,7 @@ def has(node: Node, item: Node) -> Node:
     if not isinstance(item, Constant):
         raise UnsupportedFeatureError("array_has with something that is not a literal")
     # The elements are compared like a column of their own.
-    test = compare.compare("=", Column(("",), node.type.value_type), item)
+    test = compare.compare("=", ColumnNode(("",), node.type.value_type), item)
     return call("array_has", by_chunk(functools.partial(_has, test=test)), node)
 
 

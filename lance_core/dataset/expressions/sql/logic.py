@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.node import (
-    Call,
+    CallNode,
     Constant,
     Datum,
     Node,
@@ -36,7 +36,7 @@ def truth(node: Node, what: str) -> Node:
 
 def condition(node: Node) -> Node:
     """The boolean node that stands for this one, or the node itself."""
-    return node.condition if isinstance(node, Call) and node.condition is not None else node
+    return node.condition if isinstance(node, CallNode) and node.condition is not None else node
 
 
 def both(left: Node, right: Node) -> Node:
@@ -98,7 +98,7 @@ def is_false(node: Node) -> Node:
 
 def is_null(node: Node) -> Node:
     """IS NULL. NaN is a value."""
-    if isinstance(node, Call) and node.condition is not None:
+    if isinstance(node, CallNode) and node.condition is not None:
         return negated(node)
     return with_nullable(call("IS NULL", pc.is_null, node), False)
 

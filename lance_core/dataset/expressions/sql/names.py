@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql.node import Column
+from lance_core.dataset.expressions.sql.node import ColumnNode
 from lance_core.errors import InvalidInputError
 
 
@@ -22,7 +22,7 @@ class Name:
     quoted: bool = False
 
 
-def resolve(schema: pa.Schema, first: Name) -> Column:
+def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
     """The top-level column. Raises `InvalidInputError` listing the valid names."""
     count = schema.names.count(first.text)
     found = [first.text] * count
@@ -35,10 +35,10 @@ def resolve(schema: pa.Schema, first: Name) -> Column:
         valid = ", ".join(_shown(name) for name in schema.names)
         raise InvalidInputError(f"No field named {_shown(first.text)}. Valid fields are {valid}.")
     field = schema.field(found[0])
-    return Column((found[0],), field.type, field.nullable, field.metadata)
+    return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
 
 
-def child(parent: Column, name: str) -> Column:
+def child(parent: ColumnNode, name: str) -> ColumnNode:
     """A field of a struct column. Raises `InvalidInputError` if there is none."""
     kind, shown = parent.type, ".".join(parent.path)
     if not pa.types.is_struct(kind):
@@ -50,7 +50,7 @@ def child(parent: Column, name: str) -> Column:
         )
     field = kind.field(name)
     nullable = parent.nullable or field.nullable
-    return Column((*parent.path, name), field.type, nullable, field.metadata)
+    return ColumnNode((*parent.path, name), field.type, nullable, field.metadata)
 
 
 def _shown(name: str) -> str:

@@ -40,7 +40,7 @@ Metadata = Mapping[bytes, bytes] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class ColumnNode:
     """A stored value: ``path`` names a top-level column, then struct fields inside it.
 
     ``nullable`` and ``metadata`` are those of the field; a member of a nullable struct is nullable.
@@ -80,7 +80,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class CallNode:
     """``kernel`` of the values of ``arguments``.
 
     ``nullable`` and ``metadata`` are those of the field that holds the result. ``condition``: a
@@ -95,7 +95,7 @@ class Call:
     condition: Node | None = None
 
 
-Node = Column | Constant | Call
+Node = ColumnNode | Constant | CallNode
 
 
 def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
@@ -129,22 +129,22 @@ def call(what: str, kernel: Kernel, *arguments: Node, kind: pa.DataType | None =
         raise InvalidInputError(f"{what} does not work on {types}") from error
     except pa.ArrowInvalid as error:
         raise InvalidInputError(f"{what}: {error}") from error
-    return Call(kind, kernel, arguments, any(one.nullable for one in arguments))
+    return CallNode(kind, kernel, arguments, any(one.nullable for one in arguments))
 
 
 def with_nullable(node: Node, nullable: bool) -> Node:
     """The node as one that may be NULL, or never is. Columns and constants know it themselves."""
-    return replace(node, nullable=nullable) if isinstance(node, Call) else node
+    return replace(node, nullable=nullable) if isinstance(node, CallNode) else node
 
 
 def with_metadata(node: Node, metadata: Metadata) -> Node:
     """The node as the value of a field with ``metadata``; constants have none."""
-    return replace(node, metadata=metadata) if isinstance(node, Call) else node
+    return replace(node, metadata=metadata) if isinstance(node, CallNode) else node
 
 
 def with_condition(node: Node, condition: Node) -> Node:
     """The node as one that has a `Call.condition`."""
-    return replace(node, condition=condition) if isinstance(node, Call) else node
+    return replace(node, condition=condition) if isinstance(node, CallNode) else node
 
 
 def _sample(node: Node) -> Datum:
@@ -209,7 +209,7 @@ def _value(node: Node, data: pa.RecordBatch) -> Datum:
     while waiting:
         one = waiting[-1]
         if id(one) not in done:
-            if isinstance(one, Call):
+            if isinstance(one, CallNode):
                 missing = [part for part in one.arguments if id(part) not in done]
                 if missing:
                     waiting.extend(reversed(missing))
@@ -245,14 +245,14 @@ def _uses(node: Node) -> dict[int, int]:
     waiting = [node]
     while waiting:
         one = waiting.pop()
-        for part in one.arguments if isinstance(one, Call) else ():
+        for part in one.arguments if isinstance(one, CallNode) else ():
             if id(part) not in counts:
                 waiting.append(part)
             counts[id(part)] = counts.get(id(part), 0) + 1
     return counts
 
 
-def _stored(node: Column, data: pa.RecordBatch) -> pa.Array:
+def _stored(node: ColumnNode, data: pa.RecordBatch) -> pa.Array:
     column = data.column(node.path[0])
     for name in node.path[1:]:
         column = pc.struct_field(column, name)
@@ -269,8 +269,8 @@ def paths(nodes: Sequence[Node]) -> tuple[tuple[str, ...], ...]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, Column):
+        if isinstance(node, ColumnNode):
             found[node.path] = None
-        elif isinstance(node, Call):
+        elif isinstance(node, CallNode):
             waiting.extend(reversed(node.arguments))
     return tuple(found)

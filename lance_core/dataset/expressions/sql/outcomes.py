@@ -19,7 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import compare, logic, membership
-from lance_core.dataset.expressions.sql.node import Call, Column, Constant, Datum, Kernel, Node
+from lance_core.dataset.expressions.sql.node import (
+    CallNode,
+    ColumnNode,
+    Constant,
+    Datum,
+    Kernel,
+    Node,
+)
 from lance_core.encodings.v0_1.bounds import above_text
 
 BoolArray = npt.NDArray[np.bool_]
@@ -54,7 +61,7 @@ class Outcomes(NamedTuple):
 
 
 def may_be_true(
-    node: Node, bounds_of: Callable[[Column], Bounds | None], num_runs: int
+    node: Node, bounds_of: Callable[[ColumnNode], Bounds | None], num_runs: int
 ) -> BoolArray:
     """For each run of rows whether the condition ``node`` may be TRUE for some row.
 
@@ -70,16 +77,16 @@ def may_be_true(
     return result
 
 
-def _columns(node: Node) -> list[Column]:
+def _columns(node: Node) -> list[ColumnNode]:
     found, waiting, seen = [], [node], set()
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if isinstance(one, Column):
+        if isinstance(one, ColumnNode):
             found.append(one)
-        elif isinstance(one, Call):
+        elif isinstance(one, CallNode):
             waiting.extend(one.arguments)
     return found
 
@@ -94,7 +101,7 @@ def cannot_fail(node: Node) -> bool:
     waiting, seen = [node], set()
     while waiting:
         one = waiting.pop()
-        if id(one) in seen or not isinstance(one, Call):
+        if id(one) in seen or not isinstance(one, CallNode):
             continue
         seen.add(id(one))
         if _function(one.kernel)[0] not in _TOTAL:
@@ -115,7 +122,7 @@ class _Analysis:
 
     def __init__(
         self,
-        bounds_of: Callable[[Column], Bounds | None],
+        bounds_of: Callable[[ColumnNode], Bounds | None],
         num_runs: int,
         is_nan: Mapping[Path, bool],
     ) -> None:
@@ -130,7 +137,7 @@ class _Analysis:
             value = node.value.as_py()
             picked = [self._all if value is one else self._none for one in (True, False, None)]
             return Outcomes(*picked)
-        if isinstance(node, Column):
+        if isinstance(node, ColumnNode):
             return self._compared(node, pc.equal, pa.scalar(True))
         function, options = _function(node.kernel)
         rule = _RULES.get(function)
@@ -141,7 +148,7 @@ class _Analysis:
         return Outcomes(self._all, self._all, self._all)
 
     def _bounds(self, node: Node) -> Bounds | None:
-        bounds = self._bounds_of(node) if isinstance(node, Column) else None
+        bounds = self._bounds_of(node) if isinstance(node, ColumnNode) else None
         return bounds if bounds is not None and bounds.lowest.type == node.type else None
 
     def both(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
@@ -210,7 +217,7 @@ class _Analysis:
                 lowest, highest = highest, lowest
             true = _unless(pc.invert(kernel(lowest, literal)))
             false = _unless(kernel(highest, literal))
-        if isinstance(node, Column) and pa.types.is_floating(node.type):
+        if isinstance(node, ColumnNode) and pa.types.is_floating(node.type):
             is_nan = self._is_nan.get(node.path)
             of_nan = bool(kernel(pa.scalar(float("nan"), node.type), literal).as_py())
             if is_nan is True:

@@ -24,7 +24,7 @@ from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
 from lance_core.dataset.expressions.sql.lexer import shown
 from lance_core.dataset.expressions.sql.like import like
 from lance_core.dataset.expressions.sql.names import Name, child, resolve
-from lance_core.dataset.expressions.sql.node import Column, Constant, Node, constant, null
+from lance_core.dataset.expressions.sql.node import ColumnNode, Constant, Node, constant, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
@@ -65,17 +65,17 @@ def _bounded_depth(text: str) -> Iterator[None]:
 class _Planner:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._columns: dict[tuple[Name, ...], Column] = {}
+        self._columns: dict[tuple[Name, ...], ColumnNode] = {}
 
     def plan(self, tree: syntax.Tree) -> Node:
         return _RULES[type(tree)](self, tree)
 
-    def reference(self, tree: syntax.Reference) -> Node:
+    def reference(self, tree: syntax.NameReference) -> Node:
         if tree.parts not in self._columns:
             self._columns[tree.parts] = self._resolved(tree)
         return self._columns[tree.parts]
 
-    def _resolved(self, tree: syntax.Reference) -> Column:
+    def _resolved(self, tree: syntax.NameReference) -> ColumnNode:
         column = resolve(self._schema, tree.parts[0])
         for name in tree.parts[1:]:
             column = child(column, name.text)
@@ -86,11 +86,11 @@ class _Planner:
 
     def _field(self, parent: syntax.Tree, name: str) -> Node:
         node = self.plan(parent)
-        if not isinstance(node, Column):
+        if not isinstance(node, ColumnNode):
             raise UnsupportedFeatureError(f"the field {name!r} of what is no column")
         return child(node, name)
 
-    def index(self, tree: syntax.Index) -> Node:
+    def index(self, tree: syntax.Subscript) -> Node:
         index = self.plan(tree.index)
         if not isinstance(index, Constant):
             raise UnsupportedFeatureError("an index that is not a literal")
@@ -190,7 +190,7 @@ class _Planner:
         default = null(pa.null()) if tree.default is None else self.plan(tree.default)
         return functions.case(branches, default)
 
-    def function(self, tree: syntax.Function) -> Node:
+    def function(self, tree: syntax.FunctionCall) -> Node:
         return functions.call_function(tree.name, [self.plan(one) for one in tree.arguments])
 
 
@@ -199,9 +199,9 @@ def _negated_if(negated: bool, node: Node) -> Node:
 
 
 _RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
-    syntax.Reference: _Planner.reference,
+    syntax.NameReference: _Planner.reference,
     syntax.Member: _Planner.member,
-    syntax.Index: _Planner.index,
+    syntax.Subscript: _Planner.index,
     syntax.Number: _Planner.number,
     syntax.Text: _Planner.text,
     syntax.Bytes: _Planner.bytes,
@@ -220,5 +220,5 @@ _RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
     syntax.Negative: _Planner.negative,
     syntax.Cast: _Planner.cast,
     syntax.Case: _Planner.case,
-    syntax.Function: _Planner.function,
+    syntax.FunctionCall: _Planner.function,
 }

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.node import (
-    Call,
+    CallNode,
     Constant,
     Datum,
     Node,
@@ -40,7 +40,7 @@ def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     if set(written) - set("ims"):
         raise UnsupportedFeatureError(f"regexp_like with the flags {written!r}")
     found = searched("regexp_like", functools.partial(_matches, flags=written), node, pattern)
-    if isinstance(found, Call):
+    if isinstance(found, CallNode):
         # No row, no error: try the pattern now.
         call("regexp_like", found.kernel, constant(""))
     return found

@@ -11,7 +11,7 @@ from lance_core.dataset.expressions.sql.names import Name
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class NameReference:
     """A dotted name."""
 
     parts: tuple[Name, ...]
@@ -180,7 +180,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionCall:
     """A call by name."""
 
     name: str
@@ -188,7 +188,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class Subscript:
     """``subject[index]``."""
 
     subject: Tree
@@ -204,7 +204,7 @@ class Member:
 
 
 Tree = (
-    Reference
+    NameReference
     | Number
     | Text
     | Bytes
@@ -223,7 +223,7 @@ Tree = (
     | Like
     | Cast
     | Case
-    | Function
-    | Index
+    | FunctionCall
+    | Subscript
     | Member
 )

@@ -34,7 +34,7 @@ _LONG = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DictionaryValues:
+class ValuesWithDictionary:
     """``count`` distinct ``items``, and for each slot of a page which one it is."""
 
     indices: FixedWidth
@@ -44,7 +44,7 @@ class DictionaryValues:
 
 def as_dictionary(
     array: pa.Array, options: FieldOptions, context: EncodeContext
-) -> DictionaryValues | None:
+) -> ValuesWithDictionary | None:
     """The values of ``array`` with a dictionary, if that is likely to make them smaller.
 
     Values of variable width and of 128 bits, from 2.2 on also those of 64. Raises
@@ -70,10 +70,10 @@ def as_dictionary(
     size = _size(items) + values.count * _INDEX_BYTES
     if items.count > most_items or size > most_bytes:
         return None
-    return DictionaryValues(indices, items, items.count)
+    return ValuesWithDictionary(indices, items, items.count)
 
 
-def of_keys(array: pa.DictionaryArray) -> DictionaryValues:
+def of_keys(array: pa.DictionaryArray) -> ValuesWithDictionary:
     """The keys and the items of an Arrow dictionary array.
 
     A null has the key that is stored there, since it may prolong a run, unless there is no such
@@ -82,7 +82,7 @@ def of_keys(array: pa.DictionaryArray) -> DictionaryValues:
     keys, count = as_fixed(values_of(array.indices)), len(array.dictionary)
     if array.indices.null_count and int(keys.words().max()) >= count:
         keys = as_fixed(values_of(array.indices.fill_null(0)))
-    return DictionaryValues(keys, values_of(array.dictionary), count)
+    return ValuesWithDictionary(keys, values_of(array.dictionary), count)
 
 
 def _may_have(type_: pa.DataType, version: FileVersion) -> bool:

@@ -32,7 +32,11 @@ from lance_core.encodings.v2_1.pages.mini_block.writer import (
     mini_block_page,
 )
 from lance_core.encodings.v2_1.selection.blocks import encode_block, encode_levels
-from lance_core.encodings.v2_1.selection.dictionary import DictionaryValues, as_dictionary, of_keys
+from lance_core.encodings.v2_1.selection.dictionary import (
+    ValuesWithDictionary,
+    as_dictionary,
+    of_keys,
+)
 from lance_core.encodings.v2_1.selection.structure import Structure, choose_structure
 from lance_core.encodings.v2_1.selection.values import mini_block_values, per_value
 from lance_core.encodings.version import FileVersion
@@ -107,7 +111,7 @@ class PageEncoder:
             context.version >= FileVersion.V2_2,
         )
 
-    def _dictionary(self, leaf: Leaf) -> DictionaryValues | None:
+    def _dictionary(self, leaf: Leaf) -> ValuesWithDictionary | None:
         array = leaf.values
         if pa.types.is_dictionary(array.type):
             return of_keys(array)
@@ -120,7 +124,7 @@ class PageEncoder:
         return choose_structure(array, self.options, self.context, levels.rep is not None)
 
     def _mini_block(
-        self, leaf: Leaf, levels: Levels, dictionary: DictionaryValues | None
+        self, leaf: Leaf, levels: Levels, dictionary: ValuesWithDictionary | None
     ) -> LayoutPage | None:
         options, context = self.options, self.context
         stored, type_ = None, leaf.values.type

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.v0_1.selection import Selection, merged, select
+from lance_core.encodings.v0_1.selection import BatchSelection, merged, select
 
 EDGES = np.array([0, 3, 3, 10, 14])
 
 
-def listed(selection: Selection) -> list[tuple[int, int, int]]:
+def listed(selection: BatchSelection) -> list[tuple[int, int, int]]:
     return list(zip(*(part.tolist() for part in selection), strict=True))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lance_core.errors import StoreError
 from lance_core.store.functions import list_paths
-from lance_core.store.remote.client import Page, RemoteObject
+from lance_core.store.remote.client import ListingPage, RemoteObject
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import MemoryClient
 
@@ -28,12 +28,12 @@ class Says(MemoryClient):
 
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
-    ) -> Page:
+    ) -> ListingPage:
         self.asked.append((prefix, start_after, token, deep))
         number = int(token or 0)
         found = [RemoteObject(key, 1, NOW, "tag") for key in self._pages[number]]
         is_last = number + 1 == len(self._pages)
-        return Page(found, self._last if is_last else str(number + 1))
+        return ListingPage(found, self._last if is_last else str(number + 1))
 
 
 def test_pages_are_asked_for_when_they_are_needed() -> None:
@@ -68,9 +68,9 @@ def test_a_listing_without_progress_ends() -> None:
 
 def test_a_listing_in_circles_ends() -> None:
     class Turns(MemoryClient):
-        def list_page(self, *_: object, deep: bool, **__: object) -> Page:
+        def list_page(self, *_: object, deep: bool, **__: object) -> ListingPage:
             self.number = 1 - getattr(self, "number", 1)
-            return Page([RemoteObject("ab"[self.number], 1, NOW, "tag")], str(self.number))
+            return ListingPage([RemoteObject("ab"[self.number], 1, NOW, "tag")], str(self.number))
 
     with pytest.raises(StoreError, match="makes no progress"):
         list_paths(RemoteStore(Turns(), ""))
@@ -81,9 +81,9 @@ def test_pages_that_say_nothing_new_end(keys: Sequence[str]) -> None:
     class Goes(MemoryClient):
         number = 0
 
-        def list_page(self, *_: object, deep: bool, **__: object) -> Page:
+        def list_page(self, *_: object, deep: bool, **__: object) -> ListingPage:
             self.number += 1
-            return Page([RemoteObject(key, 1, NOW, "tag") for key in keys], str(self.number))
+            return ListingPage([RemoteObject(key, 1, NOW, "tag") for key in keys], str(self.number))
 
     with pytest.raises(StoreError, match="makes no progress"):
         list_paths(RemoteStore(Goes(), ""))

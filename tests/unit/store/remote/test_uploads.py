@@ -16,7 +16,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import Guarantee, PutMode
-from lance_core.store.remote.client import Failure, Part, RequestError
+from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
@@ -38,7 +38,9 @@ class Sink(MemoryClient):
         self._at_once = 0
         self._counting = threading.Lock()
 
-    def upload_part(self, key: str, upload: str, number: int, body: Sequence[memoryview]) -> Part:
+    def upload_part(
+        self, key: str, upload: str, number: int, body: Sequence[memoryview]
+    ) -> UploadedPart:
         with self._counting:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -46,10 +48,10 @@ class Sink(MemoryClient):
         with self._counting:
             self.lengths[number] = sum(view.nbytes for view in body)
             self._at_once -= 1
-        return Part(number, "tag")
+        return UploadedPart(number, "tag")
 
     def finish_upload(
-        self, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
         assert [part.number for part in parts] == list(range(1, len(self.lengths) + 1))
 

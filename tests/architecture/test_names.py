@@ -1,0 +1,81 @@
+"""Names: one meaning each, nouns for modules, and no module that is only a piece of another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "lance_core"
+EXPLORER = CORE / "testing" / "explorer"
+MODULES = {
+    path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path
+    for path in sorted(CORE.rglob("*.py"))
+    if "_pb" not in path.parts and path.name not in ("__init__.py", "__main__.py")
+}
+
+AT_TWO_EDGES = {"DataFile", "DeletionFile", "FieldStatistics", "Index", "IndexFile", "Transaction"}
+"""Classes that users know from pylance, named as the stored messages that they stand for."""
+
+PARTICIPLES = {
+    "from_stored": "from stored operations to those of users",
+    "preserved": "operations that are kept as they were stored",
+    "shred": "the standard term, a verb",
+    "single_packed": "single values of packed integers",
+    "throttled": "the standard term for a store that is made slow",
+}
+
+MIN_LINES = 40
+SMALL = {
+    "lance_core.dataset.maintenance.drop": "a verb of its own",
+    "lance_core.dataset.maintenance.resolve_outcome": "a verb of its own",
+    "lance_core.dataset.read.prune_struct_fields": "the idea stands beside projections, not within",
+    "lance_core.encodings.kernels.numpy.chunk_rows": "a kernel of the table, as its siblings",
+    "lance_core.encodings.messages": "protobuf code, which only reading data files loads",
+    "lance_core.encodings.v2_0.builtin": "the list of the format's encodings",
+    "lance_core.encodings.v2_0.compressed_flat": "an encoding of the format",
+    "lance_core.encodings.v2_1.pages.builtin": "the list of the format's layouts",
+    "lance_core.schema.keys": "primary and clustering keys, which merges will read as well",
+    "lance_core.table.transactions.operations.unknown": "an operation, as its siblings",
+}
+"""Modules below `MIN_LINES` with one importer, each with the reason why it is a module."""
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, path in MODULES.items():
+        if EXPLORER in path.parents:
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert len(places) > 500
+    several = {name: where for name, where in places.items() if len(where) > 1}
+    assert {name: where for name, where in several.items() if name not in AT_TWO_EDGES} == {}
+
+
+def test_no_module_is_named_by_a_participle() -> None:
+    named = {name.rpartition(".")[2] for name in MODULES}
+    assert {name for name in named if re.search(r"[^e]ed$", name)} == set(PARTICIPLES)
+
+
+def test_a_small_module_has_several_users_or_a_reason() -> None:
+    users: dict[str, int] = dict.fromkeys(MODULES, 0)
+    for path in sorted(CORE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        imported = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                imported |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+        for name in imported & users.keys():
+            users[name] += 1
+    small = {
+        name
+        for name, path in MODULES.items()
+        if name.count(".") > 1
+        and users[name] == 1
+        and path.read_text("utf-8").count("\n") < MIN_LINES
+    }
+    assert small == set(SMALL)
