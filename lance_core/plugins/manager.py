@@ -22,8 +22,13 @@ from lance_core.plugins.loading import (
     load,
 )
 from lance_core.plugins.manifest_stores import as_commit_handler
-from lance_core.plugins.missing_plugin import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME, LeftOut, not_found
-from lance_core.plugins.missing_plugin import PluginLookup
+from lance_core.plugins.missing_plugin import (
+    EXTRA_OF_HANDLER,
+    EXTRA_OF_SCHEME,
+    LeftOut,
+    PluginLookup,
+    not_found,
+)
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"
