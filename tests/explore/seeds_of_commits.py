@@ -69,7 +69,7 @@ def _commit_taking_silence_for_success(
 def _refusal_is_exists() -> Iterator[None]:
     def who_holds(handler: Any, store: Any, candidate: Candidate) -> Any:
         found = _who_holds(handler, store, candidate)
-        return (CommittedBy.WE, candidate.location) if found[0] is CommittedBy.NOBODY else found
+        return (CommittedBy.US, candidate.location) if found[0] is CommittedBy.NOBODY else found
 
     with (
         mock.patch.object(outcome, "is_definitely_not_applied", return_value=False),
