@@ -24,7 +24,6 @@ class Part(enum.Enum):
     TABLES = (
         *("difflib", "hashlib", "importlib.metadata", "pluggy", "pyroaring", "socket"),
         *("urllib.parse", "lance_core.dataset.exports", "lance_core.builtin"),
-        "lance_core.dataset.maintenance.resolve_outcome",
     )
     """Opening tables, and commits."""
 

@@ -1,4 +1,4 @@
-"""The functions that need no open table: `dataset`, `write_dataset` and `resolve`."""
+"""The two functions that users begin with: `dataset` and `write_dataset`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Target
     from lance_core.dataset.write.input import ReaderLike
     from lance_core.dataset.write.write import WriteArguments
-    from lance_core.errors import CommitUnknownError
 
 
 def dataset(
@@ -95,27 +94,3 @@ def write_dataset(
     from lance_core.dataset.write.write import write
 
     return LanceDataset.of(write(data_obj, uri, schema, mode, arguments))
-
-
-def resolve(
-    target: Target,
-    unknown: CommitUnknownError,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-) -> LanceDataset | None:
-    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
-
-    Returns the version that it led to, open, or None if it certainly was not applied and never will
-    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
-    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
-    one about another table `InvalidInputError`.
-    """
-    load(Part.TABLES)
-    from lance_core.store.secret import hide_secrets
-
-    storage_options = hide_secrets(storage_options)
-    from lance_core.dataset.dataset import LanceDataset
-    from lance_core.dataset.maintenance.resolve_outcome import find_outcome
-
-    found = find_outcome(target, unknown, storage_options=storage_options)
-    return None if found is None else LanceDataset.of(found)

@@ -30,7 +30,6 @@ PARTICIPLES = {
 MIN_LINES = 40
 SMALL = {
     "lance_core.dataset.maintenance.drop": "a verb of its own",
-    "lance_core.dataset.maintenance.resolve_outcome": "a verb of its own",
     "lance_core.dataset.read.prune_struct_fields": "the idea stands beside projections, not within",
     "lance_core.encodings.kernels.numpy.chunk_rows": "a kernel of the table, as its siblings",
     "lance_core.encodings.messages": "protobuf code, which only reading data files loads",

@@ -6,21 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_core.commits import resolve as resolving
+from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.snapshot import open_table
-from lance_core.dataset.snapshot.snapshot import Snapshot, Target
+from lance_core.dataset.snapshot.snapshot import Target
 from lance_core.errors import CommitUnknownError, InvalidInputError, StoreError
 from lance_core.store.secret import hide_secrets
 
 
-def find_outcome(
+def resolve(
     target: Target,
     unknown: CommitUnknownError,
     *,
     storage_options: Mapping[str, Any] | None = None,
-) -> Snapshot | None:
-    """The version that a commit led to, None if it certainly was and will not be applied.
+) -> LanceDataset | None:
+    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
 
-    Arguments and errors are those of `lance_core.commit.resolve`.
+    Returns the version that it led to, open, or None if it certainly was not applied and never will
+    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
+    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
+    one about another table `InvalidInputError`.
     """
     storage_options = hide_secrets(storage_options)
     if not isinstance(unknown, CommitUnknownError):
@@ -31,6 +35,6 @@ def find_outcome(
     try:
         root = open_table.with_newest_versions_handler(root)
         version = resolving.resolve(root.handler, root.store, unknown)
-        return None if version is None else open_table.load(root, version.location)
+        return None if version is None else LanceDataset.of(open_table.load(root, version.location))
     except StoreError as error:
         raise unknown from error
