@@ -1,27 +1,35 @@
-"""Run commands at the same time, each of which uses one processor: their output comes in turn.
+"""Run commands at the same time: the output of the first as it comes, then that of the others.
 
 ``python scripts/side_by_side.py "COMMAND" "COMMAND" ...``; fails if one of them does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 
 
-def main(commands: list[str]) -> int:
-    """Run all of them to their end. Returns the highest of their exit codes."""
-    started = [
-        subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        for command in commands
-    ]
-    for command, process in zip(commands, started, strict=True):
-        output, _ = process.communicate()
-        sys.stdout.write(f"{command}: exit code {process.returncode}\n{output.decode()}")
-        sys.stdout.flush()
-    return max(abs(process.returncode) for process in started)
+def run_side_by_side(first: Sequence[str], *others: Sequence[str]) -> int:
+    """Run all commands to their end, whether or not one fails. Returns the highest exit code."""
+    with contextlib.ExitStack() as stack:
+        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in others]
+        running = [
+            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            for command, output in zip(others, outputs, strict=True)
+        ]
+        codes = [subprocess.call(first)]
+        for command, process, output in zip(others, running, outputs, strict=True):
+            codes.append(process.wait())
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+            sys.stdout.write(f"{shlex.join(command)}: exit code {codes[-1]}\n{text}")
+            sys.stdout.flush()
+    return max(map(abs, codes))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(run_side_by_side(*map(shlex.split, sys.argv[1:])))

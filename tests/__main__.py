@@ -6,10 +6,12 @@ In one run, a process would keep what both have imported and collected.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from scripts.side_by_side import run_side_by_side
 
 HERE = Path(__file__).parent
 SERVICES = ("cloud", "docs", "packaging", "spark", "sql")
@@ -26,19 +28,11 @@ def parts() -> list[list[str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all parts, whether or not one fails. Returns the highest of their exit codes."""
+    """Run what ``arguments`` name, or all parts side by side. Returns the highest exit code."""
+    os.chdir(HERE.parent)
     if arguments:
-        return subprocess.call([*PYTEST, *arguments], cwd=HERE.parent)
-    first, second = parts()
-    with tempfile.TemporaryFile() as output:
-        # The second one's output follows that of the first.
-        running = subprocess.Popen(
-            [*PYTEST, *second], cwd=HERE.parent, stdout=output, stderr=subprocess.STDOUT
-        )
-        codes = [subprocess.call([*PYTEST, *first], cwd=HERE.parent), running.wait()]
-        output.seek(0)
-        sys.stdout.write(output.read().decode(errors="replace"))
-    return max(map(abs, codes))
+        return subprocess.call([*PYTEST, *arguments])
+    return run_side_by_side(*([*PYTEST, *part] for part in parts()))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 _SERVER = """
 import json, os, sys, traceback
 exec(sys.argv[1])
-children = []
 for line in sys.stdin:
     tasks = json.loads(line)
     children = []

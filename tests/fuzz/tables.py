@@ -55,7 +55,11 @@ def make_table() -> lance.LanceDataset:
 @cache
 def sound() -> Files:
     """The files of the table: path and bytes of each."""
-    store = make_table().snapshot.root.store
+    return files_of(make_table())
+
+
+def files_of(dataset: lance.LanceDataset) -> Files:
+    store = dataset.snapshot.root.store
     return {meta.path: bytes(store.get(meta.path)) for meta in store.list("")}
 
 
@@ -160,7 +164,11 @@ def valid(table: pa.Table) -> None:
     table.validate(full=True)
 
 
-def outcome(root: TableRoot) -> str:
+Uses = Callable[[lance.LanceDataset], Iterator[Callable[[], object]]]
+
+
+def outcome(root: TableRoot, uses: Uses) -> str:
+    """How far ``uses`` come with a table that may be damaged: only `LanceError` is expected."""
     try:
         dataset = lance.LanceDataset.of(open_table.open_version(root))
         tries = list(uses(dataset))
@@ -187,7 +195,7 @@ def damage(kind: str, count: int, seed: int) -> Verdict:
     def judge(data: bytes) -> str:
         root = root_of({**files, path: data})
         there = objects(root)
-        found = outcome(root)
+        found = outcome(root, uses)
         assert objects(root) == there, "something was written"
         return found
 
