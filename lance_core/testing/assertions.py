@@ -25,15 +25,11 @@ _SHOWN = 40
 
 
 def _rewrite_assertions() -> None:
-    """Have pytest rewrite the modules of the kit that are not imported yet.
-
-    The explorer has no assertions for users, and runs them a million times.
-    """
+    """Have pytest rewrite the modules of the kit that are not imported yet."""
     package, _, _ = __name__.rpartition(".")
     folder = str(Path(__file__).parent)
     names = [f"{package}.{found.name}" for found in pkgutil.iter_modules([folder])]
-    later = [name for name in names if name not in sys.modules and not name.endswith("explorer")]
-    pytest.register_assert_rewrite(*later)
+    pytest.register_assert_rewrite(*(name for name in names if name not in sys.modules))
 
 
 _rewrite_assertions()

@@ -37,10 +37,10 @@ from lance_core.table.transactions.operations.update import Update
 from lance_core.table.transactions.operations.update_config import UpdateConfig
 from lance_core.table.transactions.operations.update_map import UpdateMap
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.explorer import Effects, aged, creating
-from lance_core.testing.explorer.actors import Change, commit, new_fragment, send
-from lance_core.testing.explorer.configuration import Body
-from lance_core.testing.explorer.notes import Ended
+from lance_core_explorer import Effects, aged, creating
+from lance_core_explorer.actors import Change, commit, new_fragment, send
+from lance_core_explorer.configuration import Body
+from lance_core_explorer.notes import Ended
 
 SHARED_UUID = "00000000-0000-4000-8000-000000000001"
 

@@ -15,7 +15,7 @@ from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.table.paths import VERSION_HINT
-from lance_core.testing.explorer import (
+from lance_core_explorer import (
     EXTERNAL,
     LEASE,
     PUT_IF_ABSENT,
@@ -42,17 +42,17 @@ from lance_core.testing.explorer import (
     writer,
     writers,
 )
-from lance_core.testing.explorer.actors import Change
-from lance_core.testing.explorer.configuration import Body
-from lance_core.testing.explorer.configurations import (
+from lance_core_explorer.actors import Change
+from lance_core_explorer.configuration import Body
+from lance_core_explorer.configurations import (
     STALLS,
     beside_foreign_cleaner,
     recreation,
     stalled,
     with_cleaner,
 )
-from lance_core.testing.explorer.store import EVERYTHING
-from lance_core.testing.explorer.subjects import TERMS
+from lance_core_explorer.store import EVERYTHING
+from lance_core_explorer.subjects import TERMS
 from tests.explore.changes import (
     basing,
     branched,

@@ -24,8 +24,8 @@ from lance_core.table.transactions.operations.restore import Restore
 from lance_core.table.transactions.operations.rewrite import Rewrite
 from lance_core.table.transactions.operations.update import Update
 from lance_core.table.transactions.operations.update_config import UpdateConfig
-from lance_core.testing.explorer import ALL, Facts, Invariant, Scope, Seen, View
-from lance_core.testing.explorer.notes import Ended, NotCommitted
+from lance_core_explorer import ALL, Facts, Invariant, Scope, Seen, View
+from lance_core_explorer.notes import Ended, NotCommitted
 
 _OVERTAKEN: dict[type[Operation], tuple[type[Operation], ...]] = {
     Append: (Overwrite, Restore),

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from unittest import mock
 
-from lance_core.testing.explorer import Configuration, Violation, explore
+from lance_core_explorer import Configuration, Violation, explore
 
 Patch = Callable[[], AbstractContextManager[object]]
 """Puts a defect into the shipped code for as long as the context lasts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 
-from lance_core.testing.explorer import Configuration, explore
+from lance_core_explorer import Configuration, explore
 from tests.explore import seeds_of_cleanup, seeds_of_commits, seeds_of_handlers, seeds_of_rows
 from tests.explore.seed import Seed, caught_by, fails
 

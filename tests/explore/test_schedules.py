@@ -14,7 +14,7 @@ from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import PutMode
-from lance_core.testing.explorer import (
+from lance_core_explorer import (
     EXTERNAL,
     PUT_IF_ABSENT,
     UNSAFE,
@@ -29,8 +29,8 @@ from lance_core.testing.explorer import (
     replay,
     writers,
 )
-from lance_core.testing.explorer.configurations import stalled
-from lance_core.testing.explorer.search import Patch
+from lance_core_explorer.configurations import stalled
+from lance_core_explorer.search import Patch
 
 UNSAFE_PAIR = writers(UNSAFE, 2, 1, 0)
 

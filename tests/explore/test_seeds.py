@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lance_core.errors import InvalidInputError
-from lance_core.testing.explorer import SHORT, Configuration, replay
+from lance_core_explorer import SHORT, Configuration, replay
 from tests.explore.seed import Failure, Seed, fails, violation_of
 from tests.explore.seeds import CHECKS, PLACES, SEEDS, complains
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.testing.explorer import SHORT, Configuration, Report, explore
-from lance_core.testing.explorer.runner import is_as_expected
+from lance_core_explorer import SHORT, Configuration, Report, explore
+from lance_core_explorer.runner import is_as_expected
 
 CONTROLS = [configuration.name for configuration in SHORT if configuration.violates]
 reports: dict[str, Report] = {}

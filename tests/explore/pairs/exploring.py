@@ -1,7 +1,7 @@
 """Pairs under every interleaving: both transactions are ready, and every call of theirs may wait.
 
 The store is the explorer's, the commits are the shipped code, and what is judged is what
-`lance_core.testing.explorer` judges, and the meaning of the operations besides.
+`lance_core_explorer` judges, and the meaning of the operations besides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lance_core.testing.explorer import (
+from lance_core_explorer import (
     ALL,
     PUT_IF_ABSENT,
     Actor,
@@ -21,9 +21,9 @@ from lance_core.testing.explorer import (
     Scope,
     explore,
 )
-from lance_core.testing.explorer.actors import send
-from lance_core.testing.explorer.configuration import Body
-from lance_core.testing.explorer.notes import Committed, NotCommitted
+from lance_core_explorer.actors import send
+from lance_core_explorer.configuration import Body
+from lance_core_explorer.notes import Committed, NotCommitted
 from tests.explore.pairs.base import base_of
 from tests.explore.pairs.cases import Case, Judge, prepare
 from tests.explore.pairs.catalogue import BY_NAME, KINDS, Place

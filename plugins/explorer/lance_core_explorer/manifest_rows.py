@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.table.paths import DETACHED
-from lance_core.testing.explorer.calls import Call, exists, not_found
-from lance_core.testing.explorer.port import Port
-from lance_core.testing.explorer.spaces import NOTHING, Changes, Items, Space
+from lance_core_explorer.calls import Call, exists, not_found
+from lance_core_explorer.port import Port
+from lance_core_explorer.spaces import NOTHING, Changes, Items, Space
 
 NAME = "rows"
 

@@ -15,7 +15,7 @@ from lance_core.table.transactions.operations.reserve_fragments import ReserveFr
 from lance_core.table.transactions.operations.restore import Restore
 from lance_core.table.transactions.operations.rewrite import Rewrite
 from lance_core.table.transactions.operations.update_config import UpdateConfig
-from lance_core.testing.explorer.view import Seen
+from lance_core_explorer.view import Seen
 
 Part: TypeAlias = tuple[tuple[str, ...], str]
 """A fragment: its data files, and its deletion file."""

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
-from lance_core.testing.explorer.configuration import Configuration
-from lance_core.testing.explorer.judge import Judge, Verdict
-from lance_core.testing.explorer.machine import Decision, Machine, State
-from lance_core.testing.explorer.remembering import remembering
-from lance_core.testing.explorer.schedule import Schedule, shrunk
+from lance_core_explorer.configuration import Configuration
+from lance_core_explorer.judge import Judge, Verdict
+from lance_core_explorer.machine import Decision, Machine, State
+from lance_core_explorer.remembering import remembering
+from lance_core_explorer.schedule import Schedule, shrunk
 
 Patch = Callable[[], AbstractContextManager[object]]
 """Changes the code under exploration for as long as the context lasts, to show that a defect would

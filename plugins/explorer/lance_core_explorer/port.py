@@ -14,8 +14,8 @@ from typing import Any
 
 from lance_core.commits.environment import Environment
 from lance_core.table.paths import VERSIONS
-from lance_core.testing.explorer.calls import Call, Raised
-from lance_core.testing.explorer.worlds import Fate, Worlds
+from lance_core_explorer.calls import Call, Raised
+from lance_core_explorer.worlds import Fate, Worlds
 
 EPOCH_NS = 1_700_000_000_000_000_000
 """The clock's reading, in nanoseconds since 1970, at virtual time 0."""
@@ -78,7 +78,7 @@ class Port(ABC):
         return answer
 
     def note(self, value: Hashable) -> None:
-        """Record what the actor has found out; see `lance_core.testing.explorer.notes`."""
+        """Record what the actor has found out; see `lance_core_explorer.notes`."""
         self.notes.append(value)
 
     def new_uuid(self) -> uuid.UUID:

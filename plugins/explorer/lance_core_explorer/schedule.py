@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError
-from lance_core.testing.explorer.configuration import Configuration
-from lance_core.testing.explorer.judge import Judge, Verdict
-from lance_core.testing.explorer.machine import (
+from lance_core_explorer.configuration import Configuration
+from lance_core_explorer.judge import Judge, Verdict
+from lance_core_explorer.machine import (
     Decision,
     Land,
     Machine,
@@ -33,7 +33,7 @@ from lance_core.testing.explorer.machine import (
     State,
     Step,
 )
-from lance_core.testing.explorer.worlds import Fate
+from lance_core_explorer.worlds import Fate
 
 _STEP = re.compile(r"(?P<actor>\S+) (?P<call>\S+ \S+(?: \S+)?) -> (?P<fate>.+)")
 _PASSES = re.compile(r"passes (?P<seconds>[0-9.]+) s")

@@ -10,9 +10,9 @@ from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.errors import LanceError, ObjectNotFoundError
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core.testing.explorer.actors import creating
-from lance_core.testing.explorer.configuration import Body, Effects
-from lance_core.testing.explorer.notes import Ended
+from lance_core_explorer.actors import creating
+from lance_core_explorer.configuration import Body, Effects
+from lance_core_explorer.notes import Ended
 
 IMPATIENT = CleanupPolicy(older_than=timedelta(0), error_if_tagged=False)
 """Every version but the newest may go; the rule about recently superseded versions protects them,

@@ -22,8 +22,8 @@ from lance_core.store.base import (
 from lance_core.store.buffers import byte_view, joined
 from lance_core.store.paths import check_folder, check_path
 from lance_core.store.ranges import slice_ranges
-from lance_core.testing.explorer.port import EPOCH_NS, Port
-from lance_core.testing.explorer.spaces import Listed, Stored
+from lance_core_explorer.port import EPOCH_NS, Port
+from lance_core_explorer.spaces import Listed, Stored
 
 EVERYTHING = StoreCapabilities(
     put_if_absent=Guarantee.YES,

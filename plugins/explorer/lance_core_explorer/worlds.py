@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from lance_core.commits.history import Version
 from lance_core.errors import StoreError
-from lance_core.testing.explorer.calls import Call, Raised, unknown
-from lance_core.testing.explorer.spaces import Items, Space
+from lance_core_explorer.calls import Call, Raised, unknown
+from lance_core_explorer.spaces import Items, Space
 
 State: TypeAlias = Mapping[str, Items]
 """What every space holds, by its name."""

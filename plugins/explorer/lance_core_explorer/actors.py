@@ -25,9 +25,9 @@ from lance_core.table.transactions.operations.reserve_fragments import ReserveFr
 from lance_core.table.transactions.operations.restore import Restore
 from lance_core.table.transactions.operations.rewrite import Rewrite, RewriteGroup
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.explorer.configuration import Body, Effects
-from lance_core.testing.explorer.notes import Broken, Committed, Ended, NotCommitted, Read, Unknown
-from lance_core.testing.explorer.view import digest_of
+from lance_core_explorer.configuration import Body, Effects
+from lance_core_explorer.notes import Broken, Committed, Ended, NotCommitted, Read, Unknown
+from lance_core_explorer.view import digest_of
 
 ROWS = 10
 SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))

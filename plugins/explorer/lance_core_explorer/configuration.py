@@ -5,20 +5,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.environment import Environment
 from lance_core.commits.history import Version
 from lance_core.store.base import StoreCapabilities
-from lance_core.testing.explorer.calls import Call
-from lance_core.testing.explorer.port import Port
-from lance_core.testing.explorer.spaces import Alarm, Objects, Rest, Space
-from lance_core.testing.explorer.store import EVERYTHING, SimulatedStore
-from lance_core.testing.explorer.worlds import Fate
-
-if TYPE_CHECKING:
-    from lance_core.testing.explorer.invariants import Invariant
+from lance_core_explorer.calls import Call
+from lance_core_explorer.port import Port
+from lance_core_explorer.spaces import Alarm, Objects, Rest, Space
+from lance_core_explorer.store import EVERYTHING, SimulatedStore
+from lance_core_explorer.worlds import Fate
 
 
 class Effects:
@@ -83,6 +80,31 @@ class Eagerness(enum.Enum):
 def never_eager(call: Call) -> Eagerness:
     """The safe answer."""
     return Eagerness.NEVER
+
+
+class Scope(enum.Enum):
+    """How often an invariant is asked."""
+
+    WORLD = "world"
+    STATE = "state"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Something that holds in every state. ``check`` says what is wrong, "" if nothing is.
+
+    Its argument is `Facts`, of which the configuration itself is one.
+    """
+
+    name: str
+    scope: Scope
+    check: Callable[[Any], str]
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return (self.check.__doc__ or "").strip()
 
 
 WRITE_FAULTS = (Fate.CRASH, Fate.LATE, Fate.SENT_TWICE, Fate.REFUSED)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lance_core.commits.options import SLOW
-from lance_core.testing.explorer import subjects
-from lance_core.testing.explorer.actors import (
+from lance_core_explorer import subjects
+from lance_core_explorer.actors import (
     Change,
     aged,
     appending,
@@ -25,15 +25,15 @@ from lance_core.testing.explorer.actors import (
     rewriting,
     writer,
 )
-from lance_core.testing.explorer.configuration import Actor, Body, Configuration, never_eager
-from lance_core.testing.explorer.maintenance_actors import (
+from lance_core_explorer.configuration import Actor, Body, Configuration, never_eager
+from lance_core_explorer.maintenance_actors import (
     cleaner,
     foreign_cleaner,
     janitor,
     recreator,
 )
-from lance_core.testing.explorer.subjects import Subject
-from lance_core.testing.explorer.worlds import Fate
+from lance_core_explorer.subjects import Subject
+from lance_core_explorer.worlds import Fate
 
 NEXT = opening_writer(appending)
 """The writer that comes when all is over (I12)."""

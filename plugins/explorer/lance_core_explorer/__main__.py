@@ -1,4 +1,4 @@
-"""``python -m lance_core.testing.explorer [--short] [--only TEXT] [--replay FILE]``."""
+"""``python -m lance_core_explorer [--short] [--only TEXT] [--replay FILE]``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from lance_core.testing.explorer.configurations import FULL, SHORT
-from lance_core.testing.explorer.runner import run
-from lance_core.testing.explorer.schedule import replay
-from lance_core.testing.explorer.search import Limits
+from lance_core_explorer.configurations import FULL, SHORT
+from lance_core_explorer.runner import run
+from lance_core_explorer.schedule import replay
+from lance_core_explorer.search import Limits
 
 
 def main() -> int:

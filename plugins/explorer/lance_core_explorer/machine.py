@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 
 from lance_core.commits.history import read_latest
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.testing.explorer.configuration import Configuration, Eagerness, Effects
-from lance_core.testing.explorer.player import ENDED, Node, Player
-from lance_core.testing.explorer.port import ALARM, REST, LivePort
-from lance_core.testing.explorer.worlds import Fate, Worlds
+from lance_core_explorer.configuration import Configuration, Eagerness, Effects
+from lance_core_explorer.player import ENDED, Node, Player
+from lance_core_explorer.port import ALARM, REST, LivePort
+from lance_core_explorer.worlds import Fate, Worlds
 
 WAITING = -(1 << 40)
 """In place of an actor that has not started."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from lance_core.testing.explorer.calls import Call, exists, not_found
+from lance_core_explorer.calls import Call, exists, not_found
 
 Items: TypeAlias = Mapping[str, Hashable]
 """What a space holds."""

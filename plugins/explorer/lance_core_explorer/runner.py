@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lance_core.testing.explorer.configuration import Configuration
-from lance_core.testing.explorer.search import UNLIMITED, Limits, Report, explore
+from lance_core_explorer.configuration import Configuration
+from lance_core_explorer.search import UNLIMITED, Limits, Report, explore
 
 _HEADING = ("configuration", "states", "ends", "runs", "seconds", "exhausted", "violations")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lance_core.testing.explorer.invariants import ALL, Facts, Scope
-from lance_core.testing.explorer.machine import Machine, State
-from lance_core.testing.explorer.view import View
+from lance_core_explorer.configuration import Scope
+from lance_core_explorer.invariants import ALL, Facts
+from lance_core_explorer.machine import Machine, State
+from lance_core_explorer.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ How it works, and what it does not try, is in ``docs/design/0005-schedule-explor
 explore a handler of one's own in ``docs/how-to/explore-your-handler.md``.
 """
 
-from lance_core.testing.explorer.actors import (
+from lance_core_explorer.actors import (
     aged,
     appending,
     creating,
@@ -34,16 +34,18 @@ from lance_core.testing.explorer.actors import (
     rewriting,
     writer,
 )
-from lance_core.testing.explorer.calls import Call, Raised
-from lance_core.testing.explorer.commuting import lasting_manifests, private_files
-from lance_core.testing.explorer.configuration import (
+from lance_core_explorer.calls import Call, Raised
+from lance_core_explorer.commuting import lasting_manifests, private_files
+from lance_core_explorer.configuration import (
     Actor,
     Configuration,
     Eagerness,
     Effects,
+    Invariant,
+    Scope,
     never_eager,
 )
-from lance_core.testing.explorer.configurations import (
+from lance_core_explorer.configurations import (
     FULL,
     SHORT,
     beside_foreign_cleaner,
@@ -53,13 +55,13 @@ from lance_core.testing.explorer.configurations import (
     paged,
     writers,
 )
-from lance_core.testing.explorer.invariants import ALL, Facts, Invariant, Scope
-from lance_core.testing.explorer.maintenance_actors import cleaner, foreign_cleaner, janitor
-from lance_core.testing.explorer.runner import explore_all, run
-from lance_core.testing.explorer.schedule import Schedule, replay
-from lance_core.testing.explorer.search import Limits, Report, Violation, explore
-from lance_core.testing.explorer.spaces import Space
-from lance_core.testing.explorer.subjects import (
+from lance_core_explorer.invariants import ALL, Facts
+from lance_core_explorer.maintenance_actors import cleaner, foreign_cleaner, janitor
+from lance_core_explorer.runner import explore_all, run
+from lance_core_explorer.schedule import Schedule, replay
+from lance_core_explorer.search import Limits, Report, Violation, explore
+from lance_core_explorer.spaces import Space
+from lance_core_explorer.subjects import (
     EXTERNAL,
     LEASE,
     PUT_IF_ABSENT,
@@ -69,8 +71,8 @@ from lance_core.testing.explorer.subjects import (
     UNSAFE,
     Subject,
 )
-from lance_core.testing.explorer.view import Seen, View
-from lance_core.testing.explorer.worlds import Fate
+from lance_core_explorer.view import Seen, View
+from lance_core_explorer.worlds import Fate
 
 __all__ = [
     "ALL",

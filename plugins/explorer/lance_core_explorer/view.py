@@ -23,10 +23,10 @@ from lance_core.table.manifest.file import (
     serialize_manifest_file,
 )
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.explorer.configuration import Configuration, Effects
-from lance_core.testing.explorer.port import LivePort
-from lance_core.testing.explorer.spaces import Stored
-from lance_core.testing.explorer.worlds import Worlds
+from lance_core_explorer.configuration import Configuration, Effects
+from lance_core_explorer.port import LivePort
+from lance_core_explorer.spaces import Stored
+from lance_core_explorer.worlds import Worlds
 
 T = TypeVar("T")
 

@@ -12,24 +12,15 @@ follows none of our rules frees numbers at any time; elsewhere they are violatio
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core.table.references import references
-from lance_core.testing.explorer.configuration import Configuration
-from lance_core.testing.explorer.lineage import mismatch
-from lance_core.testing.explorer.notes import Broken, Committed, NotCommitted, Read
-from lance_core.testing.explorer.view import Seen, View
-
-
-class Scope(enum.Enum):
-    """How often an invariant is asked."""
-
-    WORLD = "world"
-    STATE = "state"
-    END = "end"
+from lance_core_explorer.configuration import Configuration, Invariant, Scope
+from lance_core_explorer.lineage import mismatch
+from lance_core_explorer.notes import Broken, Committed, NotCommitted, Read
+from lance_core_explorer.view import Seen, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +46,6 @@ class Facts:
     def committed(self) -> list[Committed]:
         """All acknowledged commits."""
         return [note for note in self.each(Committed) if isinstance(note, Committed)]
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """Something that holds in every state. ``check`` says what is wrong, "" if nothing is."""
-
-    name: str
-    scope: Scope
-    check: Callable[[Facts], str]
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-        return (self.check.__doc__ or "").strip()
 
 
 def no_broken_actor(facts: Facts) -> str:

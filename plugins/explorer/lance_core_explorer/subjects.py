@@ -13,12 +13,12 @@ from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.explorer.calls import Call
-from lance_core.testing.explorer.commuting import lasting_manifests, private_files
-from lance_core.testing.explorer.configuration import Eagerness, Effects, MakeHandler
-from lance_core.testing.explorer.manifest_rows import ManifestRows, SimulatedManifestStore
-from lance_core.testing.explorer.spaces import Space
-from lance_core.testing.explorer.store import EVERYTHING
+from lance_core_explorer.calls import Call
+from lance_core_explorer.commuting import lasting_manifests, private_files
+from lance_core_explorer.configuration import Eagerness, Effects, MakeHandler
+from lance_core_explorer.manifest_rows import ManifestRows, SimulatedManifestStore
+from lance_core_explorer.spaces import Space
+from lance_core_explorer.store import EVERYTHING
 
 TERMS = LeaseTerms(duration=9.0, request_lifetime=4.0, patience=60.0)
 """Short ones: a waiting writer looks often, and every look is a step."""

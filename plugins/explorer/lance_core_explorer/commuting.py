@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 
 from lance_core.table.paths import DATA, TRANSACTIONS, VERSIONS, parse_manifest_name
-from lance_core.testing.explorer.calls import Call
-from lance_core.testing.explorer.configuration import Eagerness
+from lance_core_explorer.calls import Call
+from lance_core_explorer.configuration import Eagerness
 
 _STAGED = re.compile(r"[0-9]+\.manifest-[-0-9a-f]+")
 _ON_ONE = frozenset({"put", "create", "delete", "head", "get"})

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from lance_core.testing.explorer.configuration import Actor, Configuration, Effects
-from lance_core.testing.explorer.notes import Broken
-from lance_core.testing.explorer.port import ALARM, REST, Pending, ReplayPort
-from lance_core.testing.explorer.worlds import Fate, Worlds
+from lance_core_explorer.configuration import Actor, Configuration, Effects
+from lance_core_explorer.notes import Broken
+from lance_core_explorer.port import ALARM, REST, Pending, ReplayPort
+from lance_core_explorer.worlds import Fate, Worlds
 
 DEEPEST = 250
 """Calls; an actor that makes more of them will never end (I13)."""
