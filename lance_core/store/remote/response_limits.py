@@ -1,33 +1,51 @@
-"""Reading answers that may be longer than they should be.
+"""Reading bodies of responses that may be longer than they should be.
 
-HTTP libraries read an answer to its end, however far that is.
+HTTP libraries and SDKs read a body to its end, however far that is.
 """
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from typing import Protocol
+
+import pyarrow as pa
 
 from lance_core.store.remote.client import Failure, RequestError
 
-LONGEST_ANSWER = 32 << 20
-"""Bytes that an answer may have which is not the content of an object: a listing, an error."""
+MAX_RESPONSE = 32 << 20
+"""Bytes of a body that is not the content of an object, such as a listing or an error."""
 
 PIECE = 1 << 20
-"""Bytes that are asked for at once."""
+"""Bytes that are read at once, at most."""
+
+_SHORT = 1 << 16
+"""Bytes up to which a body is read by one call: it most likely arrives in one piece."""
 
 
 class Raw(Protocol):
-    """The body as the HTTP library reads it."""
+    """A body as the HTTP library reads it."""
 
     def read(self, amt: int, /) -> bytes:
         """The next bytes, b"" at the end."""
+
+    def readinto(self, target: memoryview, /) -> int | None:
+        """Write the next bytes into ``target``; how many, 0 at the end."""
 
     def close(self) -> None:
         """Give up the connection."""
 
 
-def read_answer(raw: Raw) -> bytes:
-    """All that is left of ``raw``; `RequestError` if that is more than `LONGEST_ANSWER` bytes.
+class ReadBody(io.BytesIO):
+    """A body that was read already, for an SDK that wants to read it."""
+
+    def stream(self) -> Iterator[bytes]:
+        """What botocore calls to read all of it."""
+        yield self.getvalue()
+
+
+def read_response(raw: Raw, limit: int = MAX_RESPONSE) -> bytes:
+    """All that is left of ``raw``; `RequestError` if that is more than ``limit`` bytes.
 
     Raises what ``raw`` does.
     """
@@ -35,8 +53,29 @@ def read_answer(raw: Raw) -> bytes:
     length = 0
     while piece := raw.read(PIECE):
         length += len(piece)
-        if length > LONGEST_ANSWER:
+        if length > limit:
             raw.close()
-            raise RequestError(Failure.UNKNOWN, f"the answer has over {LONGEST_ANSWER} bytes")
+            raise RequestError(Failure.UNKNOWN, f"the response has over {limit} bytes")
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def read_content(raw: Raw, length: int) -> pa.Buffer:
+    """The next ``length`` bytes of ``raw``, read into the buffer where they stay.
+
+    `RequestError` if ``raw`` ends before. What follows them is not read.
+    """
+    if length <= _SHORT:
+        content = raw.read(length)
+        if len(content) < length:
+            raise RequestError(Failure.UNKNOWN, "the response broke off")
+        return pa.py_buffer(content)
+    buffer = pa.allocate_buffer(length)
+    target = memoryview(buffer).cast("B")
+    position = 0
+    while position < length:
+        count = raw.readinto(target[position : position + PIECE])
+        if not count:
+            raise RequestError(Failure.UNKNOWN, "the response broke off")
+        position += count
+    return buffer

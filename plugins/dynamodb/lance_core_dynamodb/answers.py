@@ -6,10 +6,9 @@ that there is no row.
 
 from __future__ import annotations
 
-import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import botocore
@@ -18,7 +17,7 @@ from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, A
 from lance_core.errors import PluginError
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.request_deadline import timed_pools
-from lance_core.store.remote.response_limits import read_answer
+from lance_core.store.remote.response_limits import ReadBody, read_response
 
 
 class Answers:
@@ -44,10 +43,10 @@ class Answers:
         """The answer to a request; raises what the SDK's session does, and `RequestError`."""
         request.stream_output = True  # the session leaves the body to us
         answer = self._session.send(request)
-        body = read_answer(answer.raw)
+        body = read_response(answer.raw)
         if answer.status_code < 300 and not _is_whole(body, answer.headers):
             raise RequestError(Failure.UNKNOWN, "the answer broke off, or is none of DynamoDB's")
-        return AWSResponse(answer.url, answer.status_code, answer.headers, _Received(body))
+        return AWSResponse(answer.url, answer.status_code, answer.headers, ReadBody(body))
 
     def close(self) -> None:
         """Close the connections."""
@@ -63,9 +62,3 @@ def _is_whole(body: bytes, headers: Mapping[str, str]) -> bool:
         return isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):
         return False
-
-
-class _Received(io.BytesIO):
-    def stream(self) -> Iterator[bytes]:
-        """What the SDK reads."""
-        yield self.getvalue()

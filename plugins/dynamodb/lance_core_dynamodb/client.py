@@ -10,9 +10,8 @@ from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.threads import RequestThreads
 from lance_core_dynamodb.failures import MissingTableError, failure_of
-from lance_core_dynamodb.quiet import hush_loggers, quiet
 from lance_core_dynamodb.schema import complaint, how_to_create
-from lance_core_dynamodb.session import Connection, connection_of
+from lance_core_dynamodb.session import LOG_REDACTION, Connection, connection_of
 from lance_core_dynamodb.settings import DynamoSettings
 
 MAX_CLIENTS = 64
@@ -78,7 +77,7 @@ class DynamoClient:
 
     def _send(self, operation: str, **parameters: object) -> dict[str, Any]:
         try:
-            with quiet():
+            with LOG_REDACTION.quiet():
                 answer: dict[str, Any] = getattr(self._connection.sdk, operation)(
                     TableName=self.table, **parameters
                 )
@@ -87,7 +86,6 @@ class DynamoClient:
             failed = error
         except Exception as error:  # answers that are none end in errors of any kind
             failed = failure_of(error, self._connection.secrets)
-        hush_loggers()  # a provider of credentials may have brought modules of its own
         # Raised out here, it does not carry along what the SDK raised.
         raise failed
 

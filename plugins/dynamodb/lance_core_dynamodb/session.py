@@ -17,9 +17,9 @@ from botocore.utils import IMDSRegionProvider
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core_dynamodb.answers import Answers
 from lance_core_dynamodb.identity import session_of
-from lance_core_dynamodb.quiet import hush_loggers, quiet
 from lance_core_dynamodb.settings import (
     ALLOW_HTTP_VARIABLE,
     ENDPOINT_VARIABLE,
@@ -27,6 +27,8 @@ from lance_core_dynamodb.settings import (
     DynamoSettings,
     Given,
 )
+
+LOG_REDACTION = LogRedaction("boto3", "botocore", "urllib3")
 
 LAST_REGION = "us-west-2"
 """Where a table is looked for if nothing names a region."""
@@ -75,10 +77,9 @@ def connection_of(settings: DynamoSettings) -> Connection:
 
 
 def _connect(access: Access) -> Any:
-    hush_loggers()
     failed = ""
     try:
-        with quiet():
+        with LOG_REDACTION.quiet():
             return _client(session_of(access), access)
     except InvalidInputError:
         raise
@@ -102,7 +103,6 @@ def _client(session: Session, access: Access) -> Any:
         verify=False if access.remote.allow_invalid_certificates else None,
         config=_config(access),
     )
-    hush_loggers()
     endpoint = client._endpoint  # noqa: SLF001 (there is no other way to what sends)
     endpoint.http_session = Answers(endpoint.http_session, access.remote.timeout)
     return client

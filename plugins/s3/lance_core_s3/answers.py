@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
 from typing import Any
 
 import botocore
@@ -11,7 +9,7 @@ from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, A
 
 from lance_core.errors import PluginError
 from lance_core.store.remote.request_deadline import timed_pools
-from lance_core.store.remote.response_limits import read_answer
+from lance_core.store.remote.response_limits import ReadBody, read_response
 
 
 class Answers:
@@ -41,15 +39,9 @@ class Answers:
         answer: AWSResponse = self._session.send(request)
         if is_content and answer.status_code < 300:
             return answer
-        body = _Received(read_answer(answer.raw))
+        body = ReadBody(read_response(answer.raw))
         return AWSResponse(answer.url, answer.status_code, answer.headers, body)
 
     def close(self) -> None:
         """Close the connections."""
         self._session.close()
-
-
-class _Received(io.BytesIO):
-    def stream(self) -> Iterator[bytes]:
-        """What the SDK reads."""
-        yield self.getvalue()

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import pyarrow as pa
-
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.remote.client import (
@@ -24,23 +22,19 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.response_limits import PIECE
+from lance_core.store.remote.response_limits import read_content
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_s3.body import body_of
 from lance_core_s3.capabilities import OF_AMAZON, OF_OTHERS, WITHOUT_CONDITIONS, is_amazon
 from lance_core_s3.errors import request_error
-from lance_core_s3.sdk import make_client
+from lance_core_s3.sdk import LOG_REDACTION, make_client
 from lance_core_s3.settings import Encryption, S3Settings
-from lance_core_s3.silence import discreet
 
 T = TypeVar("T")
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
-
-_SHORT = 1 << 16
-"""Bytes that most likely come in one piece."""
 
 _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
 """Of these, every listing has some."""
@@ -198,7 +192,7 @@ class S3Client(RemoteClient):
         """What ``request`` returns; a `RequestError` that has nothing of what the SDK raised."""
         sdk = self._connected()
         try:
-            with discreet():
+            with LOG_REDACTION.quiet():
                 return request(sdk)
         except RequestError as error:
             failed = error
@@ -269,7 +263,7 @@ def _content(answer: Any, wanted: ByteRange | None) -> Content:
     """The body of an answer to GET."""
     try:
         length, size = _measures(answer, wanted)
-        return Content(_read(answer["Body"], length), size, answer.get("ETag"))
+        return Content(read_content(answer["Body"], length), size, answer.get("ETag"))
     except BaseException:
         answer["Body"].close()
         raise
@@ -286,21 +280,6 @@ def _measures(answer: Any, wanted: ByteRange | None) -> tuple[int, int]:
     if wanted is not None and (start != wanted.start or length > wanted.length):
         raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
     return length, size
-
-
-def _read(body: Any, length: int) -> pa.Buffer:
-    """``length`` bytes of ``body``."""
-    if length <= _SHORT:
-        return pa.py_buffer(body.read(length))
-    buffer = pa.allocate_buffer(length)
-    target = memoryview(buffer).cast("B")
-    at = 0
-    while at < length:
-        piece = body.readinto(target[at : at + PIECE])
-        if not piece:
-            raise RequestError(Failure.UNKNOWN, "the answer broke off")
-        at += piece
-    return buffer
 
 
 def _place(content_range: str) -> tuple[int, int]:

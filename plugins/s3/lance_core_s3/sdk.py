@@ -18,13 +18,15 @@ from botocore.handlers import add_expect_header
 from botocore.session import Session
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_s3.answers import Answers
 from lance_core_s3.settings import CredentialSettings, S3Settings
-from lance_core_s3.silence import discreet, watch_loggers
 
 DEFAULT_REGION = "us-east-1"
 """What requests to others than Amazon are signed for."""
+
+LOG_REDACTION = LogRedaction("boto3", "botocore", "s3transfer", "urllib3")
 
 USER_AGENT = f"lance-core-s3 Botocore/{botocore.__version__}"
 
@@ -35,7 +37,7 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     Raises `InvalidInputError` if the address or the credentials' settings cannot be used, or if
     requests would not be encrypted on their way and nobody allowed that.
     """
-    with discreet():
+    with LOG_REDACTION.quiet():
         failure = ""
         try:
             client = _client(settings, remote)
@@ -43,7 +45,6 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
             failure = f"{settings.bucket!r} cannot be reached through S3: {_first_line(error)}"
     if failure:
         raise InvalidInputError(failure)
-    watch_loggers()
     for address in (client.meta.endpoint_url, settings.credentials.token_exchange):
         if address and urlsplit(address).scheme != "https" and not remote.allow_http:
             raise InvalidInputError(

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.response_limits import LONGEST_ANSWER, PIECE, read_answer
+from lance_core.store.remote.response_limits import MAX_RESPONSE, PIECE, read_content, read_response
 
 
 class Body(io.BytesIO):
@@ -21,17 +21,30 @@ class Body(io.BytesIO):
         return super().read(min(size or 0, self.most))
 
 
-@pytest.mark.parametrize(("length", "most"), [(0, 3), (10, 3), (LONGEST_ANSWER, 1 << 30)])
+@pytest.mark.parametrize(("length", "most"), [(0, 3), (10, 3), (MAX_RESPONSE, 1 << 30)])
 def test_what_comes_in_pieces_is_put_together(length: int, most: int) -> None:
     content = bytes(range(10)) * (length // 10) + bytes(length % 10)
-    assert read_answer(Body(content, most)) == content
+    assert read_response(Body(content, most)) == content
 
 
 def test_no_more_is_read_than_an_answer_has() -> None:
-    endless = Body(bytes(LONGEST_ANSWER + 5 * PIECE))
+    endless = Body(bytes(MAX_RESPONSE + 5 * PIECE))
     positions: list[int] = []
     endless.close = lambda: positions.append(endless.tell())  # type: ignore[method-assign]
     with pytest.raises(RequestError, match="has over") as caught:
-        read_answer(endless)
+        read_response(endless)
     assert caught.value.failure is Failure.UNKNOWN
-    assert positions == [LONGEST_ANSWER + PIECE]
+    assert positions == [MAX_RESPONSE + PIECE]
+
+
+@pytest.mark.parametrize("length", [0, 10, 1 << 16, (1 << 16) + 1, 3 * PIECE + 5])
+def test_content_has_as_many_bytes_as_announced(length: int) -> None:
+    content = bytes(i % 251 for i in range(length))
+    assert read_content(io.BytesIO(content + b"more"), length).to_pybytes() == content
+
+
+@pytest.mark.parametrize("length", [10, 1 << 17])
+def test_content_that_ends_early_is_no_content(length: int) -> None:
+    with pytest.raises(RequestError, match="broke off") as caught:
+        read_content(io.BytesIO(bytes(length - 1)), length)
+    assert caught.value.failure is Failure.UNKNOWN
