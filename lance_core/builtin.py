@@ -42,7 +42,7 @@ def lance_object_stores() -> Iterable[ObjectStoreSpec]:
 
 @hookimpl
 def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
-    """Put-if-absent, rename-if-absent, a lease, and none of these."""
+    """Put-if-absent, rename-if-absent, and neither."""
     return [
         CommitHandlerSpec(
             name="put-if-absent",
@@ -55,12 +55,6 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
             factory=lambda store, *_: RenameCommitHandler(store),
             requires=frozenset({"rename_if_absent", "strong_reads"}),
             rank=50,
-        ),
-        CommitHandlerSpec(
-            name="lease",
-            factory="lance_core.plugins.leases:lease_handler",
-            requires=frozenset({"strong_reads"}),
-            url_suffix="lease",
         ),
         CommitHandlerSpec(
             name="unsafe",

@@ -143,6 +143,8 @@ class CommitHandlerSpec:
     and underscores do not matter.
     ``shared_options``: names that it has in common with stores, such as those of credentials. The
     store of a table that asks for the handler passes over those that it does not know.
+    ``place_option``: the one of ``options`` that holds the URI of another store, which the handler
+    opens with the storage options of the table. Both stores pass over the options of the other.
     Making one raises `InvalidInputError` if ``requires`` holds a name that is no capability: no
     store could fulfil it.
     """
@@ -155,6 +157,7 @@ class CommitHandlerSpec:
     multi_writer: bool = True
     options: frozenset[str] = frozenset()
     shared_options: frozenset[str] = frozenset()
+    place_option: str | None = None
 
     def __post_init__(self) -> None:
         requires: object = self.requires

@@ -12,6 +12,7 @@ from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened
 
@@ -28,9 +29,7 @@ DISABLE_VARIABLE = "LANCE_CORE_DISABLE_PLUGINS"
 """Environment variable: comma-separated names that are not loaded, or ``all``."""
 
 _OF_THIS_PROJECT = frozenset(
-    name
-    for extra in ("azure", "dynamodb", "fsspec", "gcs", "kernels", "s3", "spark", "sql")
-    for name in (extra, f"lance-core-{extra}")
+    name for plugin in KNOWN_PLUGINS for name in (plugin.extra, f"lance-core-{plugin.extra}")
 )
 """Plugins that the environment variables may name where they are not installed."""
 

@@ -12,7 +12,8 @@ from typing import TypeVar
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.errors import InvalidInputError, PluginConflictError
+from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
+from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
     Contribution,
     InstalledPlugins,
@@ -22,13 +23,7 @@ from lance_core.plugins.loading import (
     load,
 )
 from lance_core.plugins.manifest_stores import as_commit_handler
-from lance_core.plugins.missing_plugin import (
-    EXTRA_OF_HANDLER,
-    EXTRA_OF_SCHEME,
-    LeftOut,
-    PluginLookup,
-    not_found,
-)
+from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"
@@ -140,7 +135,8 @@ class PluginManager:
         """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if scheme not in every.schemes:
-            look = PluginLookup("a store for scheme", scheme, every.schemes, EXTRA_OF_SCHEME)
+            known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
+            look = PluginLookup("a store for scheme", scheme, known, EXTRA_OF_SCHEME)
             raise not_found(look, _left_out(every))
         return _only("a store for scheme", scheme, every.schemes[scheme])
 
@@ -148,8 +144,7 @@ class PluginManager:
         """The commit handler of this name; `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
-            look = PluginLookup("a commit handler", name, every.handlers, EXTRA_OF_HANDLER)
-            raise not_found(look, _left_out(every))
+            raise _no_handler(every, "a commit handler", name, every.handlers)
         return _only("commit handler", name, every.handlers[name])
 
     def url_suffix(self, suffix: str) -> CommitHandlerSpec:
@@ -157,8 +152,7 @@ class PluginManager:
         every = self._all()
         if suffix not in every.handler_suffixes:
             what = "a commit handler for URL suffix"
-            look = PluginLookup(what, suffix, every.handler_suffixes, EXTRA_OF_HANDLER)
-            raise not_found(look, _left_out(every))
+            raise _no_handler(every, what, suffix, every.handler_suffixes)
         return _only("URL suffix", suffix, every.handler_suffixes[suffix])
 
     def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec) -> str:
@@ -242,6 +236,13 @@ def _load_all(
 def _left_out(every: _Collected) -> LeftOut:
     loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
     return LeftOut(every.failures, every.disabled, loaded)
+
+
+def _no_handler(
+    every: _Collected, what: str, key: str, known: Iterable[str]
+) -> PluginNotFoundError:
+    extras = {name: EXTRA_OF_HANDLER.get(name) for name in known}
+    return not_found(PluginLookup(what, key, extras, EXTRA_OF_HANDLER), _left_out(every))
 
 
 def _returning(plugin: object) -> Callable[[], object]:

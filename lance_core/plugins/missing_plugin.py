@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lance_core.errors import PluginNotFoundError
@@ -17,56 +17,18 @@ from lance_core.plugins.loading import (
 )
 from lance_core.suggestions import nearest, shortened
 
-EXTRA_OF_SCHEME = {
-    "s3": "s3",
-    "s3a": "s3",
-    "s3n": "s3",
-    "gs": "gcs",
-    "gcs": "gcs",
-    "az": "azure",
-    "azure": "azure",
-    "abfs": "azure",
-    "abfss": "azure",
-    "adl": "azure",
-    "wasb": "azure",
-    "wasbs": "azure",
-    "hdfs": "fsspec",
-    "webhdfs": "fsspec",
-    "oss": "fsspec",
-    "cos": "fsspec",
-    "cosn": "fsspec",
-    "obs": "fsspec",
-    "tos": "fsspec",
-    "hf": "fsspec",
-    "http": "fsspec",
-    "https": "fsspec",
-    "ftp": "fsspec",
-    "sftp": "fsspec",
-    "ssh": "fsspec",
-    "smb": "fsspec",
-    "dbfs": "fsspec",
-    "github": "fsspec",
-}
-"""The extra of this distribution that brings a store for a scheme."""
-
-EXTRA_OF_HANDLER = {
-    "ddb": "dynamodb",
-    "dynamodb": "dynamodb",
-    "sql": "sql",
-}
-"""The extra that brings a commit handler, by its name or URL suffix."""
-
 
 @dataclass(frozen=True, slots=True)
 class PluginLookup:
     """A look for ``key`` that found nothing; ``what`` says what kind of thing was looked for.
 
-    ``known``: the keys that there are. ``installable``: those that extras bring, with each extra.
+    ``known``: the keys that there are, with the extra that installed each, None if none did.
+    ``installable``: the keys that extras install, with each extra.
     """
 
     what: str
     key: str
-    known: Iterable[str]
+    known: Mapping[str, str | None]
     installable: Mapping[str, str]
 
 
@@ -90,7 +52,7 @@ def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
         extra = None if near is None or near in known else look.installable[near]
     present = left_out.loaded.union(p.distribution.split()[0] for p in left_out.disabled)
     if extra is not None and f"lance-core-{extra}" in left_out.loaded:
-        served = sorted(key for key in known if look.installable.get(key) == extra)
+        served = sorted(key for key in known if look.known[key] == extra)
         text.append(f"lance-core[{extra}] is installed and serves {', '.join(served)}")
     elif extra is not None and f"lance-core-{extra}" not in present:
         text.append(f'pip install "lance-core[{extra}]"')

@@ -25,19 +25,12 @@ ALLOW_OPTION = "allow_base_paths"
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
 """Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
 
-LEASE_PLACE = "lease_uri"
-
-LEASE_OPTIONS = frozenset(
-    {LEASE_PLACE, "lease_duration", "lease_request_lifetime", "lease_patience"}
-)
-"""Storage options of commits under a lease, see `lance_core.plugins.leases`."""
-
 MAX_LIVE_STORES = 64
 """Stores that stay open in a process; the least recently used goes first."""
 
 Options = Mapping[str, str | Secret]
 
-_OF_THE_TABLE = CAPABILITY_OPTIONS | LEASE_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
+_OF_THE_TABLE = CAPABILITY_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
 
 
 live_stores: LruCache[Hashable, ObjectStore] = LruCache(MAX_LIVE_STORES, parents_only=True)
@@ -81,7 +74,7 @@ def _check_options(
     undeclared = spec.undeclared_options(options)
     if not undeclared:
         return
-    shared, asked = _other_spec(url, every), _handlers_asked_for(url, every)
+    shared, asked = _other_specs(url, every), _handlers_asked_for(url, every)
     others = _OF_THE_TABLE.union(get_manager().handler_options.values())
     for name in undeclared:
         if _belongs_elsewhere(spec, name, shared, asked):
@@ -92,22 +85,25 @@ def _check_options(
             raise spec.refusal(name, others)
 
 
-def _other_spec(url: StoreUrl, options: Options) -> ObjectStoreSpec | None:
-    """The store of the leases, which may be of another kind and shares the options."""
-    place = options.get(LEASE_PLACE, url.query.get(LEASE_PLACE))
-    return None if place is None else get_manager().object_store(parse_uri(plain(place)).scheme)
+def _other_specs(url: StoreUrl, options: Options) -> list[ObjectStoreSpec]:
+    """The stores that handlers open besides, which may be of other kinds and share the options."""
+    manager = get_manager()
+    given = {plain_name(name): value for name, value in (*url.query.items(), *options.items())}
+    names = {plain_name(spec.place_option) for spec in manager.commit_handlers if spec.place_option}
+    places = [plain(given[name]) for name in names & given.keys()]
+    return [manager.object_store(parse_uri(place).scheme) for place in places]
 
 
 def _belongs_elsewhere(
     spec: ObjectStoreSpec,
     name: str,
-    shared: ObjectStoreSpec | None,
+    shared: Sequence[ObjectStoreSpec],
     asked: Sequence[CommitHandlerSpec],
 ) -> bool:
     manager = get_manager()
     if plain_name(name) in manager.handler_options:
         return True
-    others = [] if shared is None else [shared]
+    others = [*shared]
     if spec.ignores_options_of_others:
         others += [other for plugin in manager.plugins for other in plugin.object_stores]
         asked = manager.commit_handlers

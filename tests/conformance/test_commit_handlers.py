@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
 from lance_core.commits.handlers.lock import LockCommitHandler
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
-from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
@@ -20,6 +18,8 @@ from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.sample_transactions import IMPATIENT
+from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
+from lance_core_lease.store_leases import StoreLeases
 
 
 class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):

@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lance_core.commits.base import CommitHandler
-from lance_core.commits.handlers.lease import LeaseCommitHandler
 from lance_core.commits.handlers.lock import LockCommitHandler
-from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
@@ -53,6 +51,8 @@ from lance_core_explorer.configurations import (
 )
 from lance_core_explorer.store import EVERYTHING
 from lance_core_explorer.subjects import TERMS
+from lance_core_lease.handler import LeaseCommitHandler
+from lance_core_lease.store_leases import StoreLeases
 from tests.explore.changes import (
     basing,
     branched,

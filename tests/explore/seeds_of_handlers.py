@@ -8,7 +8,7 @@ from typing import Any
 from lance_core.commits import latest
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
-from lance_core.commits.handlers import directory, exclusive, lease, store_leases
+from lance_core.commits.handlers import directory, exclusive
 from lance_core.commits.handlers.exclusive import ExclusiveWriter
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_row import entry_of, row_of, staging_path
@@ -25,6 +25,8 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.functions import exists
+from lance_core_lease import handler as lease
+from lance_core_lease import store_leases
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lance_core_dynamodb
-from lance_core.plugins.missing_plugin import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
+from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from tests.packaging.distributions import closure, distributions_in, link
 from tests.packaging.environments import ROOT, Environment, lowest_versions
 from tests.servers.azurite import running_azurite

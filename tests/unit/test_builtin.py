@@ -24,7 +24,6 @@ def test_it_offers_what_the_documentation_says() -> None:
     assert [spec.name for spec in manager.commit_handlers] == [
         "put-if-absent",
         "rename",
-        "lease",
         "unsafe",
     ]
 

@@ -82,7 +82,7 @@ def test_a_check_tries_every_factory(
     registered: Callable[[object, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plugins", "--check"]) == 0
-    assert "factory of lease (builtin): can be called" in capsys.readouterr().out
+    assert "factory of lease (lease): can be called" in capsys.readouterr().out
 
     @hookimpl
     def lance_object_stores() -> list[ObjectStoreSpec]:

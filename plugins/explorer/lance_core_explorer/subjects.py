@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
-from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.wrappers.capability_override import DeclaredStore
@@ -19,6 +17,8 @@ from lance_core_explorer.configuration import Eagerness, Effects, MakeHandler
 from lance_core_explorer.manifest_rows import ManifestRows, SimulatedManifestStore
 from lance_core_explorer.spaces import Space
 from lance_core_explorer.store import EVERYTHING
+from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
+from lance_core_lease.store_leases import StoreLeases
 
 TERMS = LeaseTerms(duration=9.0, request_lifetime=4.0, patience=60.0)
 """Short ones: a waiting writer looks often, and every look is a step."""

@@ -19,7 +19,6 @@ from lance_core.plugins.store_cache import (
     ALLOW_OPTION,
     CAPABILITY_OPTIONS,
     HANDLER_OPTION,
-    LEASE_OPTIONS,
 )
 from lance_core.schema import parse_path
 from lance_core.store.secret import Secret, hide_secrets, plain
@@ -219,7 +218,7 @@ def _declared(scheme: str) -> set[str]:
     store = get_manager().object_store(scheme)
     names = {name for pair in store.option_aliases.items() for name in pair}
     names |= store.secret_options | (store.options or frozenset())
-    names |= {"durability", HANDLER_OPTION, ALLOW_OPTION} | CAPABILITY_OPTIONS | LEASE_OPTIONS
+    names |= {"durability", HANDLER_OPTION, ALLOW_OPTION} | CAPABILITY_OPTIONS
     return {name.lower() for name in names}
 
 

@@ -17,7 +17,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins.missing_plugin import EXTRA_OF_SCHEME
+from lance_core.plugins.known_plugins import EXTRA_OF_SCHEME
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core_fsspec.options import arguments_of, secrets_of

@@ -59,7 +59,6 @@ def test_the_built_in_plugin_is_always_there(manager: PluginManager) -> None:
     assert [spec.name for spec in manager.commit_handlers] == [
         "put-if-absent",
         "rename",
-        "lease",
         "unsafe",
     ]
     assert "flat" in manager.encodings.keys()  # noqa: SIM118  # a method of its own
@@ -89,7 +88,7 @@ def test_handlers_come_by_descending_rank(manager: PluginManager, make_plugin: M
     specs = [a_handler("b", rank=70), a_handler("c", rank=700), a_handler("a", rank=70)]
     manager.register(make_plugin(lance_commit_handlers=specs))
     names = [spec.name for spec in manager.commit_handlers]
-    assert names == ["c", "put-if-absent", "a", "b", "rename", "lease", "unsafe"]
+    assert names == ["c", "put-if-absent", "a", "b", "rename", "unsafe"]
 
 
 def test_a_registered_plugin_can_be_taken_back(
@@ -133,9 +132,10 @@ def test_a_scheme_that_nobody_knows_is_reported_without_a_remedy(manager: Plugin
 
 
 def test_a_missing_handler_is_reported_with_the_remedy(manager: PluginManager) -> None:
-    with pytest.raises(PluginNotFoundError, match=r"'ddb'.*lance-core\[dynamodb\]"):
-        manager.url_suffix("ddb")
-    with pytest.raises(PluginNotFoundError, match="known: lease, put-if-absent, rename, unsafe"):
+    for suffix, extra in (("ddb", "dynamodb"), ("lease", "lease")):
+        with pytest.raises(PluginNotFoundError, match=rf"'{suffix}'.*lance-core\[{extra}\]"):
+            manager.url_suffix(suffix)
+    with pytest.raises(PluginNotFoundError, match="known: put-if-absent, rename, unsafe"):
         manager.commit_handler("wat")
 
 

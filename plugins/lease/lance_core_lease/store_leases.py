@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseTerms
 from lance_core.errors import (
     CorruptFileError,
     ExistsError,
@@ -33,6 +32,7 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
+from lance_core_lease.handler import LONGEST, Lease, LeaseTerms
 
 FOLDER = "_leases"
 """Where records are, below the root of the store."""

@@ -46,6 +46,13 @@ def test_the_lease_can_be_elsewhere(tmp_path: Path, where: str) -> None:
     assert '"duration": 20.0' in held.read_text()
 
 
+def test_names_of_options_may_be_spelt_as_those_of_other_handlers(tmp_path: Path) -> None:
+    uri, kept = f"file+lease://{tmp_path}/t.lance", f"{tmp_path}/kept"
+    lance.write_dataset(ROW, uri, storage_options={"leaseUri": kept, "LEASE_DURATION": "90"})
+    assert not (tmp_path / "t.lance" / "_leases").exists()
+    assert any('"duration": 90.0' in path.read_text() for path in Path(kept, "_leases").iterdir())
+
+
 def test_reading_takes_no_lease(tmp_path: Path) -> None:
     lance.write_dataset(ROW, tmp_path / "t.lance")
     uri = f"file+lease://{tmp_path}/t.lance"

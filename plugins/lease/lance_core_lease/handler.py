@@ -1,7 +1,7 @@
 """Committing under a lease: a lock that ends by itself if its holder dies.
 
 The data may be on a store that guarantees nothing but strong reads, and the lease on another that
-guarantees put-if-absent (`lance_core.commits.handlers.store_leases`). An expired lease cannot
+guarantees put-if-absent (`lance_core_lease.store_leases`). An expired lease cannot
 publish: right before a manifest is sent, the holder makes sure that its lease lasts longer than the
 write can be under way. Why that is enough is in ``docs/design/0006-leases.md``.
 """

@@ -9,13 +9,6 @@ from datetime import UTC, datetime
 import pytest
 
 from lance_core.commits.environment import SYSTEM
-from lance_core.commits.handlers import store_leases
-from lance_core.commits.handlers.lease import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
-from lance_core.commits.handlers.store_leases import (
-    FOLDER,
-    KEPT_SECONDS,
-    StoreLeases,
-)
 from lance_core.errors import (
     CommitLockError,
     CorruptFileError,
@@ -50,6 +43,13 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.tracing import TracingStore
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import first_candidate
+from lance_core_lease import store_leases
+from lance_core_lease.handler import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
+from lance_core_lease.store_leases import (
+    FOLDER,
+    KEPT_SECONDS,
+    StoreLeases,
+)
 from tests.virtual_time import VirtualTime
 
 PLAIN = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)

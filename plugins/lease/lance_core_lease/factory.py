@@ -2,8 +2,8 @@
 
 Options, each of them also a parameter of the URL's query: ``lease_uri``, where the leases of this
 table are kept, by default in the folder ``_leases`` of the table; ``lease_duration``,
-``lease_request_lifetime`` and ``lease_patience``, see `LeaseTerms`. All writers have to agree on
-them.
+``lease_request_lifetime`` and ``lease_patience``, see `LeaseTerms`. Upper and lower case and
+underscores make no difference. All writers have to agree on them.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from __future__ import annotations
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
-from lance_core.commits.handlers.lease import LeaseCommitHandler, LeaseTerms
-from lance_core.commits.handlers.store_leases import StoreLeases
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
 from lance_core.plugins.capability_evidence import apply_user_overrides, probe_store
 from lance_core.plugins.handler_choice import UnprovenCommitHandler
-from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, LEASE_OPTIONS, Options, open_store
+from lance_core.plugins.manager import plain_name
+from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, Options, open_store
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.suggestions import hint, shortened
+from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
+from lance_core_lease.plugin import LEASE_URI, OPTIONS
+from lance_core_lease.store_leases import StoreLeases
 
 _TERMS = {
     "lease_duration": "duration",
@@ -39,17 +41,11 @@ def lease_handler(
     open whether it guarantees put-if-absent. Raises `InvalidInputError` for options that cannot be
     used.
     """
-    for name in url.query.keys() - LEASE_OPTIONS:
-        raise InvalidInputError(
-            f"{url}: commits under a lease have no parameter {shortened(name)}"
-            f"{hint(name, LEASE_OPTIONS)}"
-        )
-    given = {name: url.query[name] for name in sorted(LEASE_OPTIONS & url.query.keys())}
-    given |= {name: plain(options[name]) for name in sorted(LEASE_OPTIONS & options.keys())}
+    given = _given(url, options)
     terms = LeaseTerms(
         **{_TERMS[name]: _seconds(name, given[name]) for name in _TERMS if name in given}
     )
-    uri = given.get("lease_uri")
+    uri = given.get(LEASE_URI)
     if uri is not None:
         parse_uri(uri)
     known = DeclaredStore(store, apply_user_overrides(store.capabilities, options))
@@ -88,3 +84,19 @@ def _seconds(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidInputError(f"option {name!r} is {text!r}, not a number of seconds") from None
+
+
+def _given(url: StoreUrl, options: Options) -> dict[str, str]:
+    """The options of leases by their canonical names; an option comes before a parameter."""
+    names = {plain_name(name): name for name in OPTIONS}
+    for name in url.query:
+        if plain_name(name) not in names:
+            raise InvalidInputError(
+                f"{url}: commits under a lease have no parameter {shortened(name)}"
+                f"{hint(name, OPTIONS)}"
+            )
+    given = {names[plain_name(name)]: value for name, value in url.query.items()}
+    for name, option in options.items():
+        if plain_name(name) in names:
+            given[names[plain_name(name)]] = plain(option)
+    return given

@@ -1,0 +1,47 @@
+"""The plugins of this project: the extra that installs each, and what it serves.
+
+The table is consulted for what no installed plugin provides. What an installed plugin provides, it
+says itself (`ObjectStoreSpec`, `CommitHandlerSpec`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlugin:
+    """A plugin by the name of its extra.
+
+    ``schemes``: URL schemes of the places that its store reaches, also those that other programs
+    use and the plugin does not. ``handlers``: names and URL suffixes of its commit handlers.
+    """
+
+    extra: str
+    schemes: tuple[str, ...] = ()
+    handlers: tuple[str, ...] = ()
+
+
+KNOWN_PLUGINS = (
+    KnownPlugin("azure", ("az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs")),
+    KnownPlugin("dynamodb", handlers=("ddb", "dynamodb")),
+    KnownPlugin(
+        "fsspec",
+        (
+            *("cos", "cosn", "dbfs", "ftp", "github", "hdfs", "hf", "http", "https", "obs"),
+            *("oss", "sftp", "smb", "ssh", "tos", "webhdfs"),
+        ),
+    ),
+    KnownPlugin("gcs", ("gs", "gcs")),
+    KnownPlugin("kernels"),
+    KnownPlugin("lease", handlers=("lease",)),
+    KnownPlugin("s3", ("s3", "s3a", "s3n")),
+    KnownPlugin("spark"),
+    KnownPlugin("sql", handlers=("sql",)),
+)
+
+EXTRA_OF_SCHEME = {scheme: known.extra for known in KNOWN_PLUGINS for scheme in known.schemes}
+"""The extra that installs a store, by URL scheme."""
+
+EXTRA_OF_HANDLER = {name: known.extra for known in KNOWN_PLUGINS for name in known.handlers}
+"""The extra that installs a commit handler, by its name or URL suffix."""

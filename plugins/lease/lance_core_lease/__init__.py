@@ -1,0 +1,1 @@
+"""Commits under a lease: ``scheme+lease://…``."""
