@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,6 @@ import pyarrow as pa
 
 MOST = 64 << 20
 """Bytes that decoding a small piece of damaged data may take."""
-
-_pools: list[pa.MemoryPool] = []
-"""They live as long as the buffers that they gave."""
 
 
 @contextmanager
@@ -23,7 +21,9 @@ def bounded_memory(name: str, size: int, most: int = MOST) -> Iterator[None]:
     before.
     """
     pool, counting = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
-    _pools.append(counting)
+    # A buffer does not keep its pool alive, and a cache may hold a buffer until the interpreter ends,
+    # which clears modules in any order: to free a buffer after its pool is a segmentation fault.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(counting))
     pa.set_memory_pool(counting)
     tracemalloc.start()
     try:
