@@ -21,8 +21,8 @@ def bounded_memory(name: str, size: int, most: int = MOST) -> Iterator[None]:
     before.
     """
     pool, counting = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
-    # A buffer does not keep its pool alive, and a cache may hold a buffer until the interpreter ends,
-    # which clears modules in any order: to free a buffer after its pool is a segmentation fault.
+    # A buffer does not keep its pool alive, and a cache may hold buffers until the interpreter ends
+    # and clears modules in any order. To free a buffer after its pool is a segmentation fault.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(counting))
     pa.set_memory_pool(counting)
     tracemalloc.start()
