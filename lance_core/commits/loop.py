@@ -101,10 +101,10 @@ class _Attempts:
         self._written: bytes | None = None
         """The transaction file, once it is written."""
         self._was_sent = False
-        self._slowness = ""
+        self._deadline_message = ""
         """Why an attempt took too long, if one did."""
         self._source = settings.source
-        self._origins: set[int] = set()
+        self._pinned_versions: set[int] = set()
         """Old versions whose files the new version names, and which are pinned therefore."""
         self._second_look = SecondLook(handler, store, transaction, settings)
 
@@ -129,7 +129,7 @@ class _Attempts:
         if not self._settings.detached:
             return self._repeat()
         elapsed = self._environment.stopwatch()
-        with self._kept(self._transaction.read_version) as read, self._source_kept():
+        with self._pin_version(self._transaction.read_version) as read, self._pin_source():
             return self._publish_detached(read, elapsed)
 
     def _repeat(self) -> Version:
@@ -141,7 +141,7 @@ class _Attempts:
             if made is not None:
                 return self._recognised(made)
             slow = slow_after(attempt_elapsed())
-            with self._source_kept():
+            with self._pin_source():
                 made = self._publish(attempt_elapsed, slow)
             if made is not None:
                 return made
@@ -152,7 +152,7 @@ class _Attempts:
                 break
         raise RetryableCommitConflictError(
             f"the commit was given up after {attempts} attempts: "
-            + (self._slowness or "another writer was always faster")
+            + (self._deadline_message or "another writer was always faster")
         )
 
     def _pause(self, attempt: int, duration: float) -> None:
@@ -189,7 +189,7 @@ class _Attempts:
         deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
         took = elapsed()
         if took > deadline:
-            self._slowness = (
+            self._deadline_message = (
                 f"they took longer than {deadline:g} s, the commit deadline (that of a table is in "
                 f"its config, at {DEADLINE_KEY!r})"
             )
@@ -222,7 +222,7 @@ class _Attempts:
         self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
     ) -> None:
         """Raise `CommitUnknownError` if nothing shows that the history goes on from ``made``."""
-        is_kept = doubt is not Doubt.LATE or self._are_origins_there()
+        is_kept = doubt is not Doubt.LATE or self._are_pinned_versions_there()
         if not (is_kept and self._second_look.is_continued(made, before, doubt, is_slow)):
             raise self._stalled(made.location.version)
 
@@ -258,7 +258,7 @@ class _Attempts:
         if publication is None:
             raise CommitError(f"the detached version {number} is somebody else's")
         deadline = deadline_of(base.file.manifest.config, self._settings)
-        if elapsed() > deadline and not self._are_origins_there():
+        if elapsed() > deadline and not self._are_pinned_versions_there():
             raise self._stalled(number)
         return Version(file, publication.location)
 
@@ -304,29 +304,29 @@ class _Attempts:
             transaction=transaction,
         )
 
-    def _kept(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
+    def _pin_version(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
         """Keep cleanups away from an old version that a new one is made of."""
-        self._origins.add(version)
+        self._pinned_versions.add(version)
         return pinned(self._handler, self._store, version, self._environment)
 
     @contextlib.contextmanager
-    def _source_kept(self) -> Iterator[None]:
+    def _pin_source(self) -> Iterator[None]:
         """Read the version that a Restore brings back, and keep it for as long as one attempt."""
         operation = self._transaction.operation
         if not isinstance(operation, Restore):
             yield
             return
-        with self._kept(operation.version) as location:
+        with self._pin_version(operation.version) as location:
             self._source = read_version(self._store, location).file
             yield
 
-    def _are_origins_there(self) -> bool:
+    def _are_pinned_versions_there(self) -> bool:
         """Whether no cleanup has removed an old version that the new one was made of.
 
         A pin lapses; but a cleanup that removes such a version from now on sees the new one.
         """
         try:
-            for version in self._origins:
+            for version in self._pinned_versions:
                 self._handler.locate(version)
         except Exception:  # what cannot be looked at shows nothing
             return False

@@ -137,14 +137,14 @@ class _Execution:
         """Remove manifests, less those that were given a name; put back those that get one."""
         named = self._named()
         contents = dict(zip(batch, self._scope.each(self._content, batch), strict=True))
-        going = [doomed for doomed in batch if doomed.location.version not in named]
-        staged = [path for doomed in going for path in doomed.staged]
-        if not all(self._scope.each(self._delete, self._paced(staged))):
+        going = [version for version in batch if version.location.version not in named]
+        staged = [path for version in going for path in version.staged]
+        if not all(self._scope.each(self._delete, self._rate_limited(staged))):
             raise StoreError("staged manifests of old versions could not be removed")
-        paths = self._paced(doomed.location.path for doomed in going)
+        paths = self._rate_limited(version.location.path for version in going)
         ends = zip(going, self._scope.each(self._delete, paths), strict=True)
-        gone = {doomed for doomed, is_gone in ends if is_gone}
-        self._gone.update(doomed.location.path for doomed in gone)
+        gone = {version for version, is_gone in ends if is_gone}
+        self._gone.update(version.location.path for version in gone)
         self._failures += len(going) - len(gone)
         try:
             named = self._named()
@@ -152,15 +152,15 @@ class _Execution:
             self._put_back({d.location.path: contents[d] for d in batch if d in gone})
             raise
         back = [d for d in batch if d in gone and d.location.version in named]
-        self._put_back({doomed.location.path: contents[doomed] for doomed in back})
-        for doomed in batch:
-            content = contents[doomed]
-            number = doomed.location.version
-            if doomed in gone and number not in named:
-                self._removed.append(doomed)
-                self._count(FileKind.MANIFEST, doomed.size)
+        self._put_back({version.location.path: contents[version] for version in back})
+        for version in batch:
+            content = contents[version]
+            number = version.location.version
+            if version in gone and number not in named:
+                self._removed.append(version)
+                self._count(FileKind.MANIFEST, version.size)
             elif content is not None:
-                self._needed.add(parse_manifest_file(content, doomed.location.path))
+                self._needed.add(parse_manifest_file(content, version.location.path))
                 if number in named:
                     self._kept.append(KeptVersion(number, KeptReason.PINNED))
 
@@ -168,9 +168,9 @@ class _Execution:
         plan = self._plan
         return named_versions(self._store, self._scope, plan.time, plan.grace).versions
 
-    def _content(self, doomed: VersionToRemove) -> bytes | None:
+    def _content(self, version: VersionToRemove) -> bytes | None:
         try:
-            return bytes(self._store.get(doomed.location.path))
+            return bytes(self._store.get(version.location.path))
         except ObjectNotFoundError:
             return None
 
@@ -219,7 +219,7 @@ class _Execution:
 
     def _remove_files(self) -> None:
         going = [file for file in self._plan.files if file.path not in self._needed]
-        paths = self._paced(file.path for file in going)
+        paths = self._rate_limited(file.path for file in going)
         for file, is_gone in zip(going, self._scope.each(self._delete, paths), strict=True):
             if is_gone:
                 self._count(file.kind, file.size)
@@ -238,7 +238,7 @@ class _Execution:
         self._counts[kind] += 1
         self._bytes += size
 
-    def _paced(self, paths: Iterable[str]) -> Iterator[str]:
+    def _rate_limited(self, paths: Iterable[str]) -> Iterator[str]:
         """``paths``, no faster than the policy allows."""
         rate = self._plan.policy.delete_rate_limit
         if rate is None:

@@ -44,7 +44,7 @@ class VersionToRemove:
 
 
 @dataclass(frozen=True, slots=True)
-class DoomedFile:
+class FileToRemove:
     """A file to remove. ``verified``: a version names it, but only versions that go do."""
 
     path: str
@@ -67,7 +67,7 @@ class CleanupPlan:
     time: StoreTime
     grace: timedelta
     versions: tuple[VersionToRemove, ...]
-    files: tuple[DoomedFile, ...]
+    files: tuple[FileToRemove, ...]
     kept: tuple[KeptVersion, ...]
     named: Named
     seen: frozenset[str]

@@ -14,7 +14,7 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.cleanup.files import FileKind, own_files, staged_version
 from lance_core.commits.cleanup.plan import (
     CleanupPlan,
-    DoomedFile,
+    FileToRemove,
     KeptReason,
     KeptVersion,
     VersionToRemove,
@@ -119,7 +119,7 @@ class _Planning:
         self._needed = Reachable()
         self._verified = Reachable()
         """What versions that go name; some of it may be needed as well."""
-        self._doomed: list[VersionToRemove] = []
+        self._to_remove: list[VersionToRemove] = []
         self._kept: list[KeptVersion] = []
         self._staged: dict[int, list[ObjectMeta]] = {}
         for path, meta in survey.listing.items():
@@ -138,7 +138,7 @@ class _Planning:
             policy=self._policy,
             time=survey.time,
             grace=self._grace,
-            versions=tuple(self._doomed),
+            versions=tuple(self._to_remove),
             files=tuple(self._files()),
             kept=tuple(self._kept),
             named=survey.named,
@@ -166,7 +166,7 @@ class _Planning:
                 self._kept.append(KeptVersion(number, reason))
             if goes and reason is None:
                 self._verified.add(version.file)
-                self._doomed.append(self._doom(version.location))
+                self._to_remove.append(self._version_to_remove(version.location))
             else:
                 self._needed.add(version.file)
 
@@ -194,7 +194,7 @@ class _Planning:
         meta = self._survey.listing.get(path)
         return None if meta is None else self._survey.time.age(meta)
 
-    def _doom(self, location: ManifestLocation) -> VersionToRemove:
+    def _version_to_remove(self, location: ManifestLocation) -> VersionToRemove:
         meta = self._survey.listing.get(location.path)
         size = location.size if meta is None else meta.size
         staged = self._staged.get(location.version, ())
@@ -230,31 +230,31 @@ class _Planning:
                 self._needed.add(file, own=False)
         return {*detached, *others}
 
-    def _files(self) -> Iterator[DoomedFile]:
+    def _files(self) -> Iterator[FileToRemove]:
         """What no version needs and, if none that goes is known to have named it, none will."""
         named = self._survey.named
         for path in named.lapsed:
-            yield DoomedFile(path, FileKind.TEMPORARY, 0, verified=False)
+            yield FileToRemove(path, FileKind.TEMPORARY, 0, verified=False)
         for file in own_files(self._store, self._survey.listing.values(), named.within):
             if file.path in self._needed:
                 continue
             verified = file.path in self._verified
             if verified or self._policy.delete_unverified or self._is_long_ago(file.meta):
-                yield DoomedFile(file.path, file.kind, file.meta.size, verified)
+                yield FileToRemove(file.path, file.kind, file.meta.size, verified)
         yield from self._superfluous()
 
-    def _superfluous(self) -> Iterator[DoomedFile]:
+    def _superfluous(self) -> Iterator[FileToRemove]:
         """Manifests that were staged long ago and are not the only ones of their versions.
 
         One for a version to come may be all that there is of a commit. Those of versions that go,
         go with them.
         """
-        going = {doomed.location.version for doomed in self._doomed}
+        going = {version.location.version for version in self._to_remove}
         head = self._survey.locations[-1].version
         for version, staged in self._staged.items():
             for meta in staged if version <= head and version not in going else ():
                 if self._is_long_ago(meta):
-                    yield DoomedFile(meta.path, FileKind.TEMPORARY, meta.size, verified=False)
+                    yield FileToRemove(meta.path, FileKind.TEMPORARY, meta.size, verified=False)
 
     def _is_long_ago(self, meta: ObjectMeta) -> bool:
         age = self._survey.time.age(meta)

@@ -192,8 +192,8 @@ def _candidates(planned: CleanupPlan) -> list[CleanupCandidateFile]:
         for file in planned.files
     ]
     files += [
-        CleanupCandidateFile(doomed.location.path, FileKind.MANIFEST.value, False, doomed.size)
-        for doomed in planned.versions
+        CleanupCandidateFile(version.location.path, FileKind.MANIFEST.value, False, version.size)
+        for version in planned.versions
     ]
     return files
 

@@ -28,11 +28,11 @@ class WindowResult(NamedTuple):
 
 
 def completed(
-    parts: Iterable[WindowResult], window: Window, pace: WindowSizer
+    parts: Iterable[WindowResult], window: Window, sizer: WindowSizer
 ) -> Iterator[ScannedRows]:
     """The parts in their order, with all columns.
 
-    ``pace`` says how many chosen rows are completed at a time, and is told what they took.
+    ``sizer`` says how many chosen rows are completed at a time, and is told what they took.
     """
     waiting: list[PendingRows] = []
     for found, is_last in parts:
@@ -41,9 +41,9 @@ def completed(
             table = window.nothing
         else:
             table = found
-        is_enough = sum(len(chosen.offsets) for chosen in waiting) >= pace.rows
+        is_enough = sum(len(chosen.offsets) for chosen in waiting) >= sizer.rows
         if waiting and (is_enough or is_last or table.num_rows):
-            for part in _completed(waiting, window, pace):
+            for part in _completed(waiting, window, sizer):
                 yield ScannedRows(part, is_last=False)
             waiting = []
         if is_last or table.num_rows:
@@ -51,17 +51,17 @@ def completed(
 
 
 def _completed(
-    waiting: Sequence[PendingRows], window: Window, pace: WindowSizer
+    waiting: Sequence[PendingRows], window: Window, sizer: WindowSizer
 ) -> Iterator[pa.Table]:
-    """Rows of one fragment, as many at a time as the pace says."""
+    """Rows of one fragment, as many at a time as the sizer says."""
     fragment = waiting[0].fragment
     offsets = np.concatenate([chosen.offsets for chosen in waiting])
     tested = pa.concat_tables([chosen.tested for chosen in waiting])
     start = 0
     while start < len(offsets):
-        count = min(pace.rows, len(offsets) - start)
+        count = min(sizer.rows, len(offsets) - start)
         part = PendingRows(fragment, offsets[start : start + count], tested.slice(start, count))
         table = window.complete(part)
-        pace.observe(count, table.nbytes)
+        sizer.observe(count, table.nbytes)
         yield table
         start += count

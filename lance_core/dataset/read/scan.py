@@ -26,11 +26,11 @@ from lance_core.dataset.read.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
     WindowSizer,
-    count_pace,
+    count_sizer,
     fixed_bytes,
     late_pace,
     probable_bytes,
-    stream_pace,
+    stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
@@ -57,9 +57,9 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
-    pace = stream_pace(_read_fields(plan), plan.batch_size)
+    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
     late = late_pace(plan.projection.fields, _wanted(plan, plan.batch_size))
-    found = _found(snapshot, plan, pace, late, is_stream=True)
+    found = _found(snapshot, plan, sizer, late, is_stream=True)
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
 
@@ -67,9 +67,9 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """How many rows the scan returns."""
     plan = _narrowed(snapshot, plan)
-    pace = count_pace(_tested_fields(plan), plan.batch_size)
-    window = Window(snapshot, plan, pace)
-    windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
+    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
+    window = Window(snapshot, plan, sizer)
+    windows, ahead = sizer.windows(plan.spans), windows_ahead(snapshot)
     counts = in_order(window.count, windows, ahead, is_io_bound=snapshot.is_io_bound)
     total = sum(counts) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
@@ -80,9 +80,9 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Only the filter's columns are read; projection, limit and offset do not count.
     """
-    pace = count_pace(_tested_fields(plan), plan.batch_size)
-    window = Window(snapshot, plan, pace)
-    windows, ahead = pace.windows(plan.spans), windows_ahead(snapshot)
+    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
+    window = Window(snapshot, plan, sizer)
+    windows, ahead = sizer.windows(plan.spans), windows_ahead(snapshot)
     return in_order(window.matching, windows, ahead, is_io_bound=snapshot.is_io_bound)
 
 
@@ -151,7 +151,7 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
 def _found(
     snapshot: Snapshot,
     plan: ScanPlan,
-    pace: WindowSizer,
+    sizer: WindowSizer,
     late: WindowSizer,
     *,
     is_stream: bool = False,
@@ -163,7 +163,7 @@ def _found(
     """
     plan = _narrowed(snapshot, plan)
     spares = is_stream or (not snapshot.is_io_bound and _is_large(plan))
-    window = Window(snapshot, plan, pace, spares=spares)
+    window = Window(snapshot, plan, sizer, spares=spares)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
@@ -174,7 +174,7 @@ def _found(
 
     may_end = plan.filter is not None and plan.limit is not None
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
-    windows = _read_windows(snapshot, plan, pace)
+    windows = _read_windows(snapshot, plan, sizer)
     parts = in_order(read, windows, ahead, is_io_bound=snapshot.is_io_bound)
     for table, is_last in completed(parts, window, late):
         part = sliced(table, skip, left)
@@ -187,11 +187,11 @@ def _found(
             return
 
 
-def _read_windows(snapshot: Snapshot, plan: ScanPlan, pace: WindowSizer) -> Iterator[Span]:
+def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Iterator[Span]:
     """The windows to read; of fewer rows where the result has the bytes of blobs."""
     described = described_blobs(snapshot, _read_fields(plan))
     if not described:
-        return pace.windows(plan.spans)
+        return sizer.windows(plan.spans)
     sized = WindowSizer(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
     return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)
 

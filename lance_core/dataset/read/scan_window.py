@@ -61,12 +61,12 @@ class Window:
     """
 
     def __init__(
-        self, snapshot: Snapshot, plan: ScanPlan, pace: WindowSizer, *, spares: bool = False
+        self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, spares: bool = False
     ) -> None:
         self._snapshot = self._chosen_snapshot = snapshot
         if plan.filter is None or plan.limit is None:
             self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
-        self._pace = pace
+        self._sizer = sizer
         self._spares = spares
         self._projection = projection = plan.projection
         self._filter = plan.filter
@@ -114,7 +114,7 @@ class Window:
         projection = self._projection
         if self._filter is None:
             data = self._fetch(span.fragment, projection.fields, projection.meta, rows)
-            self._pace.observe(span.stop - span.start, data.nbytes)
+            self._sizer.observe(span.stop - span.start, data.nbytes)
             return projection.apply(data)
         tested = self._tested_of(span, rows)
         mask = self._filter.mask(tested)
@@ -126,7 +126,7 @@ class Window:
         if self._is_late and len(number) * SPARSE <= len(rows):
             return PendingRows(span.fragment, _offsets(passed), kept)
         data = self._materialised(span.fragment, passed, kept)
-        self._pace.observe(span.stop - span.start, tested.nbytes + data.nbytes)
+        self._sizer.observe(span.stop - span.start, tested.nbytes + data.nbytes)
         return projection.apply(data)
 
     @contextmanager
@@ -141,7 +141,7 @@ class Window:
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """What the filter looks at."""
         tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
-        self._pace.observe(span.stop - span.start, tested.nbytes)
+        self._sizer.observe(span.stop - span.start, tested.nbytes)
         return tested
 
     def _rows(self, span: Span) -> Rows:

@@ -88,15 +88,15 @@ class WindowSizer:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
 
 
-def stream_pace(fields: Sequence[Field], batch_size: int) -> WindowSizer:
+def stream_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """Windows for a reader of batches: as small as pays."""
     columns = sum(not part.children for field in fields for part in field.walk())
-    return _pace(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
+    return _sizer(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
-def count_pace(fields: Sequence[Field], batch_size: int) -> WindowSizer:
+def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """Windows of which nothing is kept but which rows pass a filter that looks at the fields."""
-    return _pace(fields, batch_size, STREAM_WINDOW_BYTES)
+    return _sizer(fields, batch_size, STREAM_WINDOW_BYTES)
 
 
 def late_pace(fields: Sequence[Field], most: int) -> WindowSizer:
@@ -106,7 +106,7 @@ def late_pace(fields: Sequence[Field], most: int) -> WindowSizer:
     return WindowSizer(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
-def _pace(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer:
+def _sizer(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer:
     bytes_ = WindowBytes(target, STREAM_WINDOW_BYTES)
     width = fixed_bytes(fields)
     first = batch_size if width is None else bytes_.rows(1, width, batch_size)

@@ -59,9 +59,8 @@ class Lister:
         except RequestError as error:
             if error.failure is not Failure.MISSING:
                 raise
-            return ListingPage(
-                (), None
-            )  # where services have folders, one that is not there is empty
+            # Services that have folders report a missing one; its listing is empty.
+            return ListingPage((), None)
 
     def _pages(
         self, folder: str, prefix: str, after: str | None, deep: bool

@@ -692,7 +692,7 @@ def test_a_table_that_cannot_be_written_to_can_be_explained_but_not_cleaned() ->
     table = overwritten(3)
     store = FaultyStore(table.store, [FaultRule(Refused(), "put")])
     made = plan(store, table.handler, ALL_BUT_ONE, table.environment)
-    assert [doomed.location.version for doomed in made.versions] == [1, 2]
+    assert [version.location.version for version in made.versions] == [1, 2]
     assert "this machine's clock" in made.warnings[0]
     with pytest.raises(StoreError, match="cannot be written to"):
         execute(store, table.handler, made, table.environment)

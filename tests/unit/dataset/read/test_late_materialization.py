@@ -139,10 +139,10 @@ def many(start: int, count: int, is_last: bool = False) -> WindowResult:
 
 
 def run(
-    parts: list[WindowResult], pace: WindowSizer
+    parts: list[WindowResult], sizer: WindowSizer
 ) -> tuple[list[int], list[tuple[list[int], bool]]]:
     window = Counting()
-    found = list(completed(parts, cast(Window, window), pace))
+    found = list(completed(parts, cast(Window, window), sizer))
     return window.counts, [(table["i"].to_pylist(), is_last) for table, is_last in found]
 
 
@@ -166,6 +166,6 @@ def test_no_more_rows_are_completed_at_a_time_than_the_pace_says() -> None:
 
 
 def test_long_rows_are_completed_a_few_at_a_time() -> None:
-    pace = WindowSizer(4, 100, 1, WindowBytes(16, 16))
-    counts, _ = run([few(0, 20, is_last=True)], pace)
+    sizer = WindowSizer(4, 100, 1, WindowBytes(16, 16))
+    counts, _ = run([few(0, 20, is_last=True)], sizer)
     assert counts == [4, *[2] * 8]

@@ -14,35 +14,35 @@ from lance_core.schema import Schema
 FRAGMENT = cast(Any, None)
 
 
-def sizes(pace: WindowSizer, rows: int, width: int) -> list[int]:
+def sizes(sizer: WindowSizer, rows: int, width: int) -> list[int]:
     """Rows of the windows of a span, each row of which takes ``width`` bytes."""
     found = []
-    for window in pace.windows([Span(FRAGMENT, 0, rows)]):
+    for window in sizer.windows([Span(FRAGMENT, 0, rows)]):
         found.append(window.stop - window.start)
-        pace.observe(found[-1], found[-1] * width)
+        sizer.observe(found[-1], found[-1] * width)
     assert sum(found) == rows
     return found
 
 
 def test_windows_grow_to_the_bytes_that_they_may_take() -> None:
-    pace = WindowSizer(10, 10_000, unit=10, bytes_=WindowBytes(4000, 4000))
-    assert sizes(pace, 2000, 10) == [10, 80, *[400] * 4, 310]
+    sizer = WindowSizer(10, 10_000, unit=10, bytes_=WindowBytes(4000, 4000))
+    assert sizes(sizer, 2000, 10) == [10, 80, *[400] * 4, 310]
 
 
 def test_windows_shrink_to_single_rows() -> None:
-    pace = WindowSizer(64, 10_000, unit=8, bytes_=WindowBytes(1000, 1000))
-    assert sizes(pace, 70, 5000) == [64, *[1] * 6]
+    sizer = WindowSizer(64, 10_000, unit=8, bytes_=WindowBytes(1000, 1000))
+    assert sizes(sizer, 70, 5000) == [64, *[1] * 6]
 
 
 def test_windows_have_no_more_rows_than_they_may() -> None:
-    pace = WindowSizer(8, 100, unit=8, bytes_=WindowBytes(1 << 30, 1 << 30))
-    assert sizes(pace, 300, 1) == [8, 64, *[96] * 2, 36]
+    sizer = WindowSizer(8, 100, unit=8, bytes_=WindowBytes(1 << 30, 1 << 30))
+    assert sizes(sizer, 300, 1) == [8, 64, *[96] * 2, 36]
 
 
 @pytest.mark.parametrize(("width", "expected"), [(10, 16), (100, 8), (300, 8), (1000, 4)])
 def test_windows_have_the_rows_of_a_batch_up_to_the_ceiling(width: int, expected: int) -> None:
-    pace = WindowSizer(2, 10_000, unit=8, bytes_=WindowBytes(160, 4000))
-    assert sizes(pace, 200, width)[3] == expected
+    sizer = WindowSizer(2, 10_000, unit=8, bytes_=WindowBytes(160, 4000))
+    assert sizes(sizer, 200, width)[3] == expected
 
 
 def test_windows_without_a_target_are_all_the_same() -> None:
