@@ -29,6 +29,7 @@ from lance_core.commits.options import (
 from lance_core.commits.outcome import publish
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.commits.second_look import SecondLook
+from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -50,7 +51,7 @@ from lance_core.table.transactions.transaction import Transaction
 
 SHORTEST_PAUSE = 0.001
 LONGEST_PAUSE = 5.0
-"""Seconds; the bounds of what a writer waits, at most, after losing to another."""
+"""Seconds; the bounds of the longest wait after losing to another writer."""
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
 """Errors that say by themselves what became of a commit."""
@@ -146,7 +147,9 @@ class _Attempts:
             if made is not None:
                 return made
             if attempts < self._settings.max_retries:
-                self._pause(attempts, attempt_elapsed())
+                unit = max(attempt_elapsed(), SHORTEST_PAUSE)
+                random = self._environment.random
+                self._environment.sleep(backoff(attempts + 1, unit, LONGEST_PAUSE, random))
             attempts += 1
             if elapsed() > self._settings.timeout:
                 break
@@ -154,12 +157,6 @@ class _Attempts:
             f"the commit was given up after {attempts} attempts: "
             + (self._deadline_message or "another writer was always faster")
         )
-
-    def _pause(self, attempt: int, duration: float) -> None:
-        """Wait a random time, up to twice as long after each attempt, in units of an attempt."""
-        unit = max(duration, SHORTEST_PAUSE)
-        longest = min(unit * 2 ** min(attempt, 32), LONGEST_PAUSE)
-        self._environment.sleep(longest * self._environment.random())
 
     def _recognised(self, found: Version) -> Version:
         """``found``, which is this transaction, if the history goes on from it."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.environment import Environment
+from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -36,8 +37,8 @@ from lance_core.table.manifest.file import parse_manifest_file
 SENDINGS = 4
 """How often one candidate is sent before its fate is called unknown."""
 
-FIRST_PAUSE = 0.1
-"""Seconds, at most, before the second sending; doubled for each further one."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+"""Seconds; the longest pause before the second sending, and before any."""
 
 NEVER_SENT = (
     CommitConflictError,
@@ -104,7 +105,7 @@ def _settled(
     cause: Exception | None = None
     for sending in range(SENDINGS):
         if sending:
-            environment.sleep(FIRST_PAUSE * 2 ** (sending - 1) * environment.random())
+            environment.sleep(backoff(sending, FIRST_PAUSE, LONGEST_PAUSE, environment.random))
         try:
             return Publication(handler.commit(candidate), is_certain=not in_doubt)
         except NEVER_SENT as error:

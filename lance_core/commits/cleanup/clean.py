@@ -27,6 +27,7 @@ from lance_core.commits.cleanup.scope import (
     other_manifests,
 )
 from lance_core.commits.environment import Environment
+from lance_core.concurrency.backoff import backoff
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, StoreError
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.table.manifest.file import parse_manifest_file
@@ -38,8 +39,8 @@ BATCH = 64
 PUTTING_BACK = 5
 """How often it is tried to put one back."""
 
-FIRST_PAUSE = 0.1
-"""Seconds before the second try; doubled for each further one."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds; the longest pause before the second try, and before any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,10 @@ class _Execution:
                     break
                 except StoreError as error:
                     failure = error if attempt == PUTTING_BACK - 1 else failure
-                    self._environment.sleep(FIRST_PAUSE * 2**attempt)
+                    random = self._environment.random
+                    self._environment.sleep(
+                        backoff(attempt + 1, FIRST_PAUSE, LONGEST_PAUSE, random)
+                    )
         if failure is not None:
             raise failure
 

@@ -1,8 +1,6 @@
 """Sending a request until it is answered, and what it means for the caller how that ended.
 
-A request that was turned away is sent again after a pause. Pauses are drawn evenly between nothing
-and a limit that doubles each time ("full jitter"), so that clients that failed together do not come
-back together; never earlier than the service asks for.
+A request that was turned away is sent again after a pause, never earlier than the service asks for.
 
 A write that may have been applied is sent again as well. It then ends in one of three ways: success
 says that it is applied; a refusal by its own condition can stem from the first attempt, and every
@@ -19,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from lance_core.concurrency.backoff import backoff
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     CorruptFileError,
@@ -185,8 +184,8 @@ class _Attempts:
         if error.failure not in _SENT_AGAIN or retried > self._call.retries:
             return None
         waiting = self._sender.waiting
-        limit = min(LONGEST_PAUSE, FIRST_PAUSE * float(1 << min(retried - 1, 30)))
-        pause = (error.retry_after or 0.0) + waiting.random() * limit
+        pause = backoff(retried, FIRST_PAUSE, LONGEST_PAUSE, waiting.random)
+        pause += error.retry_after or 0.0
         if waiting.monotonic() - self._start + pause > self._sender.deadline:
             return None
         return pause

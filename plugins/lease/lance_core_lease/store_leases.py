@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CorruptFileError,
     ExistsError,
@@ -48,9 +49,9 @@ KEPT_RECORDS = 1000
 REMOVED_EVERY = 256
 """Old records are removed once in so many records, by whoever makes the next one."""
 
-SHORTEST_PAUSE = 0.005
-LONGEST_PAUSE = 2.0
-"""Seconds between two looks at a lease that another holds, at least and at most."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 4.0
+"""Seconds; the longest pause between the first two looks at a lease that another holds, and
+between any two."""
 
 MAX_BYTES = 4096
 """No record is longer."""
@@ -111,7 +112,7 @@ class StoreLeases:
 
     def acquire(self) -> Lease:
         now = self._environment.monotonic
-        started, pause = now(), SHORTEST_PAUSE
+        started, looks = now(), 0
         fresh = self._environment.stopwatch()
         seen = self._newest()
         since = now()  # the clock starts after the record was seen, not before
@@ -124,12 +125,13 @@ class StoreLeases:
                 raise RetryableCommitConflictError(
                     f"other writers have held the lease for {self._terms.patience} seconds"
                 )
-            self._environment.sleep(pause * (0.5 + self._environment.random()))
-            pause = min(pause * 2, LONGEST_PAUSE)
+            looks += 1
+            random = self._environment.random
+            self._environment.sleep(backoff(looks, FIRST_PAUSE, LONGEST_PAUSE, random))
             fresh = self._environment.stopwatch()
             newest = self._newest()
             if newest != seen:
-                seen, since, pause = newest, now(), SHORTEST_PAUSE
+                seen, since, looks = newest, now(), 0
 
     def renew(self, lease: Lease) -> Lease:
         if lease.remains <= 0:  # its number may have been removed
