@@ -20,9 +20,9 @@ from lance_core.commits.history import Version, check_number, read_version
 from lance_core.commits.identity import IdentityTakenError, with_intent
 from lance_core.commits.options import (
     DEADLINE_KEY,
-    DEFAULT_SETTINGS,
+    DEFAULT_OPTIONS,
     SLOW,
-    CommitSettings,
+    CommitOptions,
     deadline_of,
     slow_after,
 )
@@ -62,7 +62,7 @@ def commit_transaction(
     store: ObjectStore,
     transaction: Transaction,
     base: Version | None = None,
-    settings: CommitSettings = DEFAULT_SETTINGS,
+    options: CommitOptions = DEFAULT_OPTIONS,
     environment: Environment = SYSTEM,
 ) -> Version:
     """Make ``transaction`` a version of the table, and return that version.
@@ -78,7 +78,7 @@ def commit_transaction(
     `DatasetNotFoundError` if the table to change is not. Once something was published, or may have
     been, whatever else goes wrong is a `CommitError`.
     """
-    return _Attempts(handler, store, transaction, base, settings, environment).run()
+    return _Attempts(handler, store, transaction, base, options, environment).run()
 
 
 class _Attempts:
@@ -90,24 +90,24 @@ class _Attempts:
         store: ObjectStore,
         transaction: Transaction,
         base: Version | None,
-        settings: CommitSettings,
+        options: CommitOptions,
         environment: Environment,
     ) -> None:
         self._handler = handler
         self._store = store
         self._transaction = transaction
-        self._caught_up = CatchUp(handler, store, transaction, base, settings.may_be_repeated)
-        self._settings = settings
+        self._caught_up = CatchUp(handler, store, transaction, base, options.may_be_repeated)
+        self._options = options
         self._environment = environment
         self._written: bytes | None = None
         """The transaction file, once it is written."""
         self._was_sent = False
         self._deadline_message = ""
         """Why an attempt took too long, if one did."""
-        self._source = settings.source
+        self._source = options.facts.source
         self._pinned_versions: set[int] = set()
         """Old versions whose files the new version names, and which are pinned therefore."""
-        self._second_look = SecondLook(handler, store, transaction, settings)
+        self._second_look = SecondLook(handler, store, transaction, options)
 
     def run(self) -> Version:
         if self._transaction.read_version & DETACHED:
@@ -127,7 +127,7 @@ class _Attempts:
             raise
 
     def _commit(self) -> Version:
-        if not self._settings.detached:
+        if not self._options.detached:
             return self._repeat()
         elapsed = self._environment.stopwatch()
         with self._pin_version(self._transaction.read_version) as read, self._pin_source():
@@ -136,7 +136,7 @@ class _Attempts:
     def _repeat(self) -> Version:
         elapsed = self._environment.stopwatch()
         attempts = 0
-        while attempts <= self._settings.max_retries:
+        while attempts <= self._options.max_retries:
             attempt_elapsed = self._environment.stopwatch()
             made = self._caught_up.run()
             if made is not None:
@@ -146,12 +146,12 @@ class _Attempts:
                 made = self._publish(attempt_elapsed, slow)
             if made is not None:
                 return made
-            if attempts < self._settings.max_retries:
+            if attempts < self._options.max_retries:
                 unit = max(attempt_elapsed(), SHORTEST_PAUSE)
                 random = self._environment.random
                 self._environment.sleep(backoff(attempts + 1, unit, LONGEST_PAUSE, random))
             attempts += 1
-            if elapsed() > self._settings.timeout:
+            if elapsed() > self._options.timeout:
                 break
         raise RetryableCommitConflictError(
             f"the commit was given up after {attempts} attempts: "
@@ -174,16 +174,16 @@ class _Attempts:
         before = None if base is None else base.file
         transaction = self._transaction
         if base is None:
-            version, naming = 1, self._settings.naming
+            version, naming = 1, self._options.naming
         else:
             check_number(base)
             version, naming = base.location.version + 1, base.location.naming
             transaction = self._rebased(base.file)
         file = self._applied(before, transaction)
-        if self._settings.source is not None:
+        if self._options.facts.source is not None:
             version = file.manifest.version
         candidate = self._candidate(file, ManifestLocation(version, "", naming), before)
-        deadline = deadline_of({} if before is None else before.manifest.config, self._settings)
+        deadline = deadline_of({} if before is None else before.manifest.config, self._options)
         took = elapsed()
         if took > deadline:
             self._deadline_message = (
@@ -254,7 +254,7 @@ class _Attempts:
         publication = publish(self._handler, self._store, candidate, self._environment)
         if publication is None:
             raise CommitError(f"the detached version {number} is somebody else's")
-        deadline = deadline_of(base.file.manifest.config, self._settings)
+        deadline = deadline_of(base.file.manifest.config, self._options)
         if elapsed() > deadline and not self._are_pinned_versions_there():
             raise self._stalled(number)
         return Version(file, publication.location)
@@ -278,12 +278,8 @@ class _Attempts:
         return with_intent(fitting, self._transaction)
 
     def _facts(self) -> CommitFacts:
-        return CommitFacts(
-            timestamp_ns=self._environment.clock(),
-            storage_version=self._settings.storage_version,
-            stable_row_ids=self._settings.stable_row_ids,
-            source=self._source,
-        )
+        now = self._environment.clock()
+        return replace(self._options.facts, timestamp_ns=now, source=self._source)
 
     def _candidate(
         self, file: ManifestFile, place: ManifestLocation, before: ManifestFile | None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lance_core.commits.new_files import Each
-from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.paths import NamingScheme
+from lance_core.table.transactions.apply import CommitFacts
 
 DEADLINE = 600.0
-"""Seconds that an attempt may take before its result is no longer believed; see `CommitSettings`.
+"""Seconds that an attempt may take before its result is no longer believed; see `CommitOptions`.
 
 Well below the lifetime of a signed request (15 minutes on S3), so that what was sent in time has
 landed, or never will, soon after."""
@@ -40,36 +40,34 @@ DEADLINE_KEY = "lance_core.commit_deadline"
 
 
 @dataclass(frozen=True, slots=True)
-class CommitSettings:
-    """How a commit is made.
+class CommitOptions:
+    """How a commit is made; the one carrier of these options from the API to the last attempt.
 
     ``max_retries``: how often to begin again after another writer was faster. ``timeout``: seconds
-    after which no further attempt begins. ``naming``: of the manifests of a new table.
-    ``storage_version`` and ``stable_row_ids``: see `CommitFacts`. ``deadline``: seconds from the
-    look at the newest version within which an attempt must be over; one that took longer (a process
-    that was stopped) is not believed before the newest version has been seen to contain it.
-    ``detached``: make a version beside the history. ``source``: what a clone copies.
-    ``may_be_repeated``: the transaction may have been sent before, by somebody who did not hear
-    what became of it; then it is no conflict, but unknown, if a version that it might have become
-    is cleaned up by now. ``age_of_files``: how many seconds ago the first of the files that the
-    transaction brings in was begun, infinite if that is not known; None if they need not be looked
-    for. ``each``: how to look for many of them, by default one after the other.
+    after which no further attempt begins. ``naming``: of the manifests of a new table. ``facts``:
+    what the new version is besides the transaction; each attempt sets the time stamp.
+    ``deadline``: seconds from the look at the newest version within which an attempt must be over;
+    one that took longer (a process that was stopped) is not believed before the newest version has
+    been seen to contain it. ``detached``: make a version beside the history, that only its number
+    leads to. ``may_be_repeated``: the transaction may have been sent before, by somebody who did
+    not hear what became of it; then it is no conflict, but unknown, if a version that it might have
+    become is cleaned up by now. ``age_of_files``: how many seconds ago the first of the files that
+    the transaction brings in was begun, infinite if that is not known; None if they need not be
+    looked for. ``each``: how to look for many of them, by default one after the other.
     """
 
     max_retries: int = 20
     timeout: float = 1800.0
     naming: NamingScheme = NamingScheme.V2
-    storage_version: str | None = None
-    stable_row_ids: bool = False
+    facts: CommitFacts = field(default_factory=CommitFacts)
     deadline: float | None = None
     detached: bool = False
-    source: ManifestFile | None = None
     may_be_repeated: bool = False
     age_of_files: Callable[[], float] | None = None
     each: Each = map
 
 
-DEFAULT_SETTINGS = CommitSettings()
+DEFAULT_OPTIONS = CommitOptions()
 
 
 def slow_after(usual: float) -> float:
@@ -77,13 +75,13 @@ def slow_after(usual: float) -> float:
     return min(SLOW, max(UNUSUAL * usual, SHORTEST_SLOW))
 
 
-def deadline_of(config: Mapping[str, str], settings: CommitSettings = DEFAULT_SETTINGS) -> float:
+def deadline_of(config: Mapping[str, str], options: CommitOptions = DEFAULT_OPTIONS) -> float:
     """Seconds that an attempt may take: the caller's word, the table's, or `DEADLINE`.
 
     What a table says counts only if it is a positive number, and for `SHORTEST_DEADLINE` at least.
     """
-    if settings.deadline is not None:
-        return settings.deadline
+    if options.deadline is not None:
+        return options.deadline
     try:
         said = float(config.get(DEADLINE_KEY, DEADLINE))
     except ValueError:

@@ -14,7 +14,7 @@ from lance_core.commits.base import CommitHandler
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.new_files import check_new_files
-from lance_core.commits.options import FRESH, CommitSettings
+from lance_core.commits.options import FRESH, CommitOptions
 from lance_core.errors import CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile
@@ -30,12 +30,12 @@ class SecondLook:
         handler: CommitHandler,
         store: ObjectStore,
         transaction: Transaction,
-        settings: CommitSettings,
+        options: CommitOptions,
     ) -> None:
         self._handler = handler
         self._store = store
         self._transaction = transaction
-        self._settings = settings
+        self._options = options
         self._has_folder = isinstance(handler, DirectoryCommitHandler)
         self._is_free = store.has_views and self._has_folder
         """Whether looking at the table takes no request."""
@@ -43,11 +43,11 @@ class SecondLook:
 
     def at_files(self, file: ManifestFile, before: ManifestFile | None, is_slow: bool) -> None:
         """Raise `CommitFileMissingError` if a file that the transaction brings in is gone."""
-        age = self._settings.age_of_files
+        age = self._options.age_of_files
         if age is None or not self._brings_files:
             return
         if is_slow or self._is_free or (not self._found_files and age() > FRESH):
-            check_new_files(self._store, file, before, self._settings.each)
+            check_new_files(self._store, file, before, self._options.each)
             self._found_files = True
 
     def is_overtaken(self, base: Version | None) -> bool:
@@ -74,12 +74,12 @@ class SecondLook:
         because others have followed it or because a copy of it may still land (not
         ``is_certain``), `CommitUnknownError` is raised.
         """
-        if self._settings.age_of_files is None or not self._brings_files:
+        if self._options.age_of_files is None or not self._brings_files:
             return
         if not is_slow and not self._is_free:
             return
         try:
-            check_new_files(self._store, made.file, before, self._settings.each)
+            check_new_files(self._store, made.file, before, self._options.each)
         except CommitFileMissingError as error:
             if is_certain and self._withdraw(made):
                 raise

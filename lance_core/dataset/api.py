@@ -51,13 +51,11 @@ def dataset(
     storage_options = hide_secrets(storage_options)
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot import open_table, versions
-    from lance_core.dataset.write.commit import with_lock
 
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)
     open_table.check_options(options)
-    root = open_table.open_root(uri, storage_options, allow_base_paths)
-    root = with_lock(root, commit_lock)
+    root = open_table.open_root(uri, storage_options, allow_base_paths).with_lock(commit_lock)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
     return LanceDataset.of(open_table.open_version(root, version), default_scan_options)

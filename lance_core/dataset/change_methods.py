@@ -18,17 +18,16 @@ from lance_core.dataset.values.checks import to_bases
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write import config
-from lance_core.dataset.write.commit import CommitOptions, commit_operation
+from lance_core.dataset.write.commit import commit_operation, options_of
 from lance_core.dataset.write.commit_batch import BulkCommitResult, commit_batch
 from lance_core.dataset.write.commit_change import commit_change, restore
-from lance_core.dataset.write.delete import (
+from lance_core.dataset.write.delete import DeleteResult, delete
+from lance_core.dataset.write.input import ReaderLike
+from lance_core.dataset.write.retry_on_conflict import (
     CONFLICT_RETRIES,
     RETRY_TIMEOUT,
-    DeleteResult,
-    Retries,
-    delete,
+    ConflictRetries,
 )
-from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.secret import hide_secrets
@@ -62,7 +61,7 @@ class ChangeMethods(Opened):
         `CommitUnknownError` if the rows may or may not be deleted, and other `CommitError` if they
         are not.
         """
-        retries = Retries.of(conflict_retries, retry_timeout)
+        retries = ConflictRetries.of(conflict_retries, retry_timeout)
         self._snapshot, result = delete(self._snapshot, predicate, retries)
         return result
 
@@ -155,14 +154,15 @@ class ChangeMethods(Opened):
         ``read_version``: the version that the operation is based on; needed for every operation
         but Overwrite and Restore, and not used for a `Transaction`, which knows it.
         ``commit_lock``: called with the version that is to be made, it returns a context manager
-        that keeps other writers out. ``options`` as of `CommitOptions`.
+        that keeps other writers out. ``options`` as of `options_of`.
         """
         storage_options = hide_secrets(storage_options)
-        root = open_table.root_of(base_uri, storage_options)
-        settings = CommitOptions.of(options)
-        opened = base_uri.snapshot if isinstance(base_uri, HasSnapshot) else None
-        made = commit_operation(root, operation, read_version, settings, commit_lock, opened)
-        return cls.of(made)
+        root = open_table.root_of(base_uri, storage_options).with_lock(commit_lock)
+        how, properties = options_of(options)
+        opened = None
+        if commit_lock is None and isinstance(base_uri, HasSnapshot):
+            opened = base_uri.snapshot
+        return cls.of(commit_operation(root, operation, read_version, how, properties, opened))
 
     @classmethod
     def commit_batch(
@@ -179,9 +179,9 @@ class ChangeMethods(Opened):
         kept. Other arguments as of `commit`. Raises `UnsupportedFeatureError` for other operations.
         """
         storage_options = hide_secrets(storage_options)
-        root = open_table.root_of(dest, storage_options)
-        settings = CommitOptions.of(options)
-        snapshot, merged = commit_batch(root, transactions, settings, commit_lock)
+        root = open_table.root_of(dest, storage_options).with_lock(commit_lock)
+        how, properties = options_of(options)
+        snapshot, merged = commit_batch(root, transactions, how, properties)
         return {"dataset": cls.of(snapshot), "merged": merged}
 
 

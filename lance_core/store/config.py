@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 
 from lance_core.store.paths import check_folder
 from lance_core.store.secret import (
@@ -13,7 +13,7 @@ from lance_core.store.secret import (
     check_storage_options,
     wrap_secrets,
 )
-from lance_core.store.uri import is_local_text, parse_uri, uri_below, without_secrets
+from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, uri_below, without_secrets
 
 __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
 
@@ -34,9 +34,12 @@ class StoreConfig:
     options: Mapping[str, str | Secret] = field(default_factory=dict, hash=False)
     commit_handler: str | None = None
     folder: str = ""
+    parsed: InitVar[StoreUrl | None] = None
+    url: StoreUrl = field(init=False, compare=False)
+    """The parsed ``uri``; a relative path is that of the working directory of that moment."""
 
-    def __post_init__(self) -> None:
-        parse_uri(self.uri)
+    def __post_init__(self, parsed: StoreUrl | None) -> None:
+        object.__setattr__(self, "url", parsed or parse_uri(self.uri))
         check_folder(self.folder)
         check_storage_options(self.options)
         # A copy, so that nobody changes what is said to be frozen.
@@ -47,17 +50,30 @@ class StoreConfig:
         options = ", ".join(f"{name}=***" for name in names)
         handler = f", commit_handler={self.commit_handler!r}" if self.commit_handler else ""
         folder = f", folder={self.folder!r}" if self.folder else ""
-        return f"StoreConfig({str(parse_uri(self.uri))!r}, options=({options}){handler}{folder})"
+        return f"StoreConfig({str(self.url)!r}, options=({options}){handler}{folder})"
 
     def __reduce__(self) -> tuple[type[StoreConfig], tuple[object, ...]]:
         return (StoreConfig, (self._uri_to_send(), self.options, self.commit_handler, self.folder))
+
+    def with_options(self, options: Mapping[str, str | Secret]) -> StoreConfig:
+        """The same place with other options."""
+        return replace(self, options=options, parsed=self.url)
+
+    def in_folder(self, folder: str) -> StoreConfig:
+        """Another folder below the same URI."""
+        return replace(self, folder=folder, parsed=self.url)
 
     @property
     def place(self) -> str:
         """The URI of what is opened: ``folder`` below ``uri``."""
         return uri_below(self.uri, self.folder)
 
+    @property
+    def place_url(self) -> StoreUrl:
+        """The parsed `place`."""
+        return self.url.below(self.folder)
+
     def _uri_to_send(self) -> str:
         if is_local_text(self.uri):
-            return parse_uri(self.uri).path
+            return self.url.path
         return self.uri if are_secrets_carried() else without_secrets(self.uri)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import sounds_secret
@@ -21,8 +21,8 @@ class StoreUrl:
 
     ``path``: of scheme ``file``, an absolute path of the operating system; otherwise decoded,
     without slashes at its ends, "" for the root. ``netloc``: bucket or host, as written.
-    ``text``: what the user wrote. Shown texts hide what may be secret: whatever stands before
-    an ``@``, and the values of ``query``.
+    Shown texts hide what may be secret: whatever stands before an ``@``, and the values of
+    ``query``.
     """
 
     scheme: str
@@ -30,7 +30,6 @@ class StoreUrl:
     netloc: str = ""
     commit_scheme: str | None = None
     query: Mapping[str, str] = field(default_factory=dict, hash=False)
-    text: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         scheme = f"{self.scheme}+{self.commit_scheme}" if self.commit_scheme else self.scheme
@@ -41,6 +40,14 @@ class StoreUrl:
         if (scheme, query) == ("file", ""):
             return path
         return f"{scheme}://{netloc}{path}{'?' if query else ''}{query}"
+
+    def below(self, folder: str) -> StoreUrl:
+        """The location of ``folder`` in this one; "" is the location itself."""
+        if not folder:
+            return self
+        path = self.path.rstrip("/")
+        is_rooted = path or self.scheme == "file"
+        return replace(self, path=f"{path}/{folder}" if is_rooted else folder)
 
     def __repr__(self) -> str:
         return f"StoreUrl({str(self)!r})"
@@ -180,7 +187,7 @@ def _local(path: str) -> StoreUrl:
         raise InvalidInputError("the URI is empty")
     _refuse_control(path)
     absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
-    return StoreUrl("file", absolute, text=path)
+    return StoreUrl("file", absolute)
 
 
 def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUrl:
@@ -203,8 +210,8 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
             )
         if not slash:
             raise InvalidInputError(f"{shown_uri(uri)!r}: a file URI needs an absolute path")
-        return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri), uri)
-    return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri), uri)
+        return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri))
+    return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri))
 
 
 def _refuse_password(netloc: str, scheme: str) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.environment import Environment
 from lance_core.commits.history import read_transaction
-from lance_core.commits.options import CommitSettings
+from lance_core.commits.options import CommitOptions
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectStore
 from lance_core.table.fragments.data_file import DataFile
@@ -26,7 +26,7 @@ ROWS = 10
 IMPATIENT = Environment(sleep=lambda _: None)
 """The real world, but waiting takes no time."""
 
-PATIENT = CommitSettings(max_retries=200)
+PATIENT = CommitOptions(max_retries=200)
 """For many writers at a time."""
 
 

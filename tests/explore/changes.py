@@ -15,7 +15,7 @@ import numpy as np
 from lance_core.commits import refs
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, read_latest
-from lance_core.commits.options import CommitSettings
+from lance_core.commits.options import CommitOptions
 from lance_core.errors import (
     DatasetNotFoundError,
     ExistsError,
@@ -113,7 +113,7 @@ def redelivering(change: Change, last_counts: bool = False) -> Body:
         send(effects, transaction, base)
         if last_counts:
             effects.port.notes.clear()
-        send(effects, transaction, None, CommitSettings(may_be_repeated=True))
+        send(effects, transaction, None, CommitOptions(may_be_repeated=True))
 
     return body
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from lance_core.commits.environment import SYSTEM
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import CommitSettings
+from lance_core.commits.options import CommitOptions
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.base_paths import allowing, known_places
@@ -29,10 +29,10 @@ from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
-from lance_core.store.uri import parse_uri
 from lance_core.table.paths import DATA, DELETIONS, DETACHED, INDICES
 from lance_core.table.references import Reference as FileReference
 from lance_core.table.references import ReferenceKind, references
+from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Clone
 from lance_core.table.transactions.transaction import Transaction
 
@@ -113,14 +113,14 @@ def clone_to(
         root.store,
         Transaction(source.version, str(SYSTEM.new_uuid()), operation),
         None,
-        CommitSettings(naming=source.location.naming, source=source.file),
+        CommitOptions(naming=source.location.naming, facts=CommitFacts(source=source.file)),
     )
     return Snapshot(root, made.file, made.location)
 
 
 def base_path_of(root: TableRoot) -> str:
     """The place of a table as other tables name it: absolute, without options and passwords."""
-    url = parse_uri(root.uri)
+    url = root.url
     if url.scheme == "file":
         return url.path
     return f"{url.scheme}://{url.netloc.rpartition('@')[2]}/{quote(url.path)}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from urllib.parse import quote, unquote
 
 from lance_core.errors import BasePathRefusedError, CorruptFileError, InvalidInputError
@@ -51,7 +50,7 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
         if below is not None:
             return _folder(open_store(prefix, _options_for(config, prefix)), below)
     raise BasePathRefusedError(
-        f"the table {parse_uri(config.place)} names files at {base}, outside of itself; to read "
+        f"the table {config.place_url} names files at {base}, outside of itself; to read "
         f"them, open it with the storage option {ALLOW_OPTION}={_allowing(path)!r} or set "
         f"{ALLOW_VARIABLE}",
         path,
@@ -81,7 +80,7 @@ def allowing(config: StoreConfig, uris: Iterable[str]) -> StoreConfig:
     """``config`` with the permission to read at ``uris``, or anywhere ("yes"), as well."""
     every = list(dict.fromkeys([*known_places(config), *map(_allowing, uris)]))
     text = _ALL if _ALL in every else ",".join(every)
-    return replace(config, options={**config.options, ALLOW_OPTION: text})
+    return config.with_options({**config.options, ALLOW_OPTION: text})
 
 
 def known_places(config: StoreConfig) -> list[str]:
@@ -132,7 +131,7 @@ def _objection(path: str) -> str | None:
 
 def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
     """The place that the user named and, if it is that of a branch, the table above it."""
-    yield parse_uri(config.uri)
+    yield config.url
     branch = recorded_branch(branch)
     if branch is not None and not config.folder:
         above = uri_above(config.uri, branch_folder(branch))
@@ -177,7 +176,7 @@ def _allowing(uri: str) -> str:
 
 
 def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret]:
-    own = parse_uri(config.uri)
+    own = config.url
     same = (own.scheme, own.netloc) == (place.scheme, place.netloc)
     return dict(config.options) if same or _same_service(own, place) else {}
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lance_core.commits.base import ManifestLocation
-from lance_core.commits.handlers.lock import CommitLock, locked
+from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
@@ -26,7 +26,7 @@ from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
-from lance_core.store.uri import parse_uri, uri_above
+from lance_core.store.uri import uri_above
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.suggestions import unknown_argument
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
@@ -104,13 +104,10 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
 
 def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
     """The place that ``config`` describes, committed to inside ``commit_lock`` if there is one."""
-    url = parse_uri(config.uri)
-    store = open_store(url, config.options)
+    store = open_store(config.url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
-        url = parse_uri(config.place)
-    handler = select_commit_handler(store, url, config.options, config.commit_handler)
-    handler = locked(commit_lock, store, handler)
+    handler = select_commit_handler(store, config.place_url, config.options, config.commit_handler)
     return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
 
 
@@ -118,9 +115,9 @@ def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
     """The same place with the commit handler that the table's config asks for."""
     config = root.config
     handler = select_commit_handler(
-        root.store, parse_uri(config.place), config.options, config.commit_handler, marker
+        root.store, root.url, config.options, config.commit_handler, marker
     )
-    return replace(root, handler=locked(root.commit_lock, root.store, handler))
+    return replace(root, handler=handler)
 
 
 def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) -> TableRoot:
@@ -195,7 +192,7 @@ def table_of(root: TableRoot) -> TableRoot:
     """The root of the whole table that ``root`` may be a branch of: there its refs are kept."""
     config = root.config
     if config.folder:
-        return open_root_of(replace(config, folder=""), root.commit_lock)
+        return open_root_of(config.in_folder(""), root.commit_lock)
     if f"/{TREE}/" not in config.uri:
         return root
     # Opened by the URI of the branch: its versions know whether it is one, and which.
@@ -211,8 +208,7 @@ def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
     """The root of a branch (None: the main one), whether or not there is one."""
     if branch is None:
         return table
-    config = replace(table.config, folder=branch_folder(branch))
-    return open_root_of(config, table.commit_lock)
+    return open_root_of(table.config.in_folder(branch_folder(branch)), table.commit_lock)
 
 
 def branch_of(snapshot: Snapshot) -> str | None:

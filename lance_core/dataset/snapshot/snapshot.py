@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
-from lance_core.commits.handlers.lock import CommitLock
+from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.reader import FileReader
@@ -25,7 +25,7 @@ from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.blob_views import with_bytes, with_descriptions
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
-from lance_core.store.uri import parse_uri
+from lance_core.store.uri import StoreUrl
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion import decode_deletions
 from lance_core.table.fragments.fragment import Fragment
@@ -50,7 +50,8 @@ MAX_DELETION_BYTES = 128 << 20
 class TableRoot:
     """Where a table lives, what reads it and what commits to it; paths count from ``store``.
 
-    ``commit_lock`` is the caller's, if there is one; ``handler`` uses it.
+    With a ``commit_lock``, which is the caller's, ``handler`` becomes one that commits inside the
+    lock. Raises ``TypeError`` if the lock cannot be called.
     """
 
     config: StoreConfig
@@ -71,20 +72,33 @@ class TableRoot:
         default_factory=lambda: LruCache(MAX_OPEN_BASES)
     )
 
+    def __post_init__(self) -> None:
+        handler = locked(self.commit_lock, self.store, self.handler)
+        object.__setattr__(self, "handler", handler)
+
+    def with_lock(self, commit_lock: CommitLock | None) -> TableRoot:
+        """The same place, committed to inside ``commit_lock``; None changes nothing."""
+        return self if commit_lock is None else replace(self, commit_lock=commit_lock)
+
     @property
     def uri(self) -> str:
         """The place as the user wrote it; `redacted_uri` hides what may be secret in it."""
         return self.config.place
 
     @property
+    def url(self) -> StoreUrl:
+        """The parsed place."""
+        return self.config.place_url
+
+    @property
     def redacted_uri(self) -> str:
         """The place as texts and messages name it."""
-        return str(parse_uri(self.uri))
+        return str(self.url)
 
     @property
     def base_uri(self) -> str:
         """The place alone, whoever makes the versions there and with whatever options."""
-        return str(replace(parse_uri(self.uri), commit_scheme=None, query={}))
+        return str(replace(self.url, commit_scheme=None, query={}))
 
 
 Places: TypeAlias = tuple[Fragment, Sequence[SchemaField], Mapping[int, Sequence[int]]]

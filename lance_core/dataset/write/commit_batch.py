@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypedDict, TypeVar
 
-from lance_core.commits.handlers.lock import CommitLock
+from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.transaction import Transaction
-from lance_core.dataset.write.commit import CommitOptions, commit_operation
+from lance_core.dataset.write.commit import commit_operation
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 D = TypeVar("D")
@@ -26,11 +26,11 @@ def commit_batch(
     root: TableRoot,
     transactions: Sequence[Transaction],
     options: CommitOptions,
-    commit_lock: CommitLock | None = None,
+    properties: Mapping[str, str],
 ) -> tuple[Snapshot, Transaction]:
     """Commit what `merged` makes of ``transactions``; it comes back beside the version."""
     one = merged(transactions)
-    return commit_operation(root, one, None, options, commit_lock), one
+    return commit_operation(root, one, None, options, properties), one
 
 
 def merged(transactions: Sequence[Transaction]) -> Transaction:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Mapping
 
+from lance_core.commits.options import DEFAULT_OPTIONS
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.commit import CommitOptions, commit
+from lance_core.dataset.write.commit import commit
 from lance_core.errors import CommitConflictError
 from lance_core.table.transactions.operations import Operation, Restore
 from lance_core.table.transactions.transaction import Transaction
-
-_OPTIONS = CommitOptions()
 
 
 def commit_change(
@@ -21,7 +20,7 @@ def commit_change(
     """Make a version of ``operation``, which was worked out from ``snapshot``."""
     uuid = str(uuids.uuid4())
     transaction = Transaction(snapshot.version, uuid, operation, dict(properties or {}))
-    return commit(snapshot.root, snapshot, transaction, _OPTIONS)
+    return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 
 
 def restore(snapshot: Snapshot) -> Snapshot:

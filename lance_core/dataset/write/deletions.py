@@ -6,7 +6,6 @@ for each.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,7 +18,8 @@ from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import matching
 from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
-from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.discard_on_failure import discard_deletion_files
 from lance_core.errors import InvalidInputError
 from lance_core.table.fragments.deletion import RowOffsets, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
@@ -103,20 +103,12 @@ def write_deletions(
     outcomes = list(in_order(writer.write, rows.items(), WRITERS, is_io_bound=snapshot.is_io_bound))
     updated = tuple(fragment for fragment in outcomes if fragment is not None)
     if writer.error is not None:
-        discard(snapshot.root, updated)
+        discard_deletion_files(snapshot.root, updated)
         raise writer.error
     written = {fragment.id for fragment in updated}
     return Deletions(
         updated, tuple(fragment_id for fragment_id in rows if fragment_id not in written)
     )
-
-
-def discard(root: TableRoot, fragments: Iterable[Fragment]) -> None:
-    """Remove deletion files that no version names and none ever will; what fails stays."""
-    for fragment in fragments:
-        if fragment.deletion_file is not None:
-            with contextlib.suppress(Exception):  # the commit may be done, and that is what matters
-                root.store.delete(fragment.deletion_file.store_path(fragment.id))
 
 
 class _Writer:

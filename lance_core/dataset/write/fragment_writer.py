@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,12 +17,12 @@ from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
-from lance_core.store.functions import list_paths
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
@@ -90,17 +89,15 @@ def write_fragments(
     No rows give no fragments. If anything fails, the files written so far are removed: no
     transaction names them yet.
     """
-    done: list[Fragment] = []
     schema = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
-    try:
-        with _FragmentWriter(root, schema, options, done) as writer:
-            for batch in reader:
-                for part in _ingested(root, align_batch(batch, schema), schema, options):
-                    writer.write(part)
-    except BaseException:
-        discard(root, done)
-        raise
-    return done
+    with (
+        discard_on_failure(root) as files,
+        _FragmentWriter(root, schema, options, files.data) as writer,
+    ):
+        for batch in reader:
+            for part in _ingested(root, align_batch(batch, schema), schema, options):
+                writer.write(part)
+    return files.data
 
 
 def _ingested(
@@ -109,18 +106,6 @@ def _ingested(
     if options.blobs.ingest and has_blobs_v2(schema.fields):
         return Ingest(root.config).batches(batch, schema.fields)
     return iter([batch])
-
-
-def discard(root: TableRoot, fragments: list[Fragment]) -> None:
-    """Remove the data files of fragments that no version names and none ever will."""
-    for fragment in fragments:
-        for file in fragment.files:
-            with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
-                path = data_file_path(file.path)
-                root.store.delete(path)
-                if file.file_version >= FileVersion.V2_2.value:
-                    for blobs in list_paths(root.store, path.removesuffix(".lance")):
-                        root.store.delete(blobs)
 
 
 class _FragmentWriter:

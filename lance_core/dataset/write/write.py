@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers.lock import CommitLock
+from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
@@ -21,16 +22,19 @@ from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write import fragment_writer
 from lance_core.dataset.write.blob_options import blob_options, stored_schema
-from lance_core.dataset.write.commit import CommitOptions, commit, with_lock
+from lance_core.dataset.write.commit import naming_of
+from lance_core.dataset.write.discard_on_failure import (
+    NewFiles,
+    discard_data_files,
+    discard_on_failure,
+)
 from lance_core.dataset.write.input import ReaderLike, to_reader
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
-    CommitUnknownError,
     DatasetExistsError,
     DatasetNotFoundError,
     InvalidInputError,
-    LanceError,
     RetryableCommitConflictError,
     SchemaMismatchError,
     UnsupportedFeatureError,
@@ -42,6 +46,7 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.storage_version import may_mix
+from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Append, Operation, Overwrite
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
@@ -116,19 +121,17 @@ def write(
     job = _Job.prepare(data, target, schema, mode, dict(arguments))
     fragments = job.write()
     try:
-        return _committed(job, fragments)
-    except CommitUnknownError:
-        raise  # The files may be part of a version.
-    except LanceError as error:
-        fragment_writer.discard(job.root, fragments)
-        if isinstance(error, DatasetNotFoundError):  # the table was removed while it was open
-            job.root.store.remove_empty_folders()
+        with discard_on_failure(job.root) as files:
+            files.data += fragments
+            return _committed(job, files)
+    except DatasetNotFoundError:  # the table was removed while it was open
+        job.root.store.remove_empty_folders()
         raise
 
 
-def _committed(job: _Job, fragments: list[Fragment]) -> Snapshot:
+def _committed(job: _Job, files: NewFiles) -> Snapshot:
     try:
-        return commit(job.root, job.base, job.transaction(fragments), job.commit_options)
+        return files.commit(job.base, job.transaction(files.data), job.commit_options)
     except DatasetExistsError as error:
         if job.mode == CREATE:
             raise
@@ -138,7 +141,7 @@ def _committed(job: _Job, fragments: list[Fragment]) -> Snapshot:
             ) from error
     # Another writer made the table in the meantime: the rows belong behind those of its own.
     late = job.on(open_table.open_version(job.root))
-    return commit(late.root, late.base, late.transaction(fragments), late.commit_options)
+    return files.commit(late.base, late.transaction(files.data), late.commit_options)
 
 
 def write_fragments(
@@ -176,7 +179,7 @@ def discard_fragments(
     """
     storage_options = hide_secrets(storage_options)
     root = open_table.root_of(dataset_uri, storage_options)
-    fragment_writer.discard(root, [fragment.to_fragment() for fragment in fragments])
+    discard_data_files(root, [fragment.to_fragment() for fragment in fragments])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,7 @@ class _Job:
     mode: str
     file_options: fragment_writer.WriteOptions
     commit_options: CommitOptions
+    properties: Mapping[str, str]
     config: Mapping[str, str] = field(default_factory=dict)
     initial_bases: tuple[BasePath, ...] = ()
 
@@ -204,7 +208,7 @@ class _Job:
     ) -> _Job:
         _check_arguments(mode, arguments)
         root, base = _target(target, mode, arguments.get("storage_options"))
-        root = with_lock(root, arguments.get("commit_lock"))
+        root = root.with_lock(arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = _file_version(base, mode, arguments.get("data_storage_version"))
         table = base.schema if base is not None and mode == APPEND else None
@@ -229,14 +233,14 @@ class _Job:
             mode,
             replace(_file_options(version, given), blobs=blobs),
             CommitOptions(
-                v2_manifest_paths=given.get("enable_v2_manifest_paths", True),
-                stable_row_ids=given.get("enable_stable_row_ids", False),
-                storage_version=version,
-                properties=properties_of(
-                    given.get("commit_message"), given.get("transaction_properties")
+                naming=naming_of(given.get("enable_v2_manifest_paths", True)),
+                facts=CommitFacts(
+                    storage_version=version.value,
+                    stable_row_ids=given.get("enable_stable_row_ids", False),
                 ),
                 age_of_files=SYSTEM.stopwatch(),
             ),
+            properties_of(given.get("commit_message"), given.get("transaction_properties")),
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
             new_bases,
         )
@@ -272,8 +276,7 @@ class _Job:
         else:
             operation = Overwrite(tuple(fragments), self.schema, self.config, self.initial_bases)
         read_version = 0 if self.base is None else self.base.version
-        properties = dict(self.commit_options.properties)
-        return StoredTransaction(read_version, str(uuids.uuid4()), operation, properties)
+        return StoredTransaction(read_version, str(uuids.uuid4()), operation, dict(self.properties))
 
 
 def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:

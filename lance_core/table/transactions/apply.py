@@ -43,7 +43,7 @@ class CommitFacts:
     ``source``: the version that a Restore brings back or a Clone copies, None for other operations.
     """
 
-    timestamp_ns: int
+    timestamp_ns: int = 0
     storage_version: str | None = None
     stable_row_ids: bool = False
     writer_version: WriterVersion = THIS_LIBRARY

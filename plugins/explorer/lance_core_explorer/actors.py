@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from lance_core.commits.history import Version, read_latest
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import DEFAULT_SETTINGS, CommitSettings
+from lance_core.commits.options import DEFAULT_OPTIONS, CommitOptions
 from lance_core.errors import CommitUnknownError, LanceError, NotFoundError
 from lance_core.schema import Schema
 from lance_core.store.functions import exists
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Append, Overwrite
 from lance_core.table.transactions.operations.base import Operation
 from lance_core.table.transactions.operations.reserve_fragments import ReserveFragments
@@ -42,7 +43,7 @@ def creating(fragments: int = 1, stable_row_ids: bool = False) -> Body:
     def body(effects: Effects) -> None:
         parts = tuple(new_fragment(effects) for _ in range(fragments))
         transaction = Transaction(0, _uuid(effects), Overwrite(parts, SCHEMA))
-        settings = CommitSettings(stable_row_ids=stable_row_ids)
+        settings = CommitOptions(facts=CommitFacts(stable_row_ids=stable_row_ids))
         commit_transaction(
             effects.handler, effects.store, transaction, None, settings, effects.environment
         )
@@ -107,7 +108,7 @@ def rewriting(effects: Effects, base: Version) -> Operation:
     return Rewrite((RewriteGroup(old, (new_fragment(effects),)),), ())
 
 
-def writer(*changes: Change, settings: CommitSettings = DEFAULT_SETTINGS) -> Body:
+def writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) -> Body:
     """Commits ``changes``, each on top of what it made before; it has the table open already.
 
     Stops at the first one that is not committed.
@@ -126,7 +127,7 @@ def writer(*changes: Change, settings: CommitSettings = DEFAULT_SETTINGS) -> Bod
     return body
 
 
-def opening_writer(*changes: Change, settings: CommitSettings = DEFAULT_SETTINGS) -> Body:
+def opening_writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) -> Body:
     """Opens the newest version, then does what `writer` does."""
 
     def body(effects: Effects) -> None:
@@ -144,7 +145,7 @@ def opening_writer(*changes: Change, settings: CommitSettings = DEFAULT_SETTINGS
 
 
 def commit(
-    effects: Effects, change: Change, base: Version, settings: CommitSettings = DEFAULT_SETTINGS
+    effects: Effects, change: Change, base: Version, settings: CommitOptions = DEFAULT_OPTIONS
 ) -> Version | None:
     """Commit one change of ``base``, and note how it ended; the version made, if it was."""
     try:
@@ -160,7 +161,7 @@ def send(
     effects: Effects,
     transaction: Transaction,
     base: Version | None,
-    settings: CommitSettings = DEFAULT_SETTINGS,
+    settings: CommitOptions = DEFAULT_OPTIONS,
 ) -> Version | None:
     """Commit a transaction, and note how it ended; the version made, if it was."""
     added = added_files(transaction.operation)
@@ -205,7 +206,7 @@ def recommitter(change: Change) -> Body:
                     effects.store,
                     transaction,
                     known,
-                    CommitSettings(may_be_repeated=known is None),
+                    CommitOptions(may_be_repeated=known is None),
                     effects.environment,
                 )
             except CommitUnknownError:

@@ -18,7 +18,7 @@ from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import CommitSettings
+from lance_core.commits.options import CommitOptions
 from lance_core.schema import Schema
 from lance_core.store.base import PutMode
 from lance_core.store.memory import MemoryStore, Objects
@@ -32,6 +32,7 @@ from lance_core.table.indices.index_metadata import (
     fragment_bitmap,
 )
 from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import (
     CreateIndex,
     Delete,
@@ -203,7 +204,7 @@ def base_of(stable: bool) -> Base:
             store,
             Transaction(number, str(uuid.UUID(int=100 + number)), operation),
             newest,
-            CommitSettings(stable_row_ids=stable),
+            CommitOptions(facts=CommitFacts(stable_row_ids=stable)),
             environment(f"base{number}"),
         )
     assert newest is not None

@@ -10,7 +10,7 @@ from lance_core.commits.cleanup.clean import clean
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_row import entry_of
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import CommitSettings
+from lance_core.commits.options import CommitOptions
 from lance_core.errors import DatasetNotFoundError
 from lance_core.table.paths import NamingScheme, manifest_path
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
@@ -61,10 +61,10 @@ def test_a_half_finished_newest_version_is_completed_and_kept() -> None:
 
 def test_tables_with_v1_names_are_cleaned_up() -> None:
     table = Table()
-    settings = CommitSettings(naming=NamingScheme.V1)
+    options = CommitOptions(naming=NamingScheme.V1)
     for version in range(1, 12):
         made = creation() if version == 1 else append(version - 1)
-        commit_transaction(table.handler, table.store, made, None, settings, table.environment)
+        commit_transaction(table.handler, table.store, made, None, options, table.environment)
         table.wait(timedelta(hours=1))
     report = clean(table.store, table.handler, ALL_BUT_ONE, table.environment)
     assert report.versions == tuple(range(1, 11))

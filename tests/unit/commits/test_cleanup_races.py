@@ -19,7 +19,7 @@ from lance_core.commits.cleanup.clean import clean
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_version
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import DEADLINE, CommitSettings
+from lance_core.commits.options import DEADLINE, CommitOptions
 from lance_core.commits.refs import RefTarget, create_tag, delete_tag
 from lance_core.errors import (
     CommitConflictError,
@@ -99,8 +99,8 @@ def make_detached(table: Table, store: ObjectStore) -> None:
     """A version beside the history, made of version 2; what it adds is nothing."""
     made = Transaction(2, new_name(), UpdateConfig(config=UpdateMap({"key": "value"})))
     handler = PutIfAbsentCommitHandler(store)
-    settings = CommitSettings(detached=True)
-    commit_transaction(handler, store, made, None, settings, table.environment)
+    options = CommitOptions(detached=True)
+    commit_transaction(handler, store, made, None, options, table.environment)
 
 
 def clean_up(table: Table, store: ObjectStore) -> None:

@@ -15,7 +15,7 @@ from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version, read_transaction, read_version
-from lance_core.commits.loop import CommitSettings, commit_transaction
+from lance_core.commits.loop import CommitOptions, commit_transaction
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -56,11 +56,11 @@ def commit(
     store: ObjectStore,
     transaction: Transaction,
     base: Version | None = None,
-    settings: CommitSettings = CommitSettings(),  # noqa: B008  # immutable
+    options: CommitOptions = CommitOptions(),  # noqa: B008  # immutable
     world: Environment = IMPATIENT,
 ) -> Version:
     handler = PutIfAbsentCommitHandler(store)
-    return commit_transaction(handler, store, transaction, base, settings, world)
+    return commit_transaction(handler, store, transaction, base, options, world)
 
 
 def uuids(store: ObjectStore) -> list[str]:
@@ -104,11 +104,11 @@ def test_manifest_and_file_hold_the_same_transaction(store: ObjectStore) -> None
 
 @pytest.mark.parametrize("naming", list(NamingScheme))
 def test_a_table_keeps_its_naming_scheme(store: ObjectStore, naming: NamingScheme) -> None:
-    settings = CommitSettings(naming=naming)
+    options = CommitOptions(naming=naming)
     other = next(scheme for scheme in NamingScheme if scheme is not naming)
-    base = commit(store, creation(), settings=settings)
+    base = commit(store, creation(), options=options)
     for version in (2, 3):
-        made = commit(store, append(version - 1), base, CommitSettings(naming=other))
+        made = commit(store, append(version - 1), base, CommitOptions(naming=other))
         assert made.location.path == manifest_path(version, naming)
 
 
@@ -280,7 +280,7 @@ def test_a_transaction_that_may_be_a_version_that_is_gone_is_not_called_a_confli
     store.delete(landed.location.path)
     store.delete(f"_transactions/{transaction.file_name}")
     with pytest.raises(CommitUnknownError) as unknown:
-        commit(store, transaction, base, CommitSettings(may_be_repeated=True))
+        commit(store, transaction, base, CommitOptions(may_be_repeated=True))
     assert (unknown.value.transaction_uuid, unknown.value.version) == (transaction.uuid, 2)
     with pytest.raises(CommitConflictError, match="not known"):
         commit(store, append(1), base)  # of a new one it is known that it is no version
@@ -342,7 +342,7 @@ def test_who_is_overtaken_tries_again_on_the_newest_version(store: ObjectStore) 
     standing = replace(IMPATIENT, monotonic=lambda: 0.0, clock=lambda: 0)
     world = replace(standing, sleep=pauses.append, random=lambda: 1.0)
     transaction = append(1)
-    made = commit_transaction(Beaten(store, 5), store, transaction, base, CommitSettings(), world)
+    made = commit_transaction(Beaten(store, 5), store, transaction, base, CommitOptions(), world)
     assert made.location.version == 7
     assert uuids(store)[6] == transaction.uuid
     assert len(set(uuids(store))) == 7
@@ -356,7 +356,7 @@ def test_who_is_overtaken_too_often_gives_up_and_leaves_nothing(store: ObjectSto
     world = replace(IMPATIENT, sleep=pauses.append)
     with pytest.raises(RetryableCommitConflictError, match="after 4 attempts"):
         commit_transaction(
-            Beaten(store, 99), store, transaction, base, CommitSettings(max_retries=3), world
+            Beaten(store, 99), store, transaction, base, CommitOptions(max_retries=3), world
         )
     assert len(pauses) == 3
     assert transaction.uuid not in uuids(store)
@@ -373,7 +373,7 @@ def test_no_attempt_begins_after_the_time_is_up(store: ObjectStore) -> None:
     world = replace(IMPATIENT, monotonic=lambda: now[0], clock=lambda: 0, sleep=sleep)
     with pytest.raises(RetryableCommitConflictError, match="after 2 attempts"):
         commit_transaction(
-            Beaten(store, 99), store, append(1), base, CommitSettings(timeout=450.0), world
+            Beaten(store, 99), store, append(1), base, CommitOptions(timeout=450.0), world
         )
     assert len(uuids(store)) == 3
 
@@ -512,7 +512,7 @@ def test_a_restore_whose_outcome_is_unknown_keeps_its_source_from_being_cleaned_
 def test_a_detached_version_is_read_by_its_number_only(store: ObjectStore) -> None:
     base = commit(store, creation())
     commit(store, append(1), base)
-    made = commit(store, append(1), base, CommitSettings(detached=True))
+    made = commit(store, append(1), base, CommitOptions(detached=True))
     assert made.location.version & DETACHED
     handler = PutIfAbsentCommitHandler(store)
     assert [found.version for found in handler.list_versions()] == [1, 2]

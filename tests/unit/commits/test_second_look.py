@@ -13,7 +13,7 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.new_files import new_files
-from lance_core.commits.options import FRESH, SLOW, CommitSettings, slow_after
+from lance_core.commits.options import FRESH, SLOW, CommitOptions, slow_after
 from lance_core.errors import CommitError, CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
@@ -65,7 +65,7 @@ class Table:
             store,
             transaction,
             base,
-            CommitSettings(age_of_files=age),
+            CommitOptions(age_of_files=age),
             self.time.environment,
         )
 

@@ -10,7 +10,7 @@ import pytest
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import DEADLINE, DEADLINE_KEY, CommitSettings, deadline_of
+from lance_core.commits.options import DEADLINE, DEADLINE_KEY, CommitOptions, deadline_of
 from lance_core.commits.resolve import resolve
 from lance_core.errors import CommitUnknownError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
@@ -154,13 +154,13 @@ def test_what_was_seen_too_long_ago_is_not_built_upon(store: ObjectStore) -> Non
 )
 def test_the_table_says_how_long_an_attempt_may_take(said: str, seconds: float) -> None:
     assert deadline_of({DEADLINE_KEY: said}) == seconds
-    assert deadline_of({DEADLINE_KEY: said}, CommitSettings(deadline=7.0)) == 7.0
+    assert deadline_of({DEADLINE_KEY: said}, CommitOptions(deadline=7.0)) == 7.0
     assert deadline_of({}) == DEADLINE
 
 
 def test_a_deadline_that_no_attempt_keeps_is_named(store: ObjectStore) -> None:
     handler = PutIfAbsentCommitHandler(store)
-    settings = CommitSettings(deadline=1e-9, max_retries=1)
+    options = CommitOptions(deadline=1e-9, max_retries=1)
     with pytest.raises(RetryableCommitConflictError, match=DEADLINE_KEY):
-        commit_transaction(handler, store, append(1), None, settings, IMPATIENT)
+        commit_transaction(handler, store, append(1), None, options, IMPATIENT)
     assert len(history(handler, store)) == 1

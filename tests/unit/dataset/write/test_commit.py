@@ -16,7 +16,7 @@ import lance_core as lance
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write import write as writing
+from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -100,14 +100,14 @@ def test_a_write_to_a_place_is_based_on_the_newest_version(uri: str, some_rows: 
 
 def race(uri: str, monkeypatch: pytest.MonkeyPatch, winner: Callable[[], object]) -> None:
     """Let ``winner`` run after the next write has written its files and before it commits."""
-    real = writing.commit
+    real = discarding.commit
 
     def late(*arguments: Any) -> Snapshot:
-        monkeypatch.setattr(writing, "commit", real)
+        monkeypatch.setattr(discarding, "commit", real)
         winner()
         return real(*arguments)
 
-    monkeypatch.setattr(writing, "commit", late)
+    monkeypatch.setattr(discarding, "commit", late)
 
 
 def test_one_of_two_that_create_a_table_loses(

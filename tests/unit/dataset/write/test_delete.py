@@ -23,8 +23,9 @@ from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write import delete as deleting
-from lance_core.dataset.write.delete import Retries, delete
+from lance_core.dataset.write import discard_on_failure as discarding
+from lance_core.dataset.write.delete import delete
+from lance_core.dataset.write.retry_on_conflict import ConflictRetries
 from lance_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -108,7 +109,7 @@ def test_a_condition_that_holds_for_all_rows_is_not_evaluated(
     traced = TracingStore(dataset.snapshot.root.store)
     root = dataclasses.replace(dataset.snapshot.root, store=traced)
     snapshot = Snapshot(root, dataset.snapshot.file, dataset.snapshot.location)
-    made, result = delete(snapshot, "true", Retries(0, 1.0))
+    made, result = delete(snapshot, "true", ConflictRetries(0, 1.0))
     assert result == {"num_deleted_rows": 99}
     assert made.num_rows == 0
     assert not [call for call in traced.trace.records if call.call.path.startswith("data/")]
@@ -372,7 +373,7 @@ def test_an_unknown_outcome_keeps_the_files(
     def lost(*_: object) -> None:
         raise CommitUnknownError("lost", "uuid", 2)
 
-    monkeypatch.setattr(deleting, "commit", lost)
+    monkeypatch.setattr(discarding, "commit", lost)
     with pytest.raises(CommitUnknownError):
         dataset.delete("i = 1")
     assert len(deletion_files(uri)) == 1
@@ -388,7 +389,7 @@ def test_a_deletion_file_that_cannot_be_written_takes_the_others_along(
     root = dataclasses.replace(dataset.snapshot.root, store=faulty)
     snapshot = Snapshot(root, dataset.snapshot.file, dataset.snapshot.location)
     with pytest.raises(StoreError):
-        delete(snapshot, "i % 10 = 0", Retries(0, 1.0))
+        delete(snapshot, "i % 10 = 0", ConflictRetries(0, 1.0))
     assert not deletion_files(uri)
     assert dataset.latest_version == 1
 
@@ -409,7 +410,7 @@ def test_a_committed_delete_succeeds_however_tidying_up_fails(
     store = FailingToTidy(dataset.snapshot.root.store)
     root = dataclasses.replace(dataset.snapshot.root, store=store)
     snapshot = Snapshot(root, dataset.snapshot.file, dataset.snapshot.location)
-    made, _ = delete(snapshot, "i = 1", Retries(0, 1.0))
+    made, _ = delete(snapshot, "i = 1", ConflictRetries(0, 1.0))
     assert made.version == lance.dataset(uri).version == 3
 
 
@@ -420,7 +421,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def busy(*_: object) -> None:
         raise RetryableCommitConflictError("busy")
 
-    monkeypatch.setattr(deleting, "commit", busy)
+    monkeypatch.setattr(discarding, "commit", busy)
     return []
 
 
@@ -433,7 +434,7 @@ def test_a_delete_gives_up_after_so_many_retries_with_growing_pauses(
     dataset: lance.LanceDataset, uri: str, waits: list[float]
 ) -> None:
     with pytest.raises(RetryableCommitConflictError, match="after 4 attempts: busy"):
-        delete(dataset.snapshot, "i = 1", Retries(3, 30.0), patient(waits))
+        delete(dataset.snapshot, "i = 1", ConflictRetries(3, 30.0), patient(waits))
     assert waits == [0.001, 0.002, 0.004]
     assert not deletion_files(uri)
 
@@ -442,7 +443,7 @@ def test_a_delete_gives_up_when_its_time_is_over(
     dataset: lance.LanceDataset, waits: list[float]
 ) -> None:
     with pytest.raises(RetryableCommitConflictError, match="busy"):
-        delete(dataset.snapshot, "i = 1", Retries(1_000_000, 2.0), patient(waits))
+        delete(dataset.snapshot, "i = 1", ConflictRetries(1_000_000, 2.0), patient(waits))
     assert 1.0 < sum(waits) < 2.0
 
 

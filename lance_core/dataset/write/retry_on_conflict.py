@@ -1,0 +1,81 @@
+"""Computing a change again, on the newest version, when another writer's commit is in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.loop import LONGEST_PAUSE, SHORTEST_PAUSE
+from lance_core.commits.options import CommitOptions
+from lance_core.concurrency.backoff import backoff
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import InvalidInputError, RetryableCommitConflictError
+
+T = TypeVar("T")
+
+CONFLICT_RETRIES = 10
+RETRY_TIMEOUT = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictRetries:
+    """How often a change is computed again on a newer version, and for how long.
+
+    ``timeout`` in seconds; the first attempt may take longer.
+    """
+
+    max_retries: int
+    timeout: float
+
+    @classmethod
+    def of(cls, conflict_retries: int, retry_timeout: timedelta | None) -> ConflictRetries:
+        """Out of pylance's arguments; a timeout of None is the default."""
+        if not isinstance(conflict_retries, int) or conflict_retries < 0:
+            raise InvalidInputError(
+                f"conflict_retries must be a whole number from 0 on, got {conflict_retries!r}"
+            )
+        timeout = RETRY_TIMEOUT if retry_timeout is None else retry_timeout
+        if not isinstance(timeout, timedelta) or timeout < timedelta(0):
+            raise InvalidInputError(f"retry_timeout must be a timedelta from 0 on, got {timeout!r}")
+        return cls(conflict_retries, timeout.total_seconds())
+
+
+def retry_on_conflict(
+    verb: str,
+    snapshot: Snapshot,
+    attempt: Callable[[Snapshot, CommitOptions], T],
+    retries: ConflictRetries,
+    environment: Environment = SYSTEM,
+) -> T:
+    """What ``attempt`` returns, which computes a change of a version and commits it.
+
+    It is called with ``snapshot`` first, and again with the newest version each time that it raises
+    `RetryableCommitConflictError`; what it has written by then is discarded (see
+    `discard_on_failure`). Pauses grow in units of the first attempt's duration. Any other error
+    ends the change. ``verb`` names the change in the error that is raised after the last retry.
+    """
+    started = environment.monotonic()
+    options = CommitOptions()
+    unit = SHORTEST_PAUSE
+    attempts = 0
+    while True:
+        try:
+            return attempt(snapshot, options)
+        except RetryableCommitConflictError as error:
+            attempts += 1
+            passed = environment.monotonic() - started
+            if attempts == 1:
+                unit = max(passed, unit)
+            pause = backoff(attempts, unit, LONGEST_PAUSE, environment.random)
+            if attempts > retries.max_retries or passed + pause >= retries.timeout:
+                raise RetryableCommitConflictError(
+                    f"the {verb} was given up after {attempts} attempts: {error}"
+                ) from error
+        environment.sleep(pause)
+        snapshot = open_table.open_version(snapshot.root)
+        passed = environment.monotonic() - started
+        options = CommitOptions(timeout=max(0.0, retries.timeout - passed))
