@@ -25,7 +25,7 @@ def located(
     folder, _, name = url.path.rpartition("/")
     if not name:
         raise InvalidInputError(f"{url} does not name a file")
-    parent = replace(url, path=folder or ("/" if url.scheme == "file" else ""))
+    parent = replace(url, path=folder or ("/" if url.scheme == "file" else ""), text="")
     return open_store(parent, storage_options), name
 
 

@@ -21,8 +21,8 @@ class StoreUrl:
 
     ``path``: of scheme ``file``, an absolute path of the operating system; otherwise decoded,
     without slashes at its ends, "" for the root. ``netloc``: bucket or host, as written.
-    Shown texts hide what may be secret: whatever stands before an ``@``, and the values of
-    ``query``.
+    ``text``: what the user wrote. Shown texts hide what may be secret: whatever stands before
+    an ``@``, and the values of ``query``.
     """
 
     scheme: str
@@ -30,6 +30,7 @@ class StoreUrl:
     netloc: str = ""
     commit_scheme: str | None = None
     query: Mapping[str, str] = field(default_factory=dict, hash=False)
+    text: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         scheme = f"{self.scheme}+{self.commit_scheme}" if self.commit_scheme else self.scheme
@@ -45,9 +46,9 @@ class StoreUrl:
         """The location of ``folder`` in this one; "" is the location itself."""
         if not folder:
             return self
-        path = self.path.rstrip("/")
-        is_rooted = path or self.scheme == "file"
-        return replace(self, path=f"{path}/{folder}" if is_rooted else folder)
+        is_rooted = self.path or self.scheme == "file"
+        path = f"{self.path.rstrip('/')}/{folder}" if is_rooted else folder
+        return replace(self, path=path, text=uri_below(self.text, folder))
 
     def __repr__(self) -> str:
         return f"StoreUrl({str(self)!r})"
@@ -187,7 +188,7 @@ def _local(path: str) -> StoreUrl:
         raise InvalidInputError("the URI is empty")
     _refuse_control(path)
     absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 (text stays text)
-    return StoreUrl("file", absolute)
+    return StoreUrl("file", absolute, text=path)
 
 
 def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUrl:
@@ -210,8 +211,8 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
             )
         if not slash:
             raise InvalidInputError(f"{shown_uri(uri)!r}: a file URI needs an absolute path")
-        return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri))
-    return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri))
+        return StoreUrl("file", f"/{path}", "", commit_scheme, _query(query, uri), uri)
+    return StoreUrl(scheme, path, netloc, commit_scheme, _query(query, uri), uri)
 
 
 def _refuse_password(netloc: str, scheme: str) -> None:

@@ -363,7 +363,7 @@ def test_a_commit_does_not_wait_for_what_another_thread_finds_out() -> None:
 
 
 def test_no_secret_is_in_the_error_about_guarantees() -> None:
-    url = StoreUrl("s3", "table", "user:c4n4ry@bucket", query={"sig": "c4n4ry"})
+    url = StoreUrl("s3", "table", "user:c4n4ry@bucket", query={"sig": "c4n4ry"}, text="c4n4ry")
     store = Declares(MemoryStore())
     handler = select_commit_handler(store, url, {"secret_key": "c4n4ry"})
     with pytest.raises(NoSafeCommitHandlerError) as refused:

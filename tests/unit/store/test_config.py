@@ -83,3 +83,16 @@ def test_a_folder_travels_and_is_part_of_the_place() -> None:
 def test_a_folder_is_inside_of_the_place(folder: str) -> None:
     with pytest.raises(InvalidInputError):
         StoreConfig("s3://bucket/t", {}, None, folder)
+
+
+def test_a_relative_path_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = StoreConfig("t")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert config.url.path == f"{tmp_path}/t"
+    assert config.in_folder("tree/b").place_url.path == f"{tmp_path}/t/tree/b"
+    assert config.with_options({"durability": "fast"}).url.path == f"{tmp_path}/t"
+    assert pickle.loads(pickle.dumps(config)).uri == f"{tmp_path}/t"

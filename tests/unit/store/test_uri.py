@@ -271,3 +271,27 @@ def test_a_place_is_below_itself() -> None:
 @pytest.mark.parametrize("uri", ["/x/ab", "a", "/a", "s3://bucket/xa", "s3://bucket/x?y=/a", "/x"])
 def test_a_place_that_does_not_end_in_the_folder_is_not_below_another(uri: str) -> None:
     assert uri_above(uri, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "path"),
+    [
+        ("s3://bucket/a", "tree/b c%", "a/tree/b c%"),
+        ("s3+ddb://bucket/a?ddbTableName=T", "tree/b", "a/tree/b"),
+        ("memory://", "tree/b", "tree/b"),
+        ("file:///", "tree", "/tree"),
+        ("file:///a%20b", "tree", "/a b/tree"),
+        ("/a%20b", "tree", "/a%20b/tree"),
+    ],
+)
+def test_a_folder_below_a_location_is_what_its_uri_names(text: str, folder: str, path: str) -> None:
+    below = parse_uri(text).below(folder)
+    assert below.path == path
+    if text != "memory://":  # there is no text for a folder of a root without a name
+        assert below == parse_uri(uri_below(text, folder))
+        assert below.text == uri_below(text, folder)
+
+
+def test_a_location_is_its_own_root() -> None:
+    url = parse_uri("s3://bucket/a")
+    assert url.below("") is url
