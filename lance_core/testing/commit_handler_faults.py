@@ -22,16 +22,6 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.store.base import Buffers, ObjectStore, PutMode
-from lance_core.store.faulty import (
-    Fault,
-    FaultRule,
-    FaultyStore,
-    LandsLate,
-    Refused,
-    RequestLost,
-    ResponseLost,
-    SentTwice,
-)
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler_races import MakeHandler
@@ -41,6 +31,16 @@ from lance_core.testing.sample_transactions import (
     creation,
     first_candidate,
     history,
+)
+from lance_core.testing.stores.faulty import (
+    Fault,
+    FaultRule,
+    FaultyStore,
+    LandsLate,
+    Refused,
+    RequestLost,
+    ResponseLost,
+    SentTwice,
 )
 
 FAULTS = (Refused(), RequestLost(), ResponseLost(), SentTwice(), LandsLate())

@@ -15,7 +15,6 @@ from lance_core.commits.base import CommitHandler
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetNotFoundError, LanceError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ObjectStore
-from lance_core.store.faulty import WRITES, FaultRule, FaultyStore, Refused
 from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
 from lance_core.testing.commit_handler_faults import check_ending, check_outcome, ending_of
 from lance_core.testing.commit_handler_races import MakeHandler
@@ -26,6 +25,7 @@ from lance_core.testing.sample_transactions import (
     first_candidate,
 )
 from lance_core.testing.service import FaultyService, ServiceFault
+from lance_core.testing.stores.faulty import WRITES, FaultRule, FaultyStore, Refused
 
 T = TypeVar("T")
 

@@ -12,13 +12,13 @@ from lance_core_example_vault.store import VaultStore
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ObjectStore
-from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.sample_transactions import first_candidate
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, RequestLost
 
 
 class TestVaultStore(ObjectStoreTests):

@@ -10,14 +10,14 @@ import pytest
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.base import Guarantee, ObjectStore, PutMode, StoreCapabilities
 from lance_core.store.buffers import joined
-from lance_core.store.faulty import FaultyStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.throttled import ThrottledStore
-from lance_core.store.tracing import TracingStore
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
+from lance_core.testing.stores.faulty import FaultyStore
+from lance_core.testing.stores.throttled import ThrottledStore
+from lance_core.testing.stores.tracing import TracingStore
 
 
 def prefixed(root: Path, prefix: str) -> ObjectStore:

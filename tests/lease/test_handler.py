@@ -27,7 +27,12 @@ from lance_core.store.base import (
     PutMode,
     StoreCapabilities,
 )
-from lance_core.store.faulty import (
+from lance_core.store.functions import list_paths
+from lance_core.store.local import Durability, LocalStore
+from lance_core.store.memory import MemoryStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
+from lance_core.testing.sample_transactions import first_candidate
+from lance_core.testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,
@@ -37,12 +42,7 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
-from lance_core.store.functions import list_paths
-from lance_core.store.local import Durability, LocalStore
-from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
-from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.sample_transactions import first_candidate
+from lance_core.testing.stores.tracing import TracingStore
 from lance_core_lease import store_leases
 from lance_core_lease.handler import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import (

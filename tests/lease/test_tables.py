@@ -13,10 +13,10 @@ from lance_core.plugins import open_store, select_commit_handler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.store.uri import parse_uri
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import first_candidate
+from lance_core.testing.stores.tracing import TracingStore
 
 ROW = pa.table({"x": [1]})
 NOTHING_KNOWN = StoreCapabilities(strong_reads=Guarantee.YES)

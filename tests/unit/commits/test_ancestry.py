@@ -15,7 +15,6 @@ from lance_core.commits.history import Version, read_version
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectStore
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.memory import MemoryStore
 from lance_core.table.fragments.deletion import encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
@@ -34,6 +33,7 @@ from lance_core.table.transactions.operations import (
 )
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import IMPATIENT, append, creation
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
 
 EVERY = list(Doubt)
 Make = Callable[[ObjectStore, Version], Operation]

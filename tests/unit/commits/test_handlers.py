@@ -17,12 +17,12 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.table.paths import NamingScheme
 from lance_core.testing.sample_transactions import first_candidate
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
+from lance_core.testing.stores.tracing import TracingStore
 
 V2 = NamingScheme.V2
 

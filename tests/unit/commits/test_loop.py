@@ -28,11 +28,9 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import ObjectStore
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost
 from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.table.manifest.feature_flags import TRANSACTION_FILE_DISABLED, FeatureFlags
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
@@ -45,6 +43,8 @@ from lance_core.testing.sample_transactions import (
     creation,
     history,
 )
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost
+from lance_core.testing.stores.tracing import TracingStore
 
 
 @pytest.fixture

@@ -15,10 +15,8 @@ from lance_core.commits.environment import Environment
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.errors import CommitError, CorruptFileError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
@@ -31,6 +29,8 @@ from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.operations.update import Update
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import SCHEMA
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core.testing.stores.tracing import TracingStore
 
 ROWS = 8
 FACTS = CommitFacts(timestamp_ns=1)

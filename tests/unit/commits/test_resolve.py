@@ -10,11 +10,17 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.resolve import resolve
 from lance_core.errors import CommitUnknownError
-from lance_core.store.faulty import FaultRule, FaultyStore, LandsLate, Refused, ResponseLost
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.table.paths import manifest_path
 from lance_core.testing.sample_transactions import IMPATIENT, append, creation
+from lance_core.testing.stores.faulty import (
+    FaultRule,
+    FaultyStore,
+    LandsLate,
+    Refused,
+    ResponseLost,
+)
+from lance_core.testing.stores.tracing import TracingStore
 
 
 @pytest.fixture

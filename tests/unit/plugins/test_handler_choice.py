@@ -30,14 +30,14 @@ from lance_core.plugins import select_commit_handler
 from lance_core.plugins.capability_evidence import probes
 from lance_core.plugins.handler_choice import UnprovenCommitHandler
 from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, StoreCapabilities
-from lance_core.store.faulty import FaultRule, FaultyStore, RequestLost
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.probe import RACES, WRITERS
-from lance_core.store.tracing import TracingStore
 from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.store.wrappers.base import StoreWrapper
 from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, RequestLost
+from lance_core.testing.stores.tracing import TracingStore
 
 YES, NO, UNKNOWN = Guarantee.YES, Guarantee.NO, Guarantee.UNKNOWN
 

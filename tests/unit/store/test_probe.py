@@ -14,7 +14,10 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
-from lance_core.store.faulty import (
+from lance_core.store.functions import exists, list_paths
+from lance_core.store.memory import CAPABILITIES, MemoryStore
+from lance_core.store.probe import probe
+from lance_core.testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,
@@ -23,9 +26,6 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
-from lance_core.store.functions import exists, list_paths
-from lance_core.store.memory import CAPABILITIES, MemoryStore
-from lance_core.store.probe import probe
 
 
 class Liar(MemoryStore):

@@ -29,8 +29,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import PutMode
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused
-from lance_core.store.tracing import TracingStore
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
@@ -39,6 +37,8 @@ from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.references import references
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core.testing.stores.tracing import TracingStore
 from tests.unit.commits.dated_table import (
     ALL_BUT_ONE,
     DAY,

@@ -21,10 +21,8 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
-from lance_core.store.faulty import FaultRule, FaultyStore, Refused, RequestLost, ResponseLost
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
@@ -35,6 +33,14 @@ from lance_core.testing.sample_transactions import (
     first_candidate,
     history,
 )
+from lance_core.testing.stores.faulty import (
+    FaultRule,
+    FaultyStore,
+    Refused,
+    RequestLost,
+    ResponseLost,
+)
+from lance_core.testing.stores.tracing import TracingStore
 
 BASE = "data/table.lance"
 

@@ -29,7 +29,11 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
-from lance_core.store.faulty import (
+from lance_core.store.functions import list_paths
+from lance_core.store.memory import MemoryStore
+from lance_core.store.wrappers.capability_override import DeclaredStore
+from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate, history
+from lance_core.testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,
@@ -38,11 +42,7 @@ from lance_core.store.faulty import (
     RequestLost,
     ResponseLost,
 )
-from lance_core.store.functions import list_paths
-from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import TracingStore
-from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate, history
+from lance_core.testing.stores.tracing import TracingStore
 from tests.virtual_time import VirtualTime
 
 PLAIN = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)

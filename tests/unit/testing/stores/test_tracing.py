@@ -10,8 +10,8 @@ import pytest
 from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.memory import MemoryStore
-from lance_core.store.tracing import MAX_RECORDS, TracingStore
 from lance_core.store.wrappers.base import StoreCall
+from lance_core.testing.stores.tracing import MAX_RECORDS, TracingStore
 
 
 def test_calls_and_bytes_are_counted() -> None:

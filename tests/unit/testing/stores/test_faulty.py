@@ -8,7 +8,9 @@ import pytest
 
 from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ByteRange, ObjectStore, PutMode
-from lance_core.store.faulty import (
+from lance_core.store.functions import exists, list_paths
+from lance_core.store.memory import MemoryStore
+from lance_core.testing.stores.faulty import (
     Delayed,
     Fault,
     FaultRule,
@@ -19,8 +21,6 @@ from lance_core.store.faulty import (
     ResponseLost,
     SentTwice,
 )
-from lance_core.store.functions import exists, list_paths
-from lance_core.store.memory import MemoryStore
 
 WRITES: dict[str, Callable[[ObjectStore], object]] = {
     "put": lambda store: store.put("new", b"1", PutMode.create),

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ObjectStore
-from lance_core.store.tracing import received_bytes
 from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
+from lance_core.testing.stores.tracing import received_bytes
 
 T = TypeVar("T")
 

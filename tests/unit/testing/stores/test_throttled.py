@@ -7,7 +7,7 @@ import pytest
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
-from lance_core.store.throttled import ThrottledStore
+from lance_core.testing.stores.throttled import ThrottledStore
 
 
 def test_requests_take_latency_and_bytes_their_time() -> None:

@@ -1,0 +1,7 @@
+"""Wrappers of stores for tests: faults, delays, and what was asked for."""
+
+from lance_core.testing.stores.faulty import FaultRule, FaultyStore
+from lance_core.testing.stores.throttled import ThrottledStore
+from lance_core.testing.stores.tracing import Trace, TracingStore
+
+__all__ = ["FaultRule", "FaultyStore", "ThrottledStore", "Trace", "TracingStore"]
