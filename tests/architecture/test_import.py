@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
 
 HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "torch"]
 BUDGET_SECONDS = 0.060
 RUNS = 9
+
+IMPORTS_IN_FUNCTIONS = {
+    "lance_core.__init__": "a public name is imported when it is first used",
+    "lance_core.datafile.content": "a file has the metadata of one version",
+    "lance_core.dataset.__init__": "a public name is imported when it is first used",
+    "lance_core.dataset.api": "`import lance_core` imports nothing but this module",
+    "lance_core.dataset.expressions.filters": "a filter is SQL or of Arrow, or there is none",
+    "lance_core.dataset.read.pruning": "it needs the parser of SQL only where there is a filter",
+    "lance_core.encodings.dispatch": "a file has the encodings of one version",
+    "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
+    "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
+    "lance_core_dynamodb.__init__": "a public name is imported when it is first used",
+    "lance_core_kernels.plugin": "the compiled library may be missing",
+    "pyspark_lance.data_source": "an error while it is imported would hide all data sources",
+}
+"""Modules whose functions import modules of this project, each with the reason."""
 
 
 def run(code: str) -> str:
@@ -31,3 +51,26 @@ def test_importing_costs_little_more_than_pyarrow() -> None:
     )
     # Processor time, and the quickest of several runs: the rest is what else the machine does.
     assert min(float(run(code)) for _ in range(RUNS)) <= BUDGET_SECONDS
+
+
+def test_functions_import_own_modules_only_with_a_reason() -> None:
+    found = set()
+    for package in (ROOT / "lance_core", *ROOT.glob("plugins/*/*_*")):
+        for path in package.rglob("*.py"):
+            functions = (
+                node
+                for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                if isinstance(node, ast.FunctionDef)
+            )
+            if any(map(imports_own_modules, functions)):
+                name = path.relative_to(package.parent).with_suffix("")
+                found.add(".".join(name.parts))
+    assert found == set(IMPORTS_IN_FUNCTIONS)
+
+
+def imports_own_modules(function: ast.FunctionDef) -> bool:
+    return any(
+        (node.module or "").startswith("lance_core")
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom)
+    )
