@@ -1,4 +1,4 @@
-"""The built-in plugin: the stores, handlers and encodings that come with every installation.
+"""The built-in plugin: stores, handlers, encodings and kernels of every installation.
 
 They are offered through the same hooks as everybody else's.
 """
@@ -11,8 +11,15 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
+from lance_core.encodings.kernels import NUMPY_KERNELS
 from lance_core.encodings.v2_1.codecs import builtin as codecs
-from lance_core.hookspecs import CommitHandlerSpec, EncodingSpec, ObjectStoreSpec, hookimpl
+from lance_core.hookspecs import (
+    CommitHandlerSpec,
+    EncodingSpec,
+    KernelSpec,
+    ObjectStoreSpec,
+    hookimpl,
+)
 from lance_core.store import memory
 from lance_core.store.local import store as local
 
@@ -68,3 +75,9 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 def lance_encodings() -> Iterable[EncodingSpec]:
     """The encodings of file version 2.0, and the compressive ones of 2.1 and 2.2."""
     return [*v2_0.specs(), *codecs.specs()]
+
+
+@hookimpl
+def lance_kernels() -> Iterable[KernelSpec]:
+    """Every inner loop, with numpy and Arrow."""
+    return [NUMPY_KERNELS]

@@ -137,6 +137,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
     if plugin.encodings:
         yield f"  encodings: {', '.join(sorted(set(map(_encoding_text, plugin.encodings))))}"
+    for kernels in plugin.kernels:
+        yield f"  kernels {kernels.name}: {', '.join(sorted(kernels.loops))}"
 
 
 def _encoding_text(spec: EncodingSpec) -> str:

@@ -9,8 +9,8 @@ distribution makes its plugin known by an entry point::
 All hooks are providers: they take no arguments, are called once, when a process first looks
 something up, and return descriptors. Descriptors are immutable and cheap: the entry module imports
 no SDK; the ``factory`` of a descriptor, which may be text of the form ``"module:attribute"``, does
-so when it is needed. The built-in stores, handlers and encodings come through the same hooks
-(`lance_core.builtin`).
+so when it is needed. The built-in stores, handlers, encodings and kernels come through the
+same hooks (`lance_core.builtin`).
 
 A plugin that raises, offers something else than descriptors or has a hook that is not in this file
 is left out as a whole and reported to whoever asks for something that is not there. Two providers
@@ -33,6 +33,7 @@ from lance_core.commits.base import (
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.encodings.kernels.table import KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.store.base import (
@@ -67,6 +68,7 @@ __all__ = [
     "Environment",
     "ExternalManifestStore",
     "Guarantee",
+    "KernelSpec",
     "ManifestEntry",
     "ManifestLocation",
     "ManifestStoreSpec",
@@ -87,6 +89,7 @@ __all__ = [
     "joined",
     "lance_commit_handlers",
     "lance_encodings",
+    "lance_kernels",
     "lance_manifest_stores",
     "lance_object_stores",
     "plain",
@@ -143,8 +146,17 @@ def lance_encodings() -> Iterable[EncodingSpec]:
 
     The key is the name of the alternative in the format's protobuf message, or a type URL for an
     encoding that the format does not know. For the latter a `ValueEncodingSpec` is enough: it turns
-    values into bytes and back, and the metadata of a field asks for it. A plugin that has faster
-    inner loops for the encodings that there are hands them to `lance_core.encodings.kernels.use`
-    when this hook is called.
+    values into bytes and back, and the metadata of a field asks for it.
+    """
+    return ()
+
+
+@hookspec
+def lance_kernels() -> Iterable[KernelSpec]:
+    """Faster inner loops for the encodings that there are, by name.
+
+    The names, arguments and results are those of the methods of
+    `lance_core.encodings.kernels.Kernels`, bit for bit; a plugin offers some or all. Of the
+    providers of a loop, the one with the highest ``KernelSpec.rank`` is used: numpy's have 0.
     """
     return ()

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
     from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding
     from lance_core.schema import Field, Schema
 
 

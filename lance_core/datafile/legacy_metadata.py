@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from lance_core.datafile.tail import Tail
     from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array
     from lance_core.schema import Field
     from lance_core.schema.field import DictionaryValues
 

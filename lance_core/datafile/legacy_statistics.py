@@ -25,7 +25,8 @@ from lance_core.schema import Schema
 
 if TYPE_CHECKING:
     from lance_core._pb.file_pb2 import Metadata
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array
     from lance_core.schema import Field
 
 _NULL_COUNT, _LOWEST, _HIGHEST = "null_count", "min_value", "max_value"

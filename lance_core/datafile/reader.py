@@ -14,13 +14,8 @@ from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.arrow.ordered_rows import AnyRows
-from lance_core.encodings.decoding import (
-    DecodeContext,
-    Decoding,
-    RowIndices,
-    RowRange,
-    run_interleaved,
-)
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import Decoding, RowIndices, RowRange, run_interleaved
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (

@@ -17,7 +17,8 @@ from lance_core.errors import CorruptFileError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array
 
 
 DESCRIPTION = pa.struct(

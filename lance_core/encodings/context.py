@@ -1,10 +1,10 @@
-"""What encoders of fields are given, and what they give back."""
+"""What decoders and encoders of fields are given, and what encoders give back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.encodings.version import FileVersion
 
@@ -14,8 +14,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.page import EncodedPage
     from lance_core.encodings.registry import EncodingRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeContext:
+    """What a decoder may know of its environment.
+
+    ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
+    ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
+    ``version``: of the data file. ``registry``: where decoders find each other.
+    ``validate_utf8``: whether strings are checked to be UTF-8; offsets always are.
+    ``memo``: what columns of one field have in common, kept while it is decoded.
+    """
+
+    coalesce_gap: int
+    file_size: int
+    version: FileVersion
+    registry: EncodingRegistry
+    validate_utf8: bool = True
+    memo: dict[Hashable, Any] | None = None
+
+    @property
+    def kernels(self) -> Kernels:
+        """The inner loops of this process."""
+        return self.registry.kernels
 
 
 class BlobPlaces(Protocol):
@@ -60,6 +85,11 @@ class EncodeContext:
     max_page_bytes: int = 32 << 20
     dictionary_threshold: int = 100
     blobs: BlobPlaces | None = None
+
+    @property
+    def kernels(self) -> Kernels:
+        """The inner loops of this process."""
+        return self.registry.kernels
 
 
 class FieldEncoder(Protocol):

@@ -8,19 +8,15 @@ columns costs as many rounds as its deepest column, not the sum.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.store.base import ByteRange
-
-if TYPE_CHECKING:
-    from lance_core.encodings.registry import EncodingRegistry
-    from lance_core.encodings.version import FileVersion
 
 T = TypeVar("T")
 
@@ -96,25 +92,6 @@ def packed_rows(values: Int64Array) -> Rows:
     if last - first + 1 == len(values):
         return RowRange(first, last + 1)
     return RowIndices(values)
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeContext:
-    """What a decoder may know of its environment.
-
-    ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
-    ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
-    ``version``: of the data file. ``registry``: where decoders find each other.
-    ``validate_utf8``: whether strings are checked to be UTF-8; offsets always are.
-    ``memo``: what columns of one field have in common, kept while it is decoded.
-    """
-
-    coalesce_gap: int
-    file_size: int
-    version: FileVersion
-    registry: EncodingRegistry
-    validate_utf8: bool = True
-    memo: dict[Hashable, Any] | None = None
 
 
 def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:

@@ -1,4 +1,4 @@
-"""Encodings by key: what plugins and the built-in ones offer, and how decoders find each other."""
+"""What plugins and the built-in one offer for encodings: encodings by key, and inner loops."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 
@@ -54,19 +55,24 @@ class EncodingRegistry:
     """Finds encodings by family and key. Built from (provider's name, spec) pairs; immutable.
 
     A key that two providers offer is no error until someone asks for it. ``failed``: the plugins
-    that could not be loaded, as text for whoever misses an encoding.
+    that could not be loaded, as text for errors about a missing encoding. ``kernels``: the inner
+    loops that all encodings use.
     """
 
-    __slots__ = ("_entries", "failed")
+    __slots__ = ("_entries", "failed", "kernels")
 
     def __init__(
-        self, offered: Iterable[tuple[str, EncodingSpec]], failed: Sequence[str] = ()
+        self,
+        offered: Iterable[tuple[str, EncodingSpec]],
+        failed: Sequence[str] = (),
+        kernels: Kernels = NUMPY,
     ) -> None:
         entries: dict[tuple[EncodingFamily, str], list[tuple[str, EncodingSpec]]] = {}
         for provider, spec in offered:
             entries.setdefault((spec.family, spec.key), []).append((provider, spec))
         self._entries = entries
         self.failed = tuple(failed)
+        self.kernels = kernels
 
     def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
         """The encoding with this key.

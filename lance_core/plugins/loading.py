@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.encodings.kernels import LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
@@ -71,6 +72,7 @@ class Contribution:
     commit_handlers: tuple[CommitHandlerSpec, ...]
     manifest_stores: tuple[ManifestStoreSpec, ...]
     encodings: tuple[EncodingSpec, ...]
+    kernels: tuple[KernelSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_commit_handlers(), CommitHandlerSpec, _check_handler)),
         tuple(_checked(hook.lance_manifest_stores(), ManifestStoreSpec, _check_manifest_store)),
         tuple(_checked(hook.lance_encodings(), EncodingSpec, _check_encoding)),
+        tuple(_checked(hook.lance_kernels(), KernelSpec, _check_kernels)),
     )
 
 
@@ -268,6 +271,15 @@ def _check_encoding(spec: EncodingSpec) -> None:
     decoder: object = spec.decoder
     if not callable(decoder):
         raise PluginLoadError(f"decoder of {key!r} is not callable")
+
+
+def _check_kernels(spec: KernelSpec) -> None:
+    _check_name(spec.name, "name of kernels")
+    for name, loop in spec.loops.items():
+        if name not in LOOPS:
+            raise PluginLoadError(f"there is no kernel {name!r}{hint(name, LOOPS)}")
+        if not callable(loop):
+            raise PluginLoadError(f"kernel {name!r} of {spec.name!r} is not callable")
 
 
 def _check_name(name: object, what: str) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
+from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
@@ -116,7 +117,7 @@ class PluginManager:
 
     @property
     def encodings(self) -> EncodingRegistry:
-        """Every encoding of every plugin."""
+        """Every encoding of every plugin, and the inner loops that they use."""
         return self._all().encodings
 
     @property
@@ -207,6 +208,7 @@ class PluginManager:
                     *(str(failure) for failure in (*failures, *failed)),
                     *(f"{source}: disabled" for source in self._installed.disabled),
                 ],
+                kernel_table((str(c.source), spec) for c in every for spec in c.kernels),
             ),
         )
 

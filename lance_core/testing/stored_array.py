@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import Decoding, Rows
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import (
     ArrayEncoder,

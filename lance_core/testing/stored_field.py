@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lance_core.datafile.column_map import column_of
-from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.decoding import DecodeContext, Rows
+from lance_core.encodings.context import DecodeContext, EncodeContext
+from lance_core.encodings.decoding import Rows
 from lance_core.encodings.dispatch import (
     decode_field,
     field_encoder,

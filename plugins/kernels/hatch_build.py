@@ -10,12 +10,14 @@ import shlex
 import subprocess
 import sysconfig
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARY = "lance_core_kernels/_native.abi3.so"
+SIGNATURES = "lance_core_kernels/_native.pyi"
 
 
 class CompileHook(BuildHookInterface[Any]):
@@ -44,7 +46,12 @@ class CompileHook(BuildHookInterface[Any]):
 
 
 def compile_library(root: Path, target: Path) -> None:
-    """One call of the compiler; ``target`` is only there once it is complete."""
+    """One call of the compiler; ``target`` is only there once it is complete.
+
+    The library keeps the checksum of the signatures that its sources had. Those who import it
+    compare: one of other sources can stay behind in a checkout.
+    """
+    interface = zlib.crc32((root / SIGNATURES).read_bytes())
     settings = sysconfig.get_config_vars()
     command = shlex.split(settings["LDSHARED"])
     if "CC" in os.environ:
@@ -53,6 +60,7 @@ def compile_library(root: Path, target: Path) -> None:
     command += [
         *shlex.split(settings.get("CCSHARED") or "-fPIC"),
         *("-std=c11", "-O3", "-DNDEBUG", "-Wall", "-Wextra", "-fvisibility=hidden"),
+        f"-DINTERFACE={interface}L",
         f"-I{sysconfig.get_path('include')}",
         *shlex.split(os.environ.get("CFLAGS", "")),
         *sorted(map(str, (root / "src").glob("*.c"))),

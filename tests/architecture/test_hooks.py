@@ -22,7 +22,7 @@ def hooks() -> list[Callable[..., object]]:
 
 
 def test_there_are_hooks() -> None:
-    assert {"lance_object_stores", "lance_commit_handlers", "lance_encodings"} <= {
+    assert {"lance_object_stores", "lance_commit_handlers", "lance_encodings", "lance_kernels"} <= {
         hook.__name__ for hook in hooks()
     }
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, BitpackedForNonNeg, Buffer
 from lance_core.encodings import v2_0
-from lance_core.encodings.kernels import pack_fastlanes
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.testing import EncodingTests
@@ -173,5 +173,5 @@ class TestBitpackedForNonNeg(EncodingTests):
             buffer=Buffer(buffer_index=0),
         )
         encoding = ArrayEncoding(bitpacked_for_non_neg=message)
-        buffer = pack_fastlanes(padded, packed_bits).tobytes()
+        buffer = NUMPY.pack_fastlanes(padded, packed_bits).tobytes()
         return StoredArray.of([buffer], encoding, array.type, len(array))

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from lance_core.encodings import kernels
+from lance_core.encodings.kernels import LOOPS, NUMPY_KERNELS, Kernels
+from lance_core_kernels.compiled import COMPILED_KERNELS
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "kernels"
 NO_COMPILERS = ("there-is-no-such-compiler", "false")
 WHOSE = (
-    "import sys\n"
-    "from lance_core.encodings import kernels\n"
     "from lance_core.plugins.manager import get_manager\n"
-    "get_manager().encodings\n"
-    "print(kernels.in_use().fsst_decode.__module__, len(get_manager().failures))"
+    "loop = get_manager().encodings.kernels.fsst_decode\n"
+    "print(loop.__module__, len(get_manager().failures))"
 )
-
-
-@pytest.fixture
-def others() -> Iterator[None]:
-    """What is in use is restored after the test."""
-    before = kernels.in_use()
-    yield
-    kernels.use(before)
 
 
 def told(code: str, *arguments: str, **environ: str) -> list[str]:
@@ -134,7 +123,8 @@ WRITING = """
 import hashlib, pathlib, sys
 import numpy as np, pyarrow as pa
 import lance_core as lance
-from lance_core.encodings import kernels
+from lance_core.encodings.kernels import NUMPY
+from lance_core.plugins import get_manager
 
 words = np.array(["http://", "quick ", "brown ", "fox ", "ä€"], object)
 texts = ["".join(words[row]) for row in np.random.default_rng(4).integers(0, 5, (3000, 7))]
@@ -145,7 +135,8 @@ assert written.to_table() == table
 assert written.take([2900, 3])["text"].to_pylist() == [texts[2900], texts[3]]
 (file,) = pathlib.Path(sys.argv[1], "data").iterdir()
 stored = file.read_bytes()
-print(hashlib.sha256(stored).hexdigest(), b"TSSF" in stored, kernels.in_use() == kernels.NUMPY)
+is_plain = get_manager().encodings.kernels.fsst_decode is NUMPY.fsst_decode
+print(hashlib.sha256(stored).hexdigest(), b"TSSF" in stored, is_plain)
 """
 
 
@@ -156,11 +147,49 @@ def test_files_are_the_same_with_and_without_the_plugin(tmp_path: Path) -> None:
     assert without[1:] == ["True", "True"]
 
 
-@pytest.mark.usefixtures("others")
-def test_what_a_provider_lacks_stays_with_numpy() -> None:
-    kernels.use(SimpleNamespace(fsst_train=lambda sample: (b"mine",)))
-    assert kernels.fsst_train([b"text"]) == (b"mine",)
-    assert kernels.pack_fastlanes(np.zeros(1024, np.uint8), 0).tolist() == []
-    kernels.use(None)
-    assert kernels.in_use() == kernels.NUMPY
-    assert kernels.fsst_train([b"text"]) != (b"mine",)
+IN_A_CHILD = """
+import multiprocessing, sys
+import pyarrow as pa
+import lance_core as lance
+from lance_core.file import LanceFileReader, LanceFileWriter
+
+
+def loop(path):
+    from lance_core.plugins import get_manager
+
+    assert LanceFileReader(path).read_all().to_table().num_rows == 3  # no table is opened
+    return get_manager().encodings.kernels.fsst_decode.__module__
+
+
+if __name__ == "__main__":
+    table = pa.table({"x": ["a", "b", "c"]})
+    with LanceFileWriter(sys.argv[1], table.schema) as writer:
+        writer.write_batch(table)
+    print(loop(sys.argv[1]))
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(pool.apply(loop, sys.argv[1:]))
+"""
+
+
+def test_forked_and_spawned_processes_and_files_without_a_table_use_the_compiled_kernels(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(IN_A_CHILD)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "x.lance")],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["lance_core_kernels.strings"] * 3
+
+
+def test_every_loop_is_compiled_and_declared_as_the_table_says() -> None:
+    for spec in (NUMPY_KERNELS, COMPILED_KERNELS):
+        assert set(spec.loops) == set(LOOPS)
+        for name, loop in spec.loops.items():
+            declared = inspect.signature(getattr(Kernels, name)).parameters
+            assert [*inspect.signature(loop).parameters] == [*declared][1:], (spec.name, name)

@@ -13,8 +13,7 @@ from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
-from lance_core_kernels import compiled
-from tests.kernels.outcomes import array, check, relaxed
+from tests.kernels.outcomes import array, check, compiled, relaxed
 
 BITS = (8, 16, 32, 64)
 

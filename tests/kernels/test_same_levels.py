@@ -134,12 +134,12 @@ def test_levels_between_edges_are_counted_alike(
 ) -> None:
     if ascending:
         edges = sorted(min(max(edge, 0), len(found)) for edge in edges)
-    check("count_upto", array(found, np.uint16), top, array(edges))
+    check("rank_levels", array(found, np.uint16), top, array(edges))
 
 
 def test_more_levels_than_a_sum_of_16_bits_are_counted() -> None:
     found = np.zeros(200_001, np.uint16)
-    assert check("count_upto", found, 0, array([1, 200_001])) == ("int64", [200_000])
+    assert check("rank_levels", found, 0, array([1, 200_001])) == ("int64", [200_000])
 
 
 def zipped(chance: np.random.Generator, form: ZippedForm, rows: int) -> tuple[Any, Any]:
@@ -201,4 +201,4 @@ def test_levels_are_found_alike_by_their_number(
     if ascending:
         count = sum(level >= least for level in found)
         numbers = sorted(min(max(number, 0), count) for number in numbers)
-    check("nth_levels", array(found, np.uint16), least, array(numbers))
+    check("select_levels", array(found, np.uint16), least, array(numbers))

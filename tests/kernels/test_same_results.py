@@ -14,8 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
-from lance_core_kernels import compiled
-from tests.kernels.outcomes import array, check, relaxed
+from tests.kernels.outcomes import array, check, compiled, relaxed
 
 BITS = (8, 16, 32, 64)
 WORDS = [b"the ", b"quick ", b"brown ", b"fox ", b"http://", b".com", b"a", b"\xff", b"\0", b""]

@@ -12,7 +12,8 @@ import pyarrow as pa
 from lance_core.dataset.blobs.source import Described, external, side_file_path
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
-from lance_core.encodings.decoding import DecodeContext, Int64Array
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 from lance_core.schema import BlobKind, Field, as_bytes, is_blob_v2
 from lance_core.schema.empty_arrays import empty_array

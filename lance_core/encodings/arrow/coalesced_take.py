@@ -140,7 +140,7 @@ def span_take(
 def take_variable(
     data: npt.NDArray[np.uint8], offsets: Int64Array, places: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.take_variable`."""
+    """See `lance_core.encodings.kernels.Kernels.take_variable`."""
     count = len(offsets) - 1
     if count < 0:
         raise CorruptFileError("values without offsets")
@@ -162,7 +162,7 @@ def take_variable(
 def gather_variable(
     data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.gather_variable`."""
+    """See `lance_core.encodings.kernels.Kernels.gather_variable`."""
     if len(starts) != len(stops):
         raise CorruptFileError(f"{len(starts)} spans start and {len(stops)} stop")
     if not len(starts):

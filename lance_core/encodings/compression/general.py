@@ -16,7 +16,7 @@ from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.kernels import gather_variable
+from lance_core.encodings.kernels import Kernels
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 SCHEMES = ("zstd", "lz4")
@@ -82,7 +82,11 @@ def decompress(scheme: str, data: pa.Buffer, budget: Budget | None = None) -> pa
 
 
 def decompress_spans(
-    scheme: str, data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array
+    scheme: str,
+    data: npt.NDArray[np.uint8],
+    starts: Int64Array,
+    sizes: Int64Array,
+    kernels: Kernels,
 ) -> tuple[pa.Buffer, Int64Array]:
     """The spans of ``data``, each decompressed, one after the other; and how long each is.
 
@@ -92,7 +96,7 @@ def decompress_spans(
     if scheme == "zstd":
         raw = raw_blocks(data, starts, starts + sizes)
         if raw is not None:
-            return gather_variable(data, raw.starts, raw.stops)[0], raw.sizes
+            return kernels.gather_variable(data, raw.starts, raw.stops)[0], raw.sizes
     budget = Budget(int(sizes.sum()))
     claimed = _claimed(scheme, data, starts, sizes)
     if claimed is None or not _plausible(int(claimed.sum()), int(sizes.sum())):

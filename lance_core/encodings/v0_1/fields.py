@@ -27,7 +27,8 @@ from lance_core.schema.empty_arrays import empty_array
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v0_1.page_table import PageTable
     from lance_core.encodings.v0_1.selection import BatchSelection
     from lance_core.schema.field import DictionaryValues, Field

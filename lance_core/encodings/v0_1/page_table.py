@@ -17,7 +17,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
     from lance_core.encodings.v0_1.selection import BatchSelection
 
 ENTRY = 16

@@ -14,7 +14,8 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array
 
 COARSE = 2048
 """From so many bytes a place on, an array for each place is cheaper than copying them together."""

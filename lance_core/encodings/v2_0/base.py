@@ -30,7 +30,8 @@ __all__ = [
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.registry import EncodingRegistry
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import BitpackedForNonNeg
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import fixed_ranges, fixed_take
 from lance_core.encodings.arrow.fixed_width import bit_width
 from lance_core.encodings.decoding import RowRange
@@ -22,7 +21,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,22 @@ class BitpackedPlan(ArrayPlan):
             first, last = rows.start // CHUNK, -(-rows.stop // CHUNK)
             (data,) = yield [ByteRange(self.start + first * size, self.start + last * size)]
             packed = np.frombuffer(data, np.uint8)
-            values = self._unpack(packed)[rows.start - first * CHUNK : rows.stop - first * CHUNK]
+            values = self._unpack(packed, context)[
+                rows.start - first * CHUNK : rows.stop - first * CHUNK
+            ]
         else:
             chunks, number = np.unique(rows.values // CHUNK, return_inverse=True)
             ranges, cuts = fixed_ranges(self.start, size, chunks, context.coalesce_gap)
             buffers = yield ranges
             packed = fixed_take(buffers, cuts, chunks, size).view(np.uint8)
-            values = self._unpack(packed)[number * CHUNK + rows.values % CHUNK]
+            values = self._unpack(packed, context)[number * CHUNK + rows.values % CHUNK]
         buffer = pa.py_buffer(np.ascontiguousarray(values))
         return [pa.Array.from_buffers(self.type, len(rows), [None, buffer], 0)]
 
-    def _unpack(self, packed: np.ndarray) -> np.ndarray:
+    def _unpack(self, packed: np.ndarray, context: DecodeContext) -> np.ndarray:
         chunks = len(packed) // packed_bytes(self.packed_bits)
-        return kernels.unpack_fastlanes(packed, self.packed_bits, self.type.bit_width, chunks)
+        bits = self.type.bit_width
+        return context.kernels.unpack_fastlanes(packed, self.packed_bits, bits, chunks)
 
 
 def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope) -> ArrayPlan:

@@ -16,7 +16,8 @@ from lance_core.errors import CorruptFileError, PluginNotFoundError, Unsupported
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column, Page
 
 

@@ -14,7 +14,8 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True)

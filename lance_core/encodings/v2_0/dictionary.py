@@ -25,7 +25,8 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 Items = TypeVar("Items")
 Indices = npt.NDArray[np.integer[Any]]

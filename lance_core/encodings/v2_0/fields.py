@@ -21,7 +21,8 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field

@@ -20,7 +20,8 @@ from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, RowIndices, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, RowIndices, Rows
 
 Build = Callable[[int, int, "pa.Buffer | None", pa.Buffer], pa.Array]
 """From (rows, rows to skip before them, validity, values) to an array."""

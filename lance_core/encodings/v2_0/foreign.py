@@ -24,7 +24,8 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True)

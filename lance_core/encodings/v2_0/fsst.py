@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Fsst
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
@@ -17,7 +16,8 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, pl
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 _LEAST_BYTES = 32 << 10
 """Less than this is stored as it is, under a table that says so."""
@@ -34,15 +34,15 @@ class FsstPlan(ArrayPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
         arrays = yield from self.codes.decode(rows, context)
-        return [plain for array in arrays for plain in self._plain(array, context.validate_utf8)]
+        return [plain for array in arrays for plain in self._plain(array, context)]
 
-    def _plain(self, array: pa.Array, validate_utf8: bool) -> list[pa.Array]:
+    def _plain(self, array: pa.Array, context: DecodeContext) -> list[pa.Array]:
         _, offsets, data = array.buffers()
         edges = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
         codes = np.frombuffer(data, np.uint8)
-        text, offsets = kernels.fsst_decode(codes, edges, *self.table.packed)
+        text, offsets = context.kernels.fsst_decode(codes, edges, *self.table.packed)
         valid = np.asarray(array.is_valid()) if array.null_count else None
-        return variable_arrays(self.type, Spans(0, offsets[1:], valid), text, validate_utf8)
+        return variable_arrays(self.type, Spans(0, offsets[1:], valid), text, context.validate_utf8)
 
 
 def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
@@ -60,6 +60,7 @@ def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     """`ArrayEncoder` of ``fsst``: strings and binary values, the symbols found in a sample."""
     if not is_variable(array.type):
         raise UnsupportedFeatureError(f"{array.type} cannot be compressed with FSST")
+    kernels = scope.registry.kernels
     inner = EncodeScope(scope.registry, scope.buffers)
     _, offset_buffer, data = array.buffers()
     dtype = np.dtype(offset_dtype(array.type))

@@ -21,7 +21,8 @@ from lance_core.encodings.v2_0.offsets import Ends, PickedOffsets, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
 
 _MOST_PICKED_ITEMS = 1 << 28

@@ -19,7 +19,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array
     from lance_core.encodings.v2_0.base import ArrayPlan
 
 Valid = npt.NDArray[np.bool_] | None

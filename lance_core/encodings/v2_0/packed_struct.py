@@ -20,7 +20,8 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 _WIDEST = (1 << 31) - 1
 """The most bytes that a numpy type can have."""

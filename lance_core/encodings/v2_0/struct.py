@@ -15,7 +15,8 @@ from lance_core.encodings.v2_0.column import FieldPlan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
 
 

@@ -20,7 +20,7 @@ from lance_core.encodings.kernels.numpy.variable_chunks import (
 )
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
-from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
+from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
 
 
 def checked(
@@ -33,7 +33,7 @@ def checked(
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
         raise CorruptFileError(f"offsets of {width} bytes")
-    arguments = octets(data), aligned(starts), aligned(sizes), aligned(counts), width
+    arguments = contiguous(data), aligned(starts), aligned(sizes), aligned(counts), width
     with CORRUPT:
         total = _native.variable_total(*arguments)
     if total > len(data):
@@ -42,7 +42,7 @@ def checked(
 
 
 def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
-    """See `lance_core.encodings.kernels.join_variable`."""
+    """See `lance_core.encodings.kernels.Kernels.join_variable`."""
     arguments, total = checked(chunks)
     with CORRUPT:
         narrow = chunks.width == 4 and total <= MAX_OFFSET
@@ -54,26 +54,26 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
 
 
 def split_variable(
-    text: Bytes, offsets: Int64Array, width: int, limit: int
+    octets: Bytes, offsets: Int64Array, width: int, limit: int
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.split_variable`."""
-    check_strings(text, offsets, width, limit)
-    text, offsets = octets(text), aligned(offsets)
+    """See `lance_core.encodings.kernels.Kernels.split_variable`."""
+    check_strings(octets, offsets, width, limit)
+    octets, offsets = contiguous(octets), aligned(offsets)
     with INVALID:
         edges = np.empty(len(offsets) + 1, np.int64)
-        found = _native.variable_edges(text, offsets, width, limit, edges)
+        found = _native.variable_edges(octets, offsets, width, limit, edges)
         edges = edges[: found + 1]
         sizes, counts = chunk_sizes(offsets, edges, width)
         out = pa.allocate_buffer(int(sizes.sum()))
-        _native.split_variable(text, offsets, edges, width, out)
+        _native.split_variable(octets, offsets, edges, width, out)
     return out, sizes, counts
 
 
 def gather_variable(
     data: Bytes, starts: Int64Array, stops: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.gather_variable`."""
-    data, starts, stops = octets(data), aligned(starts), aligned(stops)
+    """See `lance_core.encodings.kernels.Kernels.gather_variable`."""
+    data, starts, stops = contiguous(data), aligned(starts), aligned(stops)
     offsets = empty(len(starts) + 1, np.int64)
     with CORRUPT:
         total = _native.spans_total(data, starts, stops)
@@ -85,7 +85,7 @@ def gather_variable(
 
 
 def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.locate_rows`."""
+    """See `lance_core.encodings.kernels.Kernels.locate_rows`."""
     used, which, position = np.empty((3, len(rows)), np.int64)
     with CORRUPT:
         found = _native.locate_rows(aligned(edges), aligned(rows), used, which, position)
@@ -93,11 +93,11 @@ def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64A
 
 
 def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.pick_spans`."""
+    """See `lance_core.encodings.kernels.Kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
         raise CorruptFileError(f"offsets of {width} bytes")
-    where = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    where = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     found = np.empty((2, len(picked.chunk)), np.int64)
     with CORRUPT:
         _native.pick_spans(
@@ -109,8 +109,8 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
 def take_variable(
     data: Bytes, offsets: Int64Array, places: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.take_variable`."""
-    strings, places = (octets(data), aligned(offsets)), aligned(places)
+    """See `lance_core.encodings.kernels.Kernels.take_variable`."""
+    strings, places = (contiguous(data), aligned(offsets)), aligned(places)
     taken = empty(len(places) + 1, np.int64)
     with CORRUPT:
         text = allocate(_native.taken_total(*strings, places))
@@ -121,23 +121,23 @@ def take_variable(
 def interleave_chunks(
     buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.interleave_chunks`."""
+    """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
     out = pa.allocate_buffer(int(totals.sum()))
     with INVALID:
         for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
-            _native.place_pieces(octets(buffer), aligned(lengths), begins, align, fill, out)
+            _native.place_pieces(contiguous(buffer), aligned(lengths), begins, align, fill, out)
     return out, totals
 
 
 def chunk_headers(
     data: Bytes, starts: Int64Array, sizes: Int64Array, levels: int, buffers: int, large: bool
 ) -> Int64Array:
-    """See `lance_core.encodings.kernels.chunk_headers`."""
+    """See `lance_core.encodings.kernels.Kernels.chunk_headers`."""
     header_length(levels, buffers, large)
     table = np.empty((1 + 2 * (levels + buffers)) * len(starts), np.int64)
     with CORRUPT:
         _native.chunk_headers(
-            octets(data), aligned(starts), aligned(sizes), levels, buffers, large, table
+            contiguous(data), aligned(starts), aligned(sizes), levels, buffers, large, table
         )
     return table

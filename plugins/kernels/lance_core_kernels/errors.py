@@ -41,7 +41,7 @@ CORRUPT = Failing(CorruptFileError)
 INVALID = Failing(InvalidInputError)
 
 
-def octets(data: Bytes) -> Bytes:
+def contiguous(data: Bytes) -> Bytes:
     """Contiguous bytes."""
     return data if data.flags.c_contiguous else np.ascontiguousarray(data)
 

@@ -20,12 +20,12 @@ from lance_core_kernels.errors import (
     Int64Array,
     LevelArray,
     aligned,
-    octets,
+    contiguous,
 )
 
 
 def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
-    """See `lance_core.encodings.kernels.unpack_fastlanes`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_fastlanes`."""
     if (
         bits not in WORDS
         or not 0 <= width <= bits
@@ -37,12 +37,12 @@ def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
         )
     values = empty(chunks * CHUNK, f"<u{bits // 8}")
     with CORRUPT:
-        _native.unpack_fastlanes(octets(data), width, bits, chunks, values)
+        _native.unpack_fastlanes(contiguous(data), width, bits, chunks, values)
     return values
 
 
 def pack_fastlanes(values: Words, width: int) -> Bytes:
-    """See `lance_core.encodings.kernels.pack_fastlanes`."""
+    """See `lance_core.encodings.kernels.Kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
     if bits not in WORDS or not 0 <= width <= bits:
         raise InvalidInputError(f"values of {bits} bits packed to {width}")
@@ -58,13 +58,13 @@ def pack_fastlanes(values: Words, width: int) -> Bytes:
 def unpack_inline(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> Words:
-    """See `lance_core.encodings.kernels.unpack_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_inline`."""
     total = int(counts.sum())
     if bits not in WORDS or not 0 <= total <= CHUNK * len(counts):
         check_inline(data, starts, sizes, counts, bits)  # it says what is wrong
         raise CorruptFileError(f"{total} packed values in {len(counts)} chunks")
     values = empty(total, f"<u{bits // 8}")
-    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_inline(*chunks, bits, values)
     return values
@@ -78,11 +78,11 @@ def pick_inline(
     picked: PackedPositions,
     bits: int,
 ) -> Words:
-    """See `lance_core.encodings.kernels.pick_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.pick_inline`."""
     if bits not in WORDS:
         raise CorruptFileError(f"packed values of {bits} bits")
     values = empty(len(picked.position), f"<u{bits // 8}")
-    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.pick_inline(*chunks, aligned(picked.chunk), aligned(picked.position), bits, values)
     return values
@@ -91,17 +91,17 @@ def pick_inline(
 def unpack_levels(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> LevelArray:
-    """See `lance_core.encodings.kernels.unpack_levels`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
     levels = empty(int(counts.sum()), np.uint16)
-    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.unpack_levels(*chunks, width, levels)
     return levels
 
 
 def chunk_widths(words: Words) -> Int64Array:
-    """See `lance_core.encodings.kernels.chunk_widths`."""
+    """See `lance_core.encodings.kernels.Kernels.chunk_widths`."""
     widths = np.empty(max(1, -(-len(words) // CHUNK)), np.int64)
     with INVALID:
         _native.chunk_widths(np.ascontiguousarray(words), words.itemsize * 8, widths)
@@ -109,7 +109,7 @@ def chunk_widths(words: Words) -> Int64Array:
 
 
 def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
-    """See `lance_core.encodings.kernels.pack_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.pack_inline`."""
     widths = chunk_widths(words)
     sizes = words.itemsize + CHUNK // 8 * widths
     packed = np.empty(int(sizes.sum()), np.uint8)
@@ -121,17 +121,17 @@ def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
 def expand_runs(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> Words:
-    """See `lance_core.encodings.kernels.expand_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.expand_runs`."""
     check_runs(data, starts, sizes, counts, bits)
     values = empty(int(counts.sum()), f"<u{bits // 8}")
-    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.expand_runs(*chunks, bits // 8, values)
     return values
 
 
 def count_runs(words: Words, per_chunk: int) -> Int64Array:
-    """See `lance_core.encodings.kernels.count_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.count_runs`."""
     if per_chunk < 1:
         raise InvalidInputError(f"chunks of {per_chunk} values")
     runs = np.empty(-(-len(words) // per_chunk), np.int64)
@@ -141,7 +141,7 @@ def count_runs(words: Words, per_chunk: int) -> Int64Array:
 
 
 def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.encode_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.encode_runs`."""
     check_rule(rule)
     # As many runs as there can be; memory that is not written to is not used either.
     values, lengths = np.empty(len(words), words.dtype), np.empty(len(words), np.uint8)
@@ -159,18 +159,18 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
 def join_streams(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> Bytes:
-    """See `lance_core.encodings.kernels.join_streams`."""
+    """See `lance_core.encodings.kernels.Kernels.join_streams`."""
     check_streams(data, starts, sizes, counts, width)
     values = empty(int(counts.sum()) * width, np.uint8)
-    chunks = octets(data), aligned(starts), aligned(sizes), aligned(counts)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:
         _native.join_streams(*chunks, width, values)
     return values
 
 
-def split_streams(octets_: Bytes, width: int, per_chunk: int) -> Bytes:
-    """See `lance_core.encodings.kernels.split_streams`."""
-    streams = np.empty(len(octets_), np.uint8)
+def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
+    """See `lance_core.encodings.kernels.Kernels.split_streams`."""
+    streams = np.empty(len(octets), np.uint8)
     with INVALID:
-        _native.split_streams(octets(octets_), width, per_chunk, streams)
+        _native.split_streams(contiguous(octets), width, per_chunk, streams)
     return streams

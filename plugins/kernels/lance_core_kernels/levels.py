@@ -17,15 +17,15 @@ from lance_core_kernels.errors import (
     Int64Array,
     LevelArray,
     aligned,
+    contiguous,
     levels_of,
-    octets,
 )
 
 
 def check_levels(
     repetition: LevelArray | None, definition: LevelArray | None, most: int, least: LevelArray
 ) -> None:
-    """See `lance_core.encodings.kernels.check_levels`."""
+    """See `lance_core.encodings.kernels.Kernels.check_levels`."""
     check_lengths(repetition, definition)
     rep, found = levels_of(repetition), levels_of(definition)
     with CORRUPT:
@@ -35,7 +35,7 @@ def check_levels(
 def layer_slots(
     repetition: LevelArray | None, definition: LevelArray, slots: Slots, top: int, also: int
 ) -> tuple[int, int, pa.Buffer | None]:
-    """See `lance_core.encodings.kernels.layer_slots`."""
+    """See `lance_core.encodings.kernels.Kernels.layer_slots`."""
     check_lengths(repetition, definition)
     count = len(definition)
     bitmap = pa.allocate_buffer(8 * (count // 64 + 1))
@@ -51,7 +51,7 @@ def layer_slots(
 def layer_offsets(
     repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int, lists: int
 ) -> Offsets:
-    """See `lance_core.encodings.kernels.layer_offsets`."""
+    """See `lance_core.encodings.kernels.Kernels.layer_offsets`."""
     check_lengths(repetition, definition)
     kind = check_lists(repetition, lists)
     offsets = empty(lists + 1, kind)
@@ -61,30 +61,30 @@ def layer_offsets(
     return offsets
 
 
-def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
-    """See `lance_core.encodings.kernels.count_upto`."""
+def rank_levels(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.Kernels.rank_levels`."""
     if not len(edges):
         raise CorruptFileError("no edges")
     counts = np.empty(len(edges) - 1, np.int64)
     with CORRUPT:
-        _native.count_upto(levels_of(levels), top, aligned(edges), counts)
+        _native.rank_levels(levels_of(levels), top, aligned(edges), counts)
     return counts
 
 
-def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
-    """See `lance_core.encodings.kernels.nth_levels`."""
+def select_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.Kernels.select_levels`."""
     places = np.empty(len(numbers), np.int64)
     with CORRUPT:
-        _native.nth_levels(levels_of(levels), least, aligned(numbers), places)
+        _native.select_levels(levels_of(levels), least, aligned(numbers), places)
     return places
 
 
 def zipped_places(
     data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
 ) -> Int64Array:
-    """See `lance_core.encodings.kernels.zipped_places`."""
+    """See `lance_core.encodings.kernels.Kernels.zipped_places`."""
     check_form(form)
-    rows = octets(data), aligned(starts), aligned(stops)
+    rows = contiguous(data), aligned(starts), aligned(stops)
     with CORRUPT:
         places = np.empty(_native.zipped_places(*rows, *form, _NO_PLACES), np.int64)
         _native.zipped_places(*rows, *form, places)

@@ -1,22 +1,20 @@
-"""The entry module: it hands the compiled inner loops over, if there are any."""
+"""The entry module: it offers the compiled inner loops, if there are any."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
-from lance_core.encodings import kernels
-from lance_core.hookspecs import EncodingSpec, hookimpl
+from lance_core.hookspecs import KernelSpec, hookimpl
 
 
 @hookimpl
-def lance_encodings() -> list[EncodingSpec]:
-    """No encodings: those that there are become faster.
+def lance_kernels() -> list[KernelSpec]:
+    """Every loop; none where there was no C compiler.
 
-    Where there was no C compiler, nothing changes. A library that is there and cannot be loaded is
-    an error, which `lance-core plugins` shows.
+    A library that is there and cannot be loaded is an error, which `lance-core plugins` shows.
     """
-    if find_spec("lance_core_kernels._native") is not None:
-        from lance_core_kernels import compiled
+    if find_spec("lance_core_kernels._native") is None:
+        return []
+    from lance_core_kernels.compiled import COMPILED_KERNELS
 
-        kernels.use(compiled)
-    return []
+    return [COMPILED_KERNELS]

@@ -14,7 +14,7 @@ from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
-from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, octets
+from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
 
 _ROOM = 128  # what decoding needs beyond its result
 _SYMBOLS = 255
@@ -23,10 +23,10 @@ _SYMBOLS = 255
 def fsst_decode(
     codes: Bytes, offsets: Int64Array, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.fsst_decode`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_decode`."""
     if not len(offsets) or not 0 <= offsets[0] <= offsets[-1] <= len(codes):
         raise CorruptFileError("offsets of FSST strings are not within the codes")
-    codes, edges = octets(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
+    codes, edges = contiguous(codes[offsets[0] : offsets[-1]]), offsets - offsets[0]
     with CORRUPT:
         text = allocate(_native.fsst_bound(codes, symbols, lengths) + _ROOM)
         text_offsets = empty(len(edges), np.int64)
@@ -37,7 +37,7 @@ def fsst_decode(
 def fsst_decode_chunks(
     chunks: VariableChunks, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Offsets]:
-    """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     arguments, _ = checked(chunks)
     with CORRUPT:
         bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
@@ -55,8 +55,8 @@ def fsst_decode_chunks(
 def fsst_encode(
     data: Bytes, starts: Int64Array, stops: Int64Array, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.fsst_encode`."""
-    data, starts, stops = octets(data), aligned(starts), aligned(stops)
+    """See `lance_core.encodings.kernels.Kernels.fsst_encode`."""
+    data, starts, stops = contiguous(data), aligned(starts), aligned(stops)
     with INVALID:
         total = _native.spans_total(data, starts, stops)
         codes = pa.allocate_buffer(2 * total + 2, resizable=True)
@@ -67,7 +67,7 @@ def fsst_encode(
 
 
 def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
-    """See `lance_core.encodings.kernels.fsst_train`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_train`."""
     offsets = np.zeros(len(sample) + 1, np.int64)
     np.cumsum([len(text) for text in sample], out=offsets[1:])
     symbols, lengths = bytearray(8 * _SYMBOLS), bytearray(_SYMBOLS)

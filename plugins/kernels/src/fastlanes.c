@@ -3,7 +3,7 @@
  * Word j of all lanes takes 128 bytes, whatever the bits of a word: rows are shifted as 16 words of
  * 64 bits, and masks take off what a shift carried from one lane into the next.
  */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
 
@@ -72,7 +72,7 @@ static void unpack_chunk(const uint8_t *restrict packed, uint8_t *restrict value
     }
 }
 
-const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits, int64_t chunks,
+static const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits, int64_t chunks,
                              room_t values) {
     const char *error = check(packed.size, values.size, width, bits, chunks);
     if (error)
@@ -110,7 +110,7 @@ static void pack_chunk(const uint8_t *restrict values, uint8_t *restrict packed,
     }
 }
 
-const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t chunks,
+static const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t chunks,
                            room_t packed) {
     const char *error = check(packed.size, values.size, width, bits, chunks);
     if (error)
@@ -157,7 +157,7 @@ static const char *check_inline(int64_t values, int64_t bits, int64_t chunks) {
     return chunks == needed ? NULL : "chunks are not as many as values need";
 }
 
-const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t chunks) {
+static const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t chunks) {
     const char *error = check_inline(values.size, bits, chunks);
     if (error)
         return error;
@@ -171,7 +171,7 @@ const char *chunk_widths(bytes_t values, int64_t bits, int64_t *widths, int64_t 
     return NULL;
 }
 
-const char *pack_inline(bytes_t values, int64_t bits, const int64_t *widths, int64_t chunks,
+static const char *pack_inline(bytes_t values, int64_t bits, const int64_t *widths, int64_t chunks,
                         room_t packed) {
     const char *error = check_inline(values.size, bits, chunks);
     if (error)
@@ -226,7 +226,8 @@ static const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits
     return NULL;
 }
 
-const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values) {
+/* Chunks that begin with a word for their width; there is one at least. */
+static const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values) {
     if (!is_width(bits))
         return "values cannot be packed to this width";
     const int64_t word = bits / 8;
@@ -265,7 +266,8 @@ static uint64_t packed_value(const uint8_t *packed, unsigned width, unsigned bit
     return low & ones(width);
 }
 
-const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chunk,
+/* Of the same chunks single values: of chunk[i] the one at position[i], for `count` of them. */
+static const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chunk,
                         const int64_t *position, int64_t count, room_t values) {
     if (!is_width(bits))
         return "values cannot be packed to this width";
@@ -330,7 +332,9 @@ static const char *unpack_level_chunk(bytes_t chunk, int64_t count, unsigned wid
     return NULL;
 }
 
-const char *unpack_levels(chunks_t chunks, int64_t width, room_t levels) {
+/* Levels of 16 bits, out of line: whole units of CHUNK packed to `width`, the rest of each chunk
+ * packed like a unit, or as it is where the chunk is that large. */
+static const char *unpack_levels(chunks_t chunks, int64_t width, room_t levels) {
     if (width < 0 || width > 16)
         return "levels cannot be packed to this width";
     int64_t filled = 0;
@@ -348,3 +352,93 @@ const char *unpack_levels(chunks_t chunks, int64_t width, room_t levels) {
     }
     return filled == levels.size ? NULL : "chunks have fewer levels than there is room for";
 }
+
+/* For Python. */
+
+/* A kernel between packed and unpacked values. */
+static PyObject *with_lanes(PyObject *args, const char *(*kernel)(bytes_t, int64_t, int64_t,
+                                                                  int64_t, room_t)) {
+    Py_buffer b[2] = {0};
+    Py_ssize_t width, bits, chunks;
+    const char *error;
+    if (!PyArg_ParseTuple(args, "y*nnnw*", &b[0], &width, &bits, &chunks, &b[1]))
+        return release(b, 2), NULL;
+    WITHOUT_GIL(kernel(bytes_of(&b[0]), width, bits, chunks, room_of(&b[1])))
+    return done(b, 2, error, 0);
+}
+
+static PyObject *py_unpack(PyObject *module, PyObject *args) {
+    (void)module;
+    return with_lanes(args, unpack_fastlanes);
+}
+
+static PyObject *py_pack(PyObject *module, PyObject *args) {
+    (void)module;
+    return with_lanes(args, pack_fastlanes);
+}
+
+static PyObject *py_unpack_inline(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, unpack_inline);
+}
+
+static PyObject *py_unpack_levels(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, unpack_levels);
+}
+
+static PyObject *py_pick_inline(PyObject *module, PyObject *args) {
+    Py_buffer b[7] = {0};
+    Py_ssize_t bits;
+    chunks_t chunks;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &bits,
+                          &b[6]))
+        return release(b, 7), NULL;
+    const int64_t count = b[4].len / 8;
+    if (!chunks_of(b, &chunks) || !holds(&b[4], count, 8) || !holds(&b[5], count, 8))
+        return done(b, 7, MISMATCH, 0);
+    WITHOUT_GIL(pick_inline(chunks, bits, b[4].buf, b[5].buf, count, room_of(&b[6])))
+    return done(b, 7, error, 0);
+}
+
+static PyObject *py_chunk_widths(PyObject *module, PyObject *args) {
+    Py_buffer b[2] = {0};
+    Py_ssize_t bits;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*nw*", &b[0], &bits, &b[1]))
+        return release(b, 2), NULL;
+    const int64_t chunks = b[1].len / 8;
+    if (!holds(&b[1], chunks, 8))
+        return done(b, 2, MISMATCH, 0);
+    WITHOUT_GIL(chunk_widths(bytes_of(&b[0]), bits, b[1].buf, chunks))
+    return done(b, 2, error, 0);
+}
+
+static PyObject *py_pack_inline(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t bits;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &bits, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t chunks = b[1].len / 8;
+    if (!holds(&b[1], chunks, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(pack_inline(bytes_of(&b[0]), bits, b[1].buf, chunks, room_of(&b[2])))
+    return done(b, 3, error, 0);
+}
+
+PyMethodDef fastlanes_methods[] = {
+    {"unpack_fastlanes", py_unpack, METH_VARARGS, "packed, width, bits, chunks, values"},
+    {"pack_fastlanes", py_pack, METH_VARARGS, "values, width, bits, chunks, packed"},
+    {"unpack_inline", py_unpack_inline, METH_VARARGS, "data, starts, sizes, counts, bits, values"},
+    {"unpack_levels", py_unpack_levels, METH_VARARGS, "data, starts, sizes, counts, width, levels"},
+    {"pick_inline", py_pick_inline, METH_VARARGS,
+     "data, starts, sizes, counts, chunk, position, bits, values"},
+    {"chunk_widths", py_chunk_widths, METH_VARARGS, "values, bits, widths"},
+    {"pack_inline", py_pack_inline, METH_VARARGS, "values, bits, widths, packed"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,5 +1,5 @@
 /* FSST decoding: each code stands for up to 8 bytes, which are stored at once. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
 
@@ -29,7 +29,8 @@ static void fill(table_t *table, symbols_t symbols) {
     }
 }
 
-const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
+/* At least what the codes decode to, without ROOM. */
+static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
     const char *error = check_symbols(symbols);
     if (error)
         return error;
@@ -117,7 +118,8 @@ static const char *decode_string(const table_t *table, const uint8_t *codes, con
     return NULL;
 }
 
-const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, symbols_t symbols,
+/* count + 1 offsets. */
+static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, symbols_t symbols,
                         room_t text, int64_t *text_offsets) {
     const char *error = check_symbols(symbols);
     if (error)
@@ -143,7 +145,9 @@ const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t count, sy
     return NULL;
 }
 
-const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound) {
+/* The same of chunks as variable_total knows them; one more of the offsets, of 4 or 8 bytes each,
+ * than values of all. */
+static const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound) {
     int64_t sum = 0;
     const char *error = check_symbols(symbols);
     for (int64_t i = 0; i < chunks.number && !error; i++) {
@@ -200,7 +204,7 @@ static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t cou
     return NULL;
 }
 
-const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
+static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
                                room_t offsets, int64_t offset_width, int64_t *size) {
     const char *error = check_symbols(symbols);
     if (error)
@@ -234,3 +238,75 @@ const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols
     *size = decoded.filled;
     return value == count ? NULL : "chunks have fewer values than there is room for";
 }
+
+/* For Python. */
+
+static PyObject *py_fsst_bound(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    int64_t bound = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const char *error;
+    WITHOUT_GIL(fsst_bound(bytes_of(&b[0]), symbols_of(&b[1], &b[2]), &bound))
+    return done(b, 3, error, bound);
+}
+
+static PyObject *py_fsst_decode(PyObject *module, PyObject *args) {
+    Py_buffer b[6] = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]))
+        return release(b, 6), NULL;
+    const int64_t count = b[1].len / 8 - 1;
+    if (count < 0 || !holds(&b[1], count + 1, 8) || !holds(&b[5], count + 1, 8))
+        return done(b, 6, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(fsst_decode(bytes_of(&b[0]), b[1].buf, count, symbols_of(&b[2], &b[3]), room_of(&b[4]),
+                        b[5].buf))
+    return done(b, 6, error, error ? 0 : ((const int64_t *)b[5].buf)[count]);
+}
+
+static PyObject *py_fsst_chunks_bound(PyObject *module, PyObject *args) {
+    Py_buffer b[6] = {0};
+    Py_ssize_t width;
+    chunks_t chunks;
+    int64_t bound = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*", &b[0], &b[1], &b[2], &b[3], &width, &b[4], &b[5]))
+        return release(b, 6), NULL;
+    if (!chunks_of(b, &chunks))
+        return done(b, 6, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(fsst_chunks_bound(chunks, width, symbols_of(&b[4], &b[5]), &bound))
+    return done(b, 6, error, bound);
+}
+
+static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
+    Py_buffer b[8] = {0};
+    Py_ssize_t width, offset_width;
+    chunks_t chunks;
+    int64_t size = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7], &offset_width))
+        return release(b, 8), NULL;
+    if (!chunks_of(b, &chunks) || (offset_width != 4 && offset_width != 8) ||
+        !holds(&b[7], b[7].len / offset_width, offset_width))
+        return done(b, 8, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(fsst_decode_chunks(chunks, width, symbols_of(&b[4], &b[5]), room_of(&b[6]),
+                                   room_of(&b[7]), offset_width, &size))
+    return done(b, 8, error, size);
+}
+
+PyMethodDef fsst_decode_methods[] = {
+    {"fsst_bound", py_fsst_bound, METH_VARARGS, "codes, symbols, lengths; most bytes decoded"},
+    {"fsst_decode", py_fsst_decode, METH_VARARGS,
+     "codes, offsets, symbols, lengths, text, text_offsets; bytes decoded"},
+    {"fsst_chunks_bound", py_fsst_chunks_bound, METH_VARARGS,
+     "data, starts, sizes, counts, width, symbols, lengths; most bytes decoded"},
+    {"fsst_decode_chunks", py_fsst_decode_chunks, METH_VARARGS,
+     "data, starts, sizes, counts, width, symbols, lengths, text, offsets, offset_width; "
+     "bytes decoded"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,5 +1,5 @@
 /* FSST encoding: the longest symbol at each place, segment by segment. */
-#include "kernels.h"
+#include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,7 +219,8 @@ static void join_lanes(lane_t *lanes, uint8_t *codes, int64_t *ends) {
     }
 }
 
-const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t *code_offsets) {
+/* count + 1 code_offsets; codes have room for twice the total, and for two. */
+static const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t *code_offsets) {
     int64_t total = 0;
     const char *error = check_symbols(symbols);
     if (!error)
@@ -245,3 +246,40 @@ const char *fsst_encode(spans_t spans, symbols_t symbols, room_t codes, int64_t 
     free(matcher);
     return NULL;
 }
+
+/* For Python. */
+
+static PyObject *py_spans_total(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    int64_t total = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[1].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8))
+        return done(b, 3, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(spans_total((spans_t){bytes_of(&b[0]), b[1].buf, b[2].buf, count}, &total))
+    return done(b, 3, error, total);
+}
+
+static PyObject *py_fsst_encode(PyObject *module, PyObject *args) {
+    Py_buffer b[7] = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+        return release(b, 7), NULL;
+    const int64_t count = b[1].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8) || !holds(&b[6], count + 1, 8))
+        return done(b, 7, MISMATCH, 0);
+    const spans_t spans = {bytes_of(&b[0]), b[1].buf, b[2].buf, count};
+    const char *error;
+    WITHOUT_GIL(fsst_encode(spans, symbols_of(&b[3], &b[4]), room_of(&b[5]), b[6].buf))
+    return done(b, 7, error, error ? 0 : ((const int64_t *)b[6].buf)[count]);
+}
+
+PyMethodDef fsst_encode_methods[] = {
+    {"spans_total", py_spans_total, METH_VARARGS, "data, starts, stops; the sum of lengths"},
+    {"fsst_encode", py_fsst_encode, METH_VARARGS,
+     "data, starts, stops, symbols, lengths, codes, code_offsets; bytes of codes"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,5 +1,5 @@
 /* Finding FSST symbols: what occurs often in a sample, and pairs of neighbours, joined. */
-#include "kernels.h"
+#include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +208,8 @@ static int64_t train(bytes_t sample, const int64_t *offsets, int64_t count, gain
     return found;
 }
 
-const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
+/* count + 1 offsets; room for 255 symbols. */
+static const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, uint8_t *texts,
                        uint8_t *lengths, int64_t *found) {
     const char *error = check_sample(sample, offsets, count);
     if (error)
@@ -238,3 +239,25 @@ const char *fsst_train(bytes_t sample, const int64_t *offsets, int64_t count, ui
     free(gains.all);
     return error;
 }
+
+/* For Python. */
+
+static PyObject *py_fsst_train(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    int64_t found = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*w*w*", &b[0], &b[1], &b[2], &b[3]))
+        return release(b, 4), NULL;
+    const int64_t count = b[1].len / 8 - 1;
+    if (count < 0 || !holds(&b[1], count + 1, 8) || b[2].len != 8 * ESCAPE || b[3].len != ESCAPE)
+        return done(b, 4, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(fsst_train(bytes_of(&b[0]), b[1].buf, count, b[2].buf, b[3].buf, &found))
+    return done(b, 4, error, found);
+}
+
+PyMethodDef fsst_train_methods[] = {
+    {"fsst_train", py_fsst_train, METH_VARARGS,
+     "sample, offsets, symbols, lengths; number of symbols"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,7 +1,14 @@
 /* Headers of the chunks of mini-block pages. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
+
+/* Chunks with so many kinds of levels and value buffers, sizes of which take 4 bytes if large. */
+typedef struct {
+    int64_t levels;
+    int64_t buffers;
+    int64_t large;
+} header_t;
 
 #define MOST_PARTS 64
 
@@ -17,7 +24,9 @@ static inline int64_t load_u32(const uint8_t *from) {
     return word;
 }
 
-const char *chunk_headers(spans_t chunks, header_t form, int64_t *table) {
+/* For each chunk, whose size is in `stops`, its number of levels; then, part by part, where in the
+ * data it starts; then how large it is. The table has room for all. */
+static const char *chunk_headers(spans_t chunks, header_t form, int64_t *table) {
     const int64_t levels = form.levels, parts = levels + form.buffers, number = chunks.count;
     if (levels < 0 || levels > 2 || form.buffers < 1 || form.buffers > MOST_PARTS)
         return "chunks of parts that no page has";
@@ -47,3 +56,30 @@ const char *chunk_headers(spans_t chunks, header_t form, int64_t *table) {
     }
     return NULL;
 }
+
+/* For Python. */
+
+static PyObject *py_chunk_headers(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t levels, buffers;
+    int large;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnpw*", &b[0], &b[1], &b[2], &levels, &buffers, &large,
+                          &b[3]))
+        return release(b, 4), NULL;
+    const int64_t number = b[1].len / 8;
+    if (levels < 0 || levels > 2 || buffers < 1 || buffers > 64 || !holds(&b[1], number, 8) ||
+        !holds(&b[2], number, 8) || !holds(&b[3], number * (1 + 2 * (levels + buffers)), 8))
+        return done(b, 4, MISMATCH, 0);
+    const spans_t chunks = {bytes_of(&b[0]), b[1].buf, b[2].buf, number};
+    const header_t form = {levels, buffers, large};
+    WITHOUT_GIL(chunk_headers(chunks, form, b[3].buf))
+    return done(b, 4, error, 0);
+}
+
+PyMethodDef headers_methods[] = {
+    {"chunk_headers", py_chunk_headers, METH_VARARGS,
+     "data, starts, sizes, levels, buffers, large, table"},
+    {NULL, NULL, 0, NULL},
+};

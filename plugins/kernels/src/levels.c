@@ -1,7 +1,20 @@
 /* What is read off repetition and definition levels. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
+
+/* Absent levels, NULL, are all 0. */
+typedef struct {
+    const uint16_t *repetition;
+    const uint16_t *definition;
+    int64_t count;
+} levels_t;
+
+/* Slots: levels with a repetition of at least `rank` and a definition of at most `limit`. */
+typedef struct {
+    int64_t rank;
+    int64_t limit;
+} slots_t;
 
 #if defined(__SSE2__) && !defined(PLAIN_C)
 #include <emmintrin.h>
@@ -55,7 +68,8 @@ static int is_below(levels_t levels, const uint16_t *least, int64_t definitions)
     return wrong != 0;
 }
 
-const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
+/* least has the lowest repetition of each definition. */
+static const char *check_levels(levels_t levels, int64_t most, const uint16_t *least,
                          int64_t definitions) {
     if (levels.count == 0)
         return NULL;
@@ -284,7 +298,9 @@ static int has_bits(void) {
 }
 #endif
 
-const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
+/* Which slots have a definition of at most `top`, or `also`, as a bitmap with room for all levels;
+ * how many slots there are, and how many of these. */
+static const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t also, room_t bitmap,
                         int64_t *found, int64_t *valid) {
     if (bitmap.size < 0 || bitmap.size / 8 < levels.count / BLOCK + 1)
         return "too little room for a bitmap";
@@ -295,7 +311,9 @@ const char *layer_slots(levels_t levels, slots_t slots, int64_t top, int64_t als
     return NULL;
 }
 
-const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
+/* For each slot how many items are before it, then all: `count` + 1 numbers of 8 bytes if they are
+ * `wide`, else of 4, which is enough for all levels. */
+static const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, void *offsets, int wide,
                           int64_t count) {
     if (!wide && levels.count > INT32_MAX)
         return "too many levels for offsets of 4 bytes";
@@ -305,7 +323,8 @@ const char *layer_offsets(levels_t levels, slots_t slots, slots_t items, void *o
     return NULL;
 }
 
-const char *count_upto(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
+/* How many levels are at most `top` between each of the edges and the next. */
+static const char *rank_levels(const uint16_t *levels, int64_t count, int64_t top, const int64_t *edges,
                        int64_t stretches, int64_t *counts) {
     const uint32_t bound = above(top);
     if (edges[0] < 0 || edges[0] > count)
@@ -337,7 +356,8 @@ static uint64_t reaching(const uint16_t *levels, int64_t left, uint32_t bound) {
     return bits;
 }
 
-const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
+/* Where the numbers[i]-th level is that is at least `least`; the end of levels behind the last. */
+static const char *select_levels(const uint16_t *levels, int64_t count, int64_t least,
                        const int64_t *numbers, int64_t wanted, int64_t *places) {
     const uint32_t bound = least < 1 ? 0 : above(least - 1);
     int64_t at = 0, before = 0; /* a block, and how many are before what is left in `bits` of it */
@@ -362,3 +382,105 @@ const char *nth_levels(const uint16_t *levels, int64_t count, int64_t least,
     }
     return NULL;
 }
+
+/* For Python. */
+
+/* Repetition and definition levels, each of which may be empty: all are 0 then. */
+static int levels_of(const Py_buffer *b, int64_t count, levels_t *levels) {
+    *levels = (levels_t){b[0].len ? b[0].buf : NULL, b[1].len ? b[1].buf : NULL, count};
+    return count >= 0 && (b[0].len == 0 || holds(&b[0], count, 2)) &&
+           (b[1].len == 0 || holds(&b[1], count, 2));
+}
+
+static PyObject *py_check_levels(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, most;
+    levels_t levels;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nny*", &b[0], &b[1], &count, &most, &b[2]))
+        return release(b, 3), NULL;
+    const int64_t definitions = b[2].len / 2;
+    if (!levels_of(b, count, &levels) || !holds(&b[2], definitions, 2))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(check_levels(levels, most, b[2].buf, definitions))
+    return done(b, 3, error, 0);
+}
+
+static PyObject *py_layer_slots(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, rank, limit, top, also;
+    levels_t levels;
+    int64_t found = 0, valid = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnnnnw*", &b[0], &b[1], &count, &rank, &limit, &top, &also,
+                          &b[2]))
+        return release(b, 3), NULL;
+    if (!levels_of(b, count, &levels))
+        return done(b, 3, MISMATCH, 0);
+    const slots_t slots = {rank, limit};
+    WITHOUT_GIL(layer_slots(levels, slots, top, also, room_of(&b[2]), &found, &valid))
+    if (error)
+        return done(b, 3, error, 0);
+    release(b, 3);
+    return Py_BuildValue("LL", found, valid);
+}
+
+static PyObject *py_layer_offsets(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t count, rank, limit, base, lists;
+    int wide;
+    levels_t levels;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnnnnpw*", &b[0], &b[1], &count, &rank, &limit, &base, &lists,
+                          &wide, &b[2]))
+        return release(b, 3), NULL;
+    if (!levels_of(b, count, &levels) || lists < 0 || lists == PY_SSIZE_T_MAX ||
+        !holds(&b[2], lists + 1, wide ? 8 : 4))
+        return done(b, 3, MISMATCH, 0);
+    const slots_t slots = {rank, limit}, items = {rank - 1, base};
+    WITHOUT_GIL(layer_offsets(levels, slots, items, b[2].buf, wide, lists))
+    return done(b, 3, error, 0);
+}
+
+static PyObject *py_rank_levels(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t top;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &top, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[0].len / 2, stretches = b[2].len / 8;
+    if (!holds(&b[0], count, 2) || !holds(&b[1], stretches + 1, 8) || !holds(&b[2], stretches, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(rank_levels(b[0].buf, count, top, b[1].buf, stretches, b[2].buf))
+    return done(b, 3, error, 0);
+}
+
+/* Places may be empty: they are only counted then. */
+static PyObject *py_select_levels(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t least;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*", &b[0], &least, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[0].len / 2, wanted = b[1].len / 8;
+    if (!holds(&b[0], count, 2) || !holds(&b[1], wanted, 8) || !holds(&b[2], wanted, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(select_levels(b[0].buf, count, least, b[1].buf, wanted, b[2].buf))
+    return done(b, 3, error, 0);
+}
+
+PyMethodDef levels_methods[] = {
+    {"check_levels", py_check_levels, METH_VARARGS, "repetition, definition, count, most, least"},
+    {"layer_slots", py_layer_slots, METH_VARARGS,
+     "repetition, definition, count, rank, limit, top, also, bitmap; numbers of slots and valid ones"},
+    {"layer_offsets", py_layer_offsets, METH_VARARGS,
+     "repetition, definition, count, rank, limit, base, lists, wide, offsets"},
+    {"rank_levels", py_rank_levels, METH_VARARGS, "levels, top, edges, counts"},
+    {"select_levels", py_select_levels, METH_VARARGS, "levels, least, numbers, places"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,11 +1,16 @@
 /* The Python module `_native`: buffers in, buffers filled. */
 #include "module.h"
 
-/* One more whenever a function appears, goes or takes other arguments; see `compiled.py`. */
-#define INTERFACE 5
+#ifndef INTERFACE
+#error "INTERFACE is the checksum of `_native.pyi`; see `hatch_build.py`"
+#endif
 
 static int add_all(PyObject *module) {
-    PyMethodDef *groups[] = {integer_methods, string_methods, chunk_methods, level_methods};
+    PyMethodDef *groups[] = {
+        fastlanes_methods, fsst_decode_methods, fsst_encode_methods, fsst_train_methods,
+        headers_methods,   levels_methods,      rows_methods,        runs_methods,
+        streams_methods,   variable_methods,    zipped_methods,
+    };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)
             return -1;

@@ -1,7 +1,13 @@
-/* What the functions of the Python module share. It uses the stable ABI of Python 3.11.
+/* What the inner loops share, and how Python calls them. It uses the stable ABI of Python 3.11.
  *
- * Every function takes contiguous buffers, checks that they have whole and aligned elements and
- * that as many as belong together, and runs without the GIL. What is wrong is a ValueError.
+ * Each file has loops in plain C, which know no Python, and behind them what makes functions of the
+ * module `_native` of them. A loop checks every length, offset and code that it is given before it
+ * reads or writes there, and returns NULL, or a text that says what is wrong; sizes of arrays are
+ * numbers of elements. What loops compute is documented by lance_core.encodings.kernels.Kernels.
+ *
+ * Every function of the module takes contiguous buffers, checks that they have whole and aligned
+ * elements and that as many as belong together, and runs without the GIL. What is wrong is a
+ * ValueError.
  */
 #ifndef LANCE_CORE_MODULE_H
 #define LANCE_CORE_MODULE_H
@@ -10,7 +16,83 @@
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
-#include "kernels.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "only little-endian machines are supported"
+#endif
+
+#define CHUNK 1024  /* values that are packed together */
+#define ESCAPE 255  /* the FSST code before a byte that is meant literally */
+#define ROOM 128    /* bytes that decoding FSST needs beyond what it returns */
+
+typedef struct {
+    const uint8_t *at;
+    int64_t size;
+} bytes_t;
+
+typedef struct {
+    uint8_t *at;
+    int64_t size;
+} room_t;
+
+/* Symbols of 8 bytes each, padded with zeros, and the length of each. */
+typedef struct {
+    bytes_t texts;
+    bytes_t lengths;
+} symbols_t;
+
+/* Strings at starts[i] to stops[i] of data. */
+typedef struct {
+    bytes_t data;
+    const int64_t *starts;
+    const int64_t *stops;
+    int64_t count;
+} spans_t;
+
+/* Chunks of sizes[i] bytes at starts[i] of data, with counts[i] values in each. */
+typedef struct {
+    bytes_t data;
+    const int64_t *starts;
+    const int64_t *sizes;
+    const int64_t *counts;
+    int64_t number;
+} chunks_t;
+
+/* The bytes of one chunk. */
+static inline const char *chunk_at(chunks_t chunks, int64_t i, bytes_t *chunk) {
+    const int64_t start = chunks.starts[i], size = chunks.sizes[i];
+    if (start < 0 || size < 0 || start > chunks.data.size || size > chunks.data.size - start)
+        return "a chunk is not within the bytes of all";
+    if (chunks.counts[i] < 0)
+        return "a chunk has a negative number of values";
+    chunk->at = chunks.data.at + start;
+    chunk->size = size;
+    return NULL;
+}
+
+/* What the files share. variable.c: */
+
+/* Where the offsets of a chunk end and its bytes begin. */
+const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head);
+static inline int64_t load_offset(const uint8_t *offsets, int64_t i, int64_t width) {
+    uint32_t narrow;
+    uint64_t wide;
+    if (width == 4)
+        return __builtin_memcpy(&narrow, offsets + 4 * i, 4), (int64_t)narrow;
+    __builtin_memcpy(&wide, offsets + 8 * i, 8);
+    return wide > INT64_MAX ? -1 : (int64_t)wide;
+}
+
+/* fsst_encode.c: */
+
+/* The sum of all lengths. */
+const char *spans_total(spans_t spans, int64_t *total);
+
+/* fsst_decode.c: */
+
+const char *check_symbols(symbols_t symbols);
 
 #define MISMATCH "buffers do not belong together"
 
@@ -61,16 +143,30 @@ static inline int chunks_of(const Py_buffer *b, chunks_t *chunks) {
     return holds(&b[1], number, 8) && holds(&b[2], number, 8) && holds(&b[3], number, 8);
 }
 
-/* Repetition and definition levels, each of which may be empty: all are 0 then. */
-static inline int levels_of(const Py_buffer *b, int64_t count, levels_t *levels) {
-    *levels = (levels_t){b[0].len ? b[0].buf : NULL, b[1].len ? b[1].buf : NULL, count};
-    return count >= 0 && (b[0].len == 0 || holds(&b[0], count, 2)) &&
-           (b[1].len == 0 || holds(&b[1], count, 2));
+/* A kernel that fills one array from all chunks, told a width. */
+static inline PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks_t, int64_t, room_t)) {
+    Py_buffer b[5] = {0};
+    Py_ssize_t width;
+    chunks_t chunks;
+    const char *error;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &width, &b[4]))
+        return release(b, 5), NULL;
+    if (!chunks_of(b, &chunks))
+        return done(b, 5, MISMATCH, 0);
+    WITHOUT_GIL(kernel(chunks, width, room_of(&b[4])))
+    return done(b, 5, error, 0);
 }
 
-extern PyMethodDef integer_methods[];
-extern PyMethodDef string_methods[];
-extern PyMethodDef chunk_methods[];
-extern PyMethodDef level_methods[];
+extern PyMethodDef fastlanes_methods[];
+extern PyMethodDef fsst_decode_methods[];
+extern PyMethodDef fsst_encode_methods[];
+extern PyMethodDef fsst_train_methods[];
+extern PyMethodDef headers_methods[];
+extern PyMethodDef levels_methods[];
+extern PyMethodDef rows_methods[];
+extern PyMethodDef runs_methods[];
+extern PyMethodDef streams_methods[];
+extern PyMethodDef variable_methods[];
+extern PyMethodDef zipped_methods[];
 
 #endif

@@ -1,7 +1,25 @@
 /* Runs of equal values, of 1 to 255 each. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
+
+/* What a chunk of runs may be: a power of two of values, `least` to `most`, in `room` runs. */
+typedef struct {
+    int64_t most;
+    int64_t least;
+    int64_t room;
+} run_rule_t;
+
+/* Room for a value, a length, a count and a number of runs for each of the words, at least one. */
+typedef struct {
+    room_t values;
+    room_t lengths;
+    int64_t *counts;
+    int64_t *runs;
+    int64_t most_chunks;
+    int64_t chunks; /* found */
+    int64_t total;  /* runs found */
+} run_output_t;
 
 #define LONGEST 255
 
@@ -28,7 +46,8 @@ static fill_t fill_of(int64_t width) {
     return width == 1 ? fill_1 : width == 2 ? fill_2 : width == 4 ? fill_4 : fill_8;
 }
 
-const char *expand_runs(chunks_t values, chunks_t lengths, int64_t width, room_t out) {
+/* Runs of chunks: values in the first buffer, lengths of a byte each in the second. */
+static const char *expand_runs(chunks_t values, chunks_t lengths, int64_t width, room_t out) {
     if (!is_word(width))
         return "runs are of words of 1, 2, 4 or 8 bytes";
     const fill_t fill = fill_of(width);
@@ -78,7 +97,8 @@ COUNT_CHANGES(changes_2, uint16_t)
 COUNT_CHANGES(changes_4, uint32_t)
 COUNT_CHANGES(changes_8, uint64_t)
 
-const char *count_runs(bytes_t words, int64_t width, int64_t per_chunk, int64_t *runs,
+/* How many runs of equal values there are in each chunk of `per_chunk`. */
+static const char *count_runs(bytes_t words, int64_t width, int64_t per_chunk, int64_t *runs,
                        int64_t chunks) {
     if (!is_word(width) || words.size % width)
         return "runs are of words of 1, 2, 4 or 8 bytes";
@@ -171,7 +191,7 @@ static const char *add_runs(bytes_t words, int64_t width, int64_t start, int64_t
     return NULL;
 }
 
-const char *encode_runs(bytes_t words, int64_t width, run_rule_t rule, run_output_t *output) {
+static const char *encode_runs(bytes_t words, int64_t width, run_rule_t rule, run_output_t *output) {
     if (!is_word(width) || words.size % width)
         return "runs are of words of 1, 2, 4 or 8 bytes";
     if (rule.least < 1 || rule.most > INT32_MAX || rule.most % rule.least || rule.room < 1)
@@ -197,3 +217,65 @@ const char *encode_runs(bytes_t words, int64_t width, run_rule_t rule, run_outpu
     } while (start < count);
     return NULL;
 }
+
+/* For Python. */
+
+/* Starts and sizes are those of values, then those of lengths. */
+static PyObject *py_expand_runs(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    Py_ssize_t width;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*nw*", &b[0], &b[1], &b[2], &b[3], &width, &b[4]))
+        return release(b, 5), NULL;
+    const int64_t number = b[3].len / 8;
+    if (!holds(&b[1], 2 * number, 8) || !holds(&b[2], 2 * number, 8) || !holds(&b[3], number, 8))
+        return done(b, 5, MISMATCH, 0);
+    const int64_t *starts = b[1].buf, *sizes = b[2].buf;
+    const chunks_t values = {bytes_of(&b[0]), starts, sizes, b[3].buf, number};
+    const chunks_t lengths = {values.data, starts + number, sizes + number, b[3].buf, number};
+    WITHOUT_GIL(expand_runs(values, lengths, width, room_of(&b[4])))
+    return done(b, 5, error, 0);
+}
+
+static PyObject *py_count_runs(PyObject *module, PyObject *args) {
+    Py_buffer b[2] = {0};
+    Py_ssize_t width, per_chunk;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*nnw*", &b[0], &width, &per_chunk, &b[1]))
+        return release(b, 2), NULL;
+    const int64_t chunks = b[1].len / 8;
+    if (!holds(&b[1], chunks, 8))
+        return done(b, 2, MISMATCH, 0);
+    WITHOUT_GIL(count_runs(bytes_of(&b[0]), width, per_chunk, b[1].buf, chunks))
+    return done(b, 2, error, 0);
+}
+
+static PyObject *py_encode_runs(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    Py_ssize_t width, most, least, room;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*nnnnw*w*w*w*", &b[0], &width, &most, &least, &room, &b[1],
+                          &b[2], &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t chunks = b[3].len / 8;
+    if (!holds(&b[3], chunks, 8) || !holds(&b[4], chunks, 8))
+        return done(b, 5, MISMATCH, 0);
+    run_output_t output = {room_of(&b[1]), room_of(&b[2]), b[3].buf, b[4].buf, chunks, 0, 0};
+    const run_rule_t rule = {most, least, room};
+    WITHOUT_GIL(encode_runs(bytes_of(&b[0]), width, rule, &output))
+    if (error)
+        return done(b, 5, error, 0);
+    release(b, 5);
+    return Py_BuildValue("LL", output.total, output.chunks);
+}
+
+PyMethodDef runs_methods[] = {
+    {"expand_runs", py_expand_runs, METH_VARARGS, "data, starts, sizes, counts, width, values"},
+    {"count_runs", py_count_runs, METH_VARARGS, "words, width, per_chunk, runs"},
+    {"encode_runs", py_encode_runs, METH_VARARGS,
+     "words, width, most, least, room, values, lengths, counts, runs; numbers of runs and chunks"},
+    {NULL, NULL, 0, NULL},
+};

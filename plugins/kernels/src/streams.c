@@ -1,5 +1,5 @@
 /* Byte k of all values of a chunk together, for each k. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void split(const uint8_t *restrict from, int64_t count, int64_t width,
             out[k * count + i] = from[i * width + k];
 }
 
-const char *join_streams(chunks_t chunks, int64_t width, room_t values) {
+static const char *join_streams(chunks_t chunks, int64_t width, room_t values) {
     if (width != 4 && width != 8)
         return "streams are those of values of 4 or 8 bytes";
     int64_t filled = 0;
@@ -43,7 +43,7 @@ const char *join_streams(chunks_t chunks, int64_t width, room_t values) {
     return filled == values.size ? NULL : "chunks have fewer values than there is room for";
 }
 
-const char *split_streams(bytes_t values, int64_t width, int64_t per_chunk, room_t streams) {
+static const char *split_streams(bytes_t values, int64_t width, int64_t per_chunk, room_t streams) {
     if ((width != 4 && width != 8) || per_chunk < 1)
         return "streams are those of values of 4 or 8 bytes";
     if (values.size % width || streams.size != values.size)
@@ -56,3 +56,27 @@ const char *split_streams(bytes_t values, int64_t width, int64_t per_chunk, room
     }
     return NULL;
 }
+
+/* For Python. */
+
+static PyObject *py_join_streams(PyObject *module, PyObject *args) {
+    (void)module;
+    return from_chunks(args, join_streams);
+}
+
+static PyObject *py_split_streams(PyObject *module, PyObject *args) {
+    Py_buffer b[2] = {0};
+    Py_ssize_t width, per_chunk;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*nnw*", &b[0], &width, &per_chunk, &b[1]))
+        return release(b, 2), NULL;
+    WITHOUT_GIL(split_streams(bytes_of(&b[0]), width, per_chunk, room_of(&b[1])))
+    return done(b, 2, error, 0);
+}
+
+PyMethodDef streams_methods[] = {
+    {"join_streams", py_join_streams, METH_VARARGS, "data, starts, sizes, counts, width, values"},
+    {"split_streams", py_split_streams, METH_VARARGS, "values, width, per_chunk, streams"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,7 +1,22 @@
 /* Values of variable width: in chunks with offsets of their own, and copying of spans. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
+
+typedef struct {
+    bytes_t text;
+    const int64_t *offsets; /* count + 1 */
+    int64_t count;
+} strings_t;
+
+/* Pieces of `sizes` bytes, one after the other in data, to `places` in out, each followed by
+ * bytes of `fill` up to a multiple of `align` after its place. */
+typedef struct {
+    bytes_t data;
+    const int64_t *sizes;
+    const int64_t *places;
+    int64_t count;
+} pieces_t;
 
 #define MOST_VALUES 2048
 #define PADDING 0x48
@@ -15,7 +30,8 @@ const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *
     return NULL;
 }
 
-const char *variable_total(chunks_t chunks, int64_t width, int64_t *total) {
+/* Bytes of the values of all chunks. */
+static const char *variable_total(chunks_t chunks, int64_t width, int64_t *total) {
     int64_t sum = 0;
     for (int64_t i = 0; i < chunks.number; i++) {
         const int64_t count = chunks.counts[i];
@@ -86,7 +102,8 @@ static const char *join_one(bytes_t chunk, int64_t count, int64_t width, move_t 
     return NULL;
 }
 
-const char *join_variable(chunks_t chunks, int64_t width, room_t text, room_t offsets,
+/* One more of the offsets, of 4 or 8 bytes each, than there are values in all. */
+static const char *join_variable(chunks_t chunks, int64_t width, room_t text, room_t offsets,
                           int64_t offset_width) {
     if ((offset_width != 4 && offset_width != 8) || offset_width < width ||
         offsets.size < offset_width)
@@ -145,7 +162,8 @@ static int64_t next_chunk(const int64_t *offsets, int64_t left, int64_t width, i
     return size;
 }
 
-const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
+/* edges has room for one more than strings, and for two; returns how many are used. */
+static const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
                            int64_t *found) {
     const char *error = check_strings(strings);
     if (error)
@@ -178,7 +196,7 @@ static void store_offsets(uint8_t *out, const int64_t *offsets, int64_t count, i
         }
 }
 
-const char *split_variable(strings_t strings, const int64_t *edges, int64_t chunks, int64_t width,
+static const char *split_variable(strings_t strings, const int64_t *edges, int64_t chunks, int64_t width,
                            room_t out) {
     const char *error = check_strings(strings);
     if (error)
@@ -207,7 +225,8 @@ const char *split_variable(strings_t strings, const int64_t *edges, int64_t chun
     return filled == out.size ? NULL : "too much room for chunks";
 }
 
-const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chunk,
+/* Where in the data of chunks single values are: of chunk[i] the one at position[i]. */
+static const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chunk,
                        const int64_t *position, int64_t count, int64_t *starts, int64_t *stops) {
     int64_t head;
     for (int64_t i = 0; i < chunks.number; i++) {
@@ -246,7 +265,8 @@ static const char *string_at(strings_t strings, int64_t place, bytes_t *string) 
     return NULL;
 }
 
-const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total) {
+/* Bytes of the strings at `places`, and these strings; offsets has room for one more. */
+static const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total) {
     int64_t sum = 0, first = INT64_MAX, last = -1;
     for (int64_t i = 0; i < count; i++) {
         first = places[i] < first ? places[i] : first;
@@ -270,7 +290,7 @@ const char *taken_total(strings_t strings, const int64_t *places, int64_t count,
     return NULL;
 }
 
-const char *take_strings(strings_t strings, const int64_t *places, int64_t count, room_t text,
+static const char *take_strings(strings_t strings, const int64_t *places, int64_t count, room_t text,
                          int64_t *offsets) {
     int64_t filled = 0;
     offsets[0] = 0;
@@ -289,7 +309,8 @@ const char *take_strings(strings_t strings, const int64_t *places, int64_t count
     return NULL;
 }
 
-const char *gather_variable(spans_t spans, room_t text, int64_t *offsets) {
+/* The spans ascend; text has room for the total, offsets for one more than spans. */
+static const char *gather_variable(spans_t spans, room_t text, int64_t *offsets) {
     int64_t before = 0, filled = 0;
     offsets[0] = 0;
     for (int64_t i = 0; i < spans.count; i++) {
@@ -307,7 +328,7 @@ const char *gather_variable(spans_t spans, room_t text, int64_t *offsets) {
     return NULL;
 }
 
-const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t out) {
+static const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t out) {
     int64_t at = 0;
     if (align < 1 || align > 4096)
         return "pieces cannot be aligned";
@@ -327,3 +348,165 @@ const char *place_pieces(pieces_t pieces, int64_t align, int64_t fill, room_t ou
     }
     return at == pieces.data.size ? NULL : "pieces are not all of their bytes";
 }
+
+/* For Python. */
+
+static PyObject *py_variable_total(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t width;
+    chunks_t chunks;
+    int64_t total = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*n", &b[0], &b[1], &b[2], &b[3], &width))
+        return release(b, 4), NULL;
+    if (!chunks_of(b, &chunks))
+        return done(b, 4, MISMATCH, 0);
+    WITHOUT_GIL(variable_total(chunks, width, &total))
+    return done(b, 4, error, total);
+}
+
+static PyObject *py_join_variable(PyObject *module, PyObject *args) {
+    Py_buffer b[6] = {0};
+    Py_ssize_t width, offset_width;
+    chunks_t chunks;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*nw*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4], &b[5],
+                          &offset_width))
+        return release(b, 6), NULL;
+    if (!chunks_of(b, &chunks) || (offset_width != 4 && offset_width != 8) ||
+        !holds(&b[5], b[5].len / offset_width, offset_width))
+        return done(b, 6, MISMATCH, 0);
+    WITHOUT_GIL(join_variable(chunks, width, room_of(&b[4]), room_of(&b[5]), offset_width))
+    return done(b, 6, error, 0);
+}
+
+/* Text and offsets, one more than strings. */
+static int strings_of(const Py_buffer *b, strings_t *strings) {
+    const int64_t count = b[1].len / 8 - 1;
+    *strings = (strings_t){bytes_of(&b[0]), b[1].buf, count};
+    return count >= 0 && holds(&b[1], count + 1, 8);
+}
+
+static PyObject *py_variable_edges(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    Py_ssize_t width, limit;
+    strings_t strings;
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnw*", &b[0], &b[1], &width, &limit, &b[2]))
+        return release(b, 3), NULL;
+    if (!strings_of(b, &strings) || !holds(&b[2], strings.count + 2, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(variable_edges(strings, width, limit, b[2].buf, &found))
+    return done(b, 3, error, found);
+}
+
+static PyObject *py_split_variable(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t width;
+    strings_t strings;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nw*", &b[0], &b[1], &b[2], &width, &b[3]))
+        return release(b, 4), NULL;
+    const int64_t chunks = b[2].len / 8 - 1;
+    if (!strings_of(b, &strings) || chunks < 0 || !holds(&b[2], chunks + 1, 8))
+        return done(b, 4, MISMATCH, 0);
+    WITHOUT_GIL(split_variable(strings, b[2].buf, chunks, width, room_of(&b[3])))
+    return done(b, 4, error, 0);
+}
+
+static PyObject *py_pick_spans(PyObject *module, PyObject *args) {
+    Py_buffer b[8] = {0};
+    Py_ssize_t width;
+    chunks_t chunks;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7]))
+        return release(b, 8), NULL;
+    const int64_t count = b[4].len / 8;
+    if (!chunks_of(b, &chunks) || !holds(&b[4], count, 8) || !holds(&b[5], count, 8) ||
+        !holds(&b[6], count, 8) || !holds(&b[7], count, 8))
+        return done(b, 8, MISMATCH, 0);
+    WITHOUT_GIL(pick_spans(chunks, width, b[4].buf, b[5].buf, count, b[6].buf, b[7].buf))
+    return done(b, 8, error, 0);
+}
+
+static PyObject *py_taken_total(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    strings_t strings;
+    int64_t total = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t count = b[2].len / 8;
+    if (!strings_of(b, &strings) || !holds(&b[2], count, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(taken_total(strings, b[2].buf, count, &total))
+    return done(b, 3, error, total);
+}
+
+static PyObject *py_take_strings(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    strings_t strings;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t count = b[2].len / 8;
+    if (!strings_of(b, &strings) || !holds(&b[2], count, 8) || !holds(&b[4], count + 1, 8))
+        return done(b, 5, MISMATCH, 0);
+    WITHOUT_GIL(take_strings(strings, b[2].buf, count, room_of(&b[3]), b[4].buf))
+    return done(b, 5, error, 0);
+}
+
+static PyObject *py_gather_variable(PyObject *module, PyObject *args) {
+    Py_buffer b[5] = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
+        return release(b, 5), NULL;
+    const int64_t count = b[1].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8) || !holds(&b[4], count + 1, 8))
+        return done(b, 5, MISMATCH, 0);
+    const char *error;
+    WITHOUT_GIL(gather_variable((spans_t){bytes_of(&b[0]), b[1].buf, b[2].buf, count}, room_of(&b[3]),
+                            b[4].buf))
+    return done(b, 5, error, 0);
+}
+
+static PyObject *py_place_pieces(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t align, fill;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnw*", &b[0], &b[1], &b[2], &align, &fill, &b[3]))
+        return release(b, 4), NULL;
+    const int64_t count = b[1].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8))
+        return done(b, 4, MISMATCH, 0);
+    const pieces_t pieces = {bytes_of(&b[0]), b[1].buf, b[2].buf, count};
+    WITHOUT_GIL(place_pieces(pieces, align, fill, room_of(&b[3])))
+    return done(b, 4, error, 0);
+}
+
+PyMethodDef variable_methods[] = {
+    {"variable_total", py_variable_total, METH_VARARGS,
+     "data, starts, sizes, counts, width; bytes of values"},
+    {"join_variable", py_join_variable, METH_VARARGS,
+     "data, starts, sizes, counts, width, text, offsets, offset_width"},
+    {"variable_edges", py_variable_edges, METH_VARARGS,
+     "text, offsets, width, limit, edges; number of chunks"},
+    {"split_variable", py_split_variable, METH_VARARGS, "text, offsets, edges, width, chunks"},
+    {"pick_spans", py_pick_spans, METH_VARARGS,
+     "data, starts, sizes, counts, width, chunk, position, starts, stops"},
+    {"taken_total", py_taken_total, METH_VARARGS, "text, offsets, places; the sum of lengths"},
+    {"take_strings", py_take_strings, METH_VARARGS, "text, offsets, places, text, offsets"},
+    {"gather_variable", py_gather_variable, METH_VARARGS, "data, starts, stops, text, offsets"},
+    {"place_pieces", py_place_pieces, METH_VARARGS, "data, sizes, places, align, fill, out"},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,7 +1,18 @@
 /* Levels of full-zip pages, each with its value behind it. */
-#include "kernels.h"
+#include "module.h"
 
 #include <string.h>
+
+/* Control words of `word` bytes, their lowest `bits` the definition; a value follows up to `limit`,
+ * of `value` bytes or, if that is 0, behind a length of `length` bytes. */
+typedef struct {
+    int64_t word;
+    int64_t bits;
+    int64_t limit;
+    int64_t value;
+    int64_t length;
+    int64_t single; /* a row has one level */
+} zipped_t;
 
 static uint64_t load(const uint8_t *from, int64_t width) {
     uint64_t word = 0;
@@ -49,7 +60,8 @@ static inline int64_t level_end(const uint8_t *data, int64_t place, int64_t stop
     return length > (uint64_t)(stop - place) ? -1 : place + (int64_t)length;
 }
 
-const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, int64_t room,
+/* Where the levels of rows begin, to `places` unless that is NULL; how many there are. */
+static const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, int64_t room,
                           int64_t *found) {
     const char *error = check_form(form);
     if (error)
@@ -75,3 +87,29 @@ const char *zipped_places(spans_t rows, zipped_t form, int64_t *places, int64_t 
     *found = count;
     return NULL;
 }
+
+/* For Python. */
+
+static PyObject *py_zipped_places(PyObject *module, PyObject *args) {
+    Py_buffer b[4] = {0};
+    Py_ssize_t word, bits, limit, value, length, single;
+    int64_t found = 0;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*nnnnnnw*", &b[0], &b[1], &b[2], &word, &bits, &limit,
+                          &value, &length, &single, &b[3]))
+        return release(b, 4), NULL;
+    const int64_t count = b[1].len / 8, room = b[3].len / 8;
+    if (!holds(&b[1], count, 8) || !holds(&b[2], count, 8) || !holds(&b[3], room, 8))
+        return done(b, 4, MISMATCH, 0);
+    const spans_t rows = {bytes_of(&b[0]), b[1].buf, b[2].buf, count};
+    const zipped_t form = {word, bits, limit, value, length, single};
+    WITHOUT_GIL(zipped_places(rows, form, room ? b[3].buf : NULL, room, &found))
+    return done(b, 4, error, found);
+}
+
+PyMethodDef zipped_methods[] = {
+    {"zipped_places", py_zipped_places, METH_VARARGS,
+     "data, starts, stops, word, bits, limit, value, length, single, places; number of levels"},
+    {NULL, NULL, 0, NULL},
+};

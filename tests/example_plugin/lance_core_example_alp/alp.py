@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.kernels import pack_fastlanes, unpack_fastlanes
+from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -55,7 +55,7 @@ def encode(array: pa.Array) -> bytes:
         [
             _HEADER.pack(power, width, 0, len(exceptions)),
             smallest.astype("<i8").tobytes(),
-            pack_fastlanes(differences.astype(np.uint64), width).tobytes(),
+            NUMPY.pack_fastlanes(differences.astype(np.uint64), width).tobytes(),
             exceptions.astype("<u4").tobytes(),
             values[exceptions].tobytes(),
         ]
@@ -108,7 +108,7 @@ def decode(data: pa.Buffer, type_: pa.DataType, count: int) -> pa.Array:
         return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(parts[0].copy())], 0)
     if power >= len(_POWERS) or width > 64:
         raise CorruptFileError(f"whole numbers of {width} bits times 10^-{power}")
-    whole = unpack_fastlanes(parts[1], width, 64, vectors).reshape(vectors, _VECTOR)
+    whole = NUMPY.unpack_fastlanes(parts[1], width, 64, vectors).reshape(vectors, _VECTOR)
     whole = whole + parts[0].view("<i8").astype(np.uint64)[:, None]
     values = (whole.view(np.int64).ravel()[:count] / _POWERS[power]).astype(dtype)
     positions = parts[2].view("<u4")

@@ -20,7 +20,7 @@ from lance_core.errors import (
     PluginLoadError,
     PluginNotFoundError,
 )
-from lance_core.hookspecs import hookimpl
+from lance_core.hookspecs import KernelSpec, hookimpl
 from lance_core.plugins.manager import PluginManager, get_manager
 from lance_core.store.memory import MemoryStore
 from lance_core.store.spec import ObjectStoreSpec
@@ -218,6 +218,9 @@ BROKEN: dict[str, dict[str, object]] = {
             EncodingSpec("/x", FileVersion.V2_0, lambda: None, family=EncodingFamily.VALUES)
         ]
     },
+    "unknown kernel": {"lance_kernels": [KernelSpec("mine", {"fsst_decod": len})]},
+    "kernel that is no function": {"lance_kernels": [KernelSpec("mine", {"fsst_decode": 1})]},
+    "kernels without a name": {"lance_kernels": [KernelSpec("", {})]},
     "no decoder": {"lance_encodings": [EncodingSpec("x", FileVersion.V2_0, None)]},
 }
 

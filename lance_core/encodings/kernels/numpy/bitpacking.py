@@ -39,7 +39,7 @@ def packed_bytes(packed_bits: int) -> int:
 def unpack_fastlanes(
     data: npt.NDArray[np.uint8], width: int, bits: int, chunks: int
 ) -> npt.NDArray[np.unsignedinteger]:
-    """See `lance_core.encodings.kernels.unpack_fastlanes`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_fastlanes`."""
     _check_width(width, bits, CorruptFileError)
     if chunks < 0 or len(data) != chunks * packed_bytes(width):
         raise CorruptFileError(f"{chunks} chunks packed to {width} bits in {len(data)} bytes")
@@ -60,7 +60,7 @@ def unpack_fastlanes(
 
 
 def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.NDArray[np.uint8]:
-    """See `lance_core.encodings.kernels.pack_fastlanes`."""
+    """See `lance_core.encodings.kernels.Kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
     _check_width(width, bits, InvalidInputError)
     if len(values) % CHUNK:
@@ -84,7 +84,7 @@ def pack_fastlanes(values: npt.NDArray[np.unsignedinteger], width: int) -> npt.N
 def unpack_inline(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> Words:
-    """See `lance_core.encodings.kernels.unpack_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_inline`."""
     check_inline(data, starts, sizes, counts, bits)
     word = bits // 8
     stated = rows_at(data, starts, word).view(f"<u{word}").reshape(-1)
@@ -124,7 +124,7 @@ def check_inline(
 def unpack_levels(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> npt.NDArray[np.uint16]:
-    """See `lance_core.encodings.kernels.unpack_levels`."""
+    """See `lance_core.encodings.kernels.Kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
     units, rest = np.divmod(counts, CHUNK)
     unit, raw = packed_bytes(width), 2 * rest
@@ -168,7 +168,7 @@ def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:
 
 
 def chunk_widths(words: Words) -> Int64Array:
-    """See `lance_core.encodings.kernels.chunk_widths`."""
+    """See `lance_core.encodings.kernels.Kernels.chunk_widths`."""
     _check_width(0, words.itemsize * 8, InvalidInputError)
     if not len(words):
         return np.zeros(1, np.int64)
@@ -181,7 +181,7 @@ def chunk_widths(words: Words) -> Int64Array:
 
 
 def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
-    """See `lance_core.encodings.kernels.pack_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.pack_inline`."""
     widths = chunk_widths(words)
     word = words.itemsize
     sizes = word + packed_bytes(1) * widths

@@ -14,7 +14,7 @@ _WIDTHS = (4, 8)
 def join_streams(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> Bytes:
-    """See `lance_core.encodings.kernels.join_streams`."""
+    """See `lance_core.encodings.kernels.Kernels.join_streams`."""
     check_streams(data, starts, sizes, counts, width)
     octets = joined_spans(data, starts, counts * width)
     result = np.empty(len(octets), np.uint8)
@@ -41,7 +41,7 @@ def check_streams(
 
 
 def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
-    """See `lance_core.encodings.kernels.split_streams`."""
+    """See `lance_core.encodings.kernels.Kernels.split_streams`."""
     if width not in _WIDTHS or per_chunk < 1 or len(octets) % width:
         raise InvalidInputError(f"byte streams of {len(octets)} bytes in values of {width}")
     result = np.empty(len(octets), np.uint8)

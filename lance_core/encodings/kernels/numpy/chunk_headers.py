@@ -19,7 +19,7 @@ _MOST_PARTS = 64
 def chunk_headers(
     data: Bytes, starts: Int64Array, sizes: Int64Array, levels: int, buffers: int, large: bool
 ) -> Int64Array:
-    """See `lance_core.encodings.kernels.chunk_headers`."""
+    """See `lance_core.encodings.kernels.Kernels.chunk_headers`."""
     length = header_length(levels, buffers, large)
     check_spans(data, starts, sizes)
     if (sizes < length).any():

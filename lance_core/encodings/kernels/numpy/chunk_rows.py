@@ -9,7 +9,7 @@ from lance_core.errors import CorruptFileError
 
 
 def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.locate_rows`."""
+    """See `lance_core.encodings.kernels.Kernels.locate_rows`."""
     if not len(edges):
         raise CorruptFileError("chunks without edges")
     if not len(rows):

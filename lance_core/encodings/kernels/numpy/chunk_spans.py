@@ -52,7 +52,7 @@ def rows_at(data: Bytes, starts: Int64Array, width: int) -> Bytes:
 def interleave_chunks(
     buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.interleave_chunks`."""
+    """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
     out = np.full(int(totals.sum()), fill, np.uint8)
     alike = _number_alike(sizes)

@@ -23,7 +23,7 @@ ESCAPE = 255
 def fsst_decode(
     codes: npt.NDArray[np.uint8], offsets: Int64Array, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.fsst_decode`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_decode`."""
     check_symbols(symbols, lengths, CorruptFileError)
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(codes):
         raise CorruptFileError("offsets of FSST strings are not within the codes")
@@ -55,7 +55,7 @@ def fsst_decode(
 def fsst_decode_chunks(
     chunks: VariableChunks, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Offsets]:
-    """See `lance_core.encodings.kernels.fsst_decode_chunks`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     check_symbols(symbols, lengths, CorruptFileError)
     offsets, codes = join_variable(chunks)
     octets = np.frombuffer(codes, np.uint8)

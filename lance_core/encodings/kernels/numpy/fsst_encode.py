@@ -45,7 +45,7 @@ def fsst_encode(
     symbols: bytes,
     lengths: bytes,
 ) -> tuple[pa.Buffer, Int64Array]:
-    """See `lance_core.encodings.kernels.fsst_encode`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_encode`."""
     check_symbols(symbols, lengths, InvalidInputError)
     _check_strings(len(data), starts, stops)
     matcher = _prepare(symbols, lengths)

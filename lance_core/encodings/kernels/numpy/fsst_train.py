@@ -26,7 +26,7 @@ _STEPS = (0.7548776662466927, 0.5698402909980532)
 
 
 def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
-    """See `lance_core.encodings.kernels.fsst_train`."""
+    """See `lance_core.encodings.kernels.Kernels.fsst_train`."""
     symbols: list[bytes] = []
     best: tuple[int, Sequence[bytes]] = (2 * sum(map(len, sample)), ())
     for number in range(_ROUNDS + 1):

@@ -45,7 +45,7 @@ def check_form(form: ZippedForm) -> None:
 def zipped_places(
     data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
 ) -> Int64Array:
-    """See `lance_core.encodings.kernels.zipped_places`."""
+    """See `lance_core.encodings.kernels.Kernels.zipped_places`."""
     check_form(form)
     if len(starts) != len(stops):
         raise CorruptFileError(f"{len(starts)} rows start and {len(stops)} stop")

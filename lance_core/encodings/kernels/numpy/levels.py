@@ -25,7 +25,7 @@ class Slots(NamedTuple):
 def check_levels(
     repetition: LevelArray | None, definition: LevelArray | None, most: int, least: LevelArray
 ) -> None:
-    """See `lance_core.encodings.kernels.check_levels`."""
+    """See `lance_core.encodings.kernels.Kernels.check_levels`."""
     check_lengths(repetition, definition)
     if definition is not None and len(definition) and int(definition.max()) >= len(least):
         raise CorruptFileError(
@@ -54,7 +54,7 @@ def check_lengths(repetition: LevelArray | None, definition: LevelArray | None) 
 def layer_slots(
     repetition: LevelArray | None, definition: LevelArray, slots: Slots, top: int, also: int
 ) -> tuple[int, int, pa.Buffer | None]:
-    """See `lance_core.encodings.kernels.layer_slots`."""
+    """See `lance_core.encodings.kernels.Kernels.layer_slots`."""
     check_lengths(repetition, definition)
     valid = definition <= top
     if also > top:
@@ -73,7 +73,7 @@ def layer_slots(
 def layer_offsets(
     repetition: LevelArray, definition: LevelArray | None, slots: Slots, base: int, lists: int
 ) -> Offsets:
-    """See `lance_core.encodings.kernels.layer_offsets`."""
+    """See `lance_core.encodings.kernels.Kernels.layer_offsets`."""
     check_lengths(repetition, definition)
     kind = check_lists(repetition, lists)
     items = _are_slots(repetition, definition, Slots(slots.rank - 1, base))
@@ -117,8 +117,8 @@ def _are_slots(
     return where
 
 
-def count_upto(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
-    """See `lance_core.encodings.kernels.count_upto`."""
+def rank_levels(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.Kernels.rank_levels`."""
     if not len(edges) or edges[0] < 0 or edges[-1] > len(levels) or (np.diff(edges) < 0).any():
         raise CorruptFileError(f"edges descend or are not within {len(levels)} levels")
     return _set_between(levels <= top, edges)
@@ -134,8 +134,8 @@ def _set_between(flags: BoolArray, edges: Int64Array) -> Int64Array:
     return counts
 
 
-def nth_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
-    """See `lance_core.encodings.kernels.nth_levels`."""
+def select_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
+    """See `lance_core.encodings.kernels.Kernels.select_levels`."""
     places = np.append(np.flatnonzero(levels >= least), len(levels))
     if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(places)):
         raise CorruptFileError(f"a level that is not among {len(places) - 1}")

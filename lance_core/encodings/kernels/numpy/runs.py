@@ -31,7 +31,7 @@ class RunRule(NamedTuple):
 def expand_runs(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> Words:
-    """See `lance_core.encodings.kernels.expand_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.expand_runs`."""
     check_runs(data, starts, sizes, counts, bits)
     runs = sizes[1]
     lengths = joined_spans(data, starts[1], runs)
@@ -61,7 +61,7 @@ def check_runs(
 
 
 def count_runs(words: Words, per_chunk: int) -> Int64Array:
-    """See `lance_core.encodings.kernels.count_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.count_runs`."""
     if per_chunk < 1:
         raise InvalidInputError(f"chunks of {per_chunk} values")
     if not len(words):
@@ -73,7 +73,7 @@ def count_runs(words: Words, per_chunk: int) -> Int64Array:
 
 
 def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.encode_runs`."""
+    """See `lance_core.encodings.kernels.Kernels.encode_runs`."""
     check_rule(rule)
     if not len(words):
         return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)

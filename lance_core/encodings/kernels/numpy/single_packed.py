@@ -86,7 +86,7 @@ def pick_inline(
     picked: PackedPositions,
     bits: int,
 ) -> Words:
-    """See `lance_core.encodings.kernels.pick_inline`."""
+    """See `lance_core.encodings.kernels.Kernels.pick_inline`."""
     check_picked(data, starts, sizes, counts, picked, bits)
     word = bits // 8
     stated = bytes_at(data, starts, word).view(f"<u{word}")

@@ -38,7 +38,7 @@ class VariableChunks(NamedTuple):
 
 
 def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
-    """See `lance_core.encodings.kernels.join_variable`."""
+    """See `lance_core.encodings.kernels.Kernels.join_variable`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
         raise CorruptFileError(f"offsets of {width} bytes")
@@ -67,7 +67,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
 
 
 def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.pick_spans`."""
+    """See `lance_core.encodings.kernels.Kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
         raise CorruptFileError(f"offsets of {width} bytes")
@@ -93,7 +93,7 @@ def no_offsets(count: int, narrow: bool) -> Offsets:
 def split_variable(
     octets: Bytes, offsets: Int64Array, width: int, limit: int
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
-    """See `lance_core.encodings.kernels.split_variable`."""
+    """See `lance_core.encodings.kernels.Kernels.split_variable`."""
     check_strings(octets, offsets, width, limit)
     edges = _edges(offsets, width, limit)
     sizes, counts = chunk_sizes(offsets, edges, width)

@@ -24,7 +24,8 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Variable
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.registry import EncodingRegistry
 
 MAX_NESTING = 8
@@ -208,6 +209,11 @@ class Target:
     level: int | None = None
     chunk_bytes: int = 4096
     packed_bits: int = 0
+
+    @property
+    def kernels(self) -> Kernels:
+        """The inner loops of this process."""
+        return self.registry.kernels
 
     def with_chain(self, *chain: str) -> Target:
         """The same with other encodings to be applied."""

@@ -19,7 +19,6 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     OutOfLineBitpacking,
 )
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import (
@@ -36,7 +35,8 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth, Words
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -50,7 +50,9 @@ def decode_inline(message: InlineBitpacking, source: Source, context: DecodeCont
     bits = _bits(message.uncompressed_bits_per_value)
     chunks = source.as_chunk() if isinstance(source, Block) else source.single()
     starts, sizes = chunks.starts[0], chunks.sizes[0]
-    return FixedWidth.of(kernels.unpack_inline(chunks.data, starts, sizes, chunks.counts, bits))
+    return FixedWidth.of(
+        context.kernels.unpack_inline(chunks.data, starts, sizes, chunks.counts, bits)
+    )
 
 
 def decode_out_of_line(
@@ -69,13 +71,13 @@ def decode_out_of_line(
     tail = len(octets) - body
     if tail < 0 or tail not in (raw, packed_bytes(width) if rest else 0):
         raise CorruptFileError(f"{source.count} packed values in {len(octets)} bytes")
-    plain = kernels.unpack_fastlanes(octets[:body], width, bits, whole)
+    plain = context.kernels.unpack_fastlanes(octets[:body], width, bits, whole)
     if not rest:
         return FixedWidth.of(plain)
     if tail == raw:
         last = np.frombuffer(octets[body:].tobytes(), plain.dtype)
     else:
-        last = kernels.unpack_fastlanes(octets[body:], width, bits, 1)[:rest]
+        last = context.kernels.unpack_fastlanes(octets[body:], width, bits, 1)[:rest]
     return FixedWidth.of(np.concatenate([plain, last]))
 
 
@@ -88,7 +90,7 @@ def encode_inline(values: Values, target: Target) -> Encoded:
     if target.place is Place.BLOCK and len(words) > CHUNK:
         raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
     counts, _ = split_sizes(len(words), CHUNK, bits)
-    packed, sizes = kernels.pack_inline(words)
+    packed, sizes = target.kernels.pack_inline(words)
     encoding = CompressiveEncoding(
         inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
     )
@@ -106,17 +108,17 @@ def encode_out_of_line(values: Values, target: Target) -> Encoded:
         raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
     rest = len(words) % CHUNK
     if packs_tail(width, bits, rest):
-        octets = kernels.pack_fastlanes(_padded(words), width)
+        octets = target.kernels.pack_fastlanes(_padded(words), width)
     else:
         whole = len(words) - rest
-        packed = kernels.pack_fastlanes(words[:whole], width)
+        packed = target.kernels.pack_fastlanes(words[:whole], width)
         octets = np.concatenate([packed, words[whole:].view(np.uint8)])
     packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
     encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
     return Encoded.block(encoding, pa.py_buffer(octets), len(words))
 
 
-def packed_levels(words: Words, counts: Int64Array) -> Encoded:
+def packed_levels(words: Words, counts: Int64Array, kernels: Kernels) -> Encoded:
     """A block for each ``counts`` of the words, all packed out of line to one width."""
     bits, width = words.itemsize * 8, int(words.max()).bit_length()
     whole, rest = np.divmod(counts, CHUNK)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import ByteStreamSplit, CompressiveEncoding
-from lance_core.encodings import kernels
 from lance_core.encodings.v2_1.codecs.base import (
     Encoded,
     MiniBlockChunks,
@@ -20,7 +19,7 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -36,7 +35,7 @@ def decode_byte_stream_split(
     bits = stream_bits(message)
     chunks = source.single()
     starts, sizes, counts = chunks.starts[0], chunks.sizes[0], chunks.counts
-    octets = kernels.join_streams(chunks.data, starts, sizes, counts, bits // 8)
+    octets = context.kernels.join_streams(chunks.data, starts, sizes, counts, bits // 8)
     return FixedWidth(pa.py_buffer(octets), bits, source.count)
 
 
@@ -56,7 +55,7 @@ def encode_byte_stream_split(values: Values, target: Target) -> Encoded:
         raise UnsupportedFeatureError("byte streams of values that are not 32 or 64 bits")
     per_chunk = _VALUES[values.bits]
     counts, sizes = split_sizes(values.count, per_chunk, values.bits)
-    data = kernels.split_streams(values.octets(), values.bits // 8, per_chunk)
+    data = target.kernels.split_streams(values.octets(), values.bits // 8, per_chunk)
     message = ByteStreamSplit(values=flat_encoding(values.bits))
     encoding = CompressiveEncoding(byte_stream_split=message)
     return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)

@@ -6,15 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 from lance_core.errors import CorruptFileError
 
 _MOST_BYTES, _MOST_VALUES = 8186, 4096
 
 
-def chunk_bytes(chunks: MiniBlockChunks, number: int, wanted: Int64Array) -> pa.Buffer:
+def chunk_bytes(
+    chunks: MiniBlockChunks, number: int, wanted: Int64Array, kernels: Kernels
+) -> pa.Buffer:
     """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c.
 
     Raises `CorruptFileError` if a buffer is shorter.
@@ -22,10 +24,12 @@ def chunk_bytes(chunks: MiniBlockChunks, number: int, wanted: Int64Array) -> pa.
     if (wanted > chunks.sizes[number]).any():
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     starts = chunks.starts[number]
-    return spans(chunks.data, starts, starts + wanted)
+    return spans(chunks.data, starts, starts + wanted, kernels)
 
 
-def spans(data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array) -> pa.Buffer:
+def spans(
+    data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array, kernels: Kernels
+) -> pa.Buffer:
     """The bytes ``starts[i]`` to ``stops[i]`` of all i; a view if they follow each other."""
     if not len(starts):
         return pa.py_buffer(b"")
@@ -34,10 +38,12 @@ def spans(data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array) ->
     return kernels.gather_variable(data, starts, stops)[0]
 
 
-def chunk_bits(chunks: MiniBlockChunks, number: int, counts: Int64Array) -> pa.Buffer:
+def chunk_bits(
+    chunks: MiniBlockChunks, number: int, counts: Int64Array, kernels: Kernels
+) -> pa.Buffer:
     """Bitmaps of ``counts[c]`` bits, one of each chunk and buffer ``number``, as one bitmap."""
     wanted = (counts + 7) // 8
-    packed = chunk_bytes(chunks, number, wanted)
+    packed = chunk_bytes(chunks, number, wanted, kernels)
     if not (counts[:-1] % 8).any():
         return packed
     bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")

@@ -18,7 +18,7 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 

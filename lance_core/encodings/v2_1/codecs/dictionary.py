@@ -16,7 +16,8 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Offsets
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Offsets
     from lance_core.encodings.v2_1.codecs.base import Source
     from lance_core.encodings.v2_1.codecs.values import Values
 

@@ -36,7 +36,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.logical_type import MAX_FIXED_SIZE_LIST_NESTING
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -100,10 +100,12 @@ def decode_fixed_size_list(
     validity: list[pa.Buffer | None] = []
     for items, nullable in zip(shape.items, shape.nullable, strict=True):
         number = sum(bitmap is not None for bitmap in validity)
-        validity.append(chunk_bits(chunks, number, chunks.counts * items) if nullable else None)
+        validity.append(
+            chunk_bits(chunks, number, chunks.counts * items, context.kernels) if nullable else None
+        )
     counts = chunks.counts * shape.items[-1]
     last = replace(chunks.buffers(chunks.num_buffers - 1), counts=counts)
-    values = flat_chunks(last, shape.bits)
+    values = flat_chunks(last, shape.bits, context.kernels)
     return FixedSizeListValues(tuple(validity), values, shape.dimensions, chunks.count)
 
 

@@ -26,7 +26,8 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -45,7 +46,7 @@ def decode_flat(message: Flat, source: Source, context: DecodeContext) -> FixedW
         return payload
     if isinstance(source, Block):
         return FixedWidth(source.data, bits, source.count)
-    return flat_chunks(source.single(), bits)
+    return flat_chunks(source.single(), bits, context.kernels)
 
 
 def flat_bits(message: Flat) -> int:
@@ -69,14 +70,15 @@ def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) 
     return encoding.flat.bits_per_value if any_width else flat_bits(encoding.flat)
 
 
-def flat_chunks(chunks: MiniBlockChunks, bits: int) -> FixedWidth:
+def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWidth:
     """The values of chunks whose only buffer holds values of ``bits``."""
     if bits == 1:
-        return FixedWidth(chunk_bits(chunks, 0, chunks.counts), 1, chunks.count)
+        return FixedWidth(chunk_bits(chunks, 0, chunks.counts, kernels), 1, chunks.count)
     room = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
     if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > room:
         raise CorruptFileError("a chunk has fewer bytes than its values take")
-    return FixedWidth(chunk_bytes(chunks, 0, chunks.counts * (bits // 8)), bits, chunks.count)
+    octets = chunk_bytes(chunks, 0, chunks.counts * (bits // 8), kernels)
+    return FixedWidth(octets, bits, chunks.count)
 
 
 def flat_encoding(bits: int) -> CompressiveEncoding:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
-from lance_core.encodings import kernels
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, decode, encode
@@ -21,7 +20,8 @@ from lance_core.encodings.v2_1.codecs.variable import offset_bits, variable_chun
 from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Encoded, Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -34,21 +34,21 @@ def decode_fsst(message: Fsst, source: Source, context: DecodeContext) -> Variab
     is_variable = stored.WhichOneof("compression") == "variable"
     table = parsed_table(message.symbol_table)
     if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
-        return expanded(message, as_variable(decode(stored, source, context)))
+        return expanded(message, as_variable(decode(stored, source, context)), context)
     if stored.variable.HasField("values"):
         raise UnsupportedFeatureError("codes of strings that are compressed themselves")
     chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
-    data, offsets = kernels.fsst_decode_chunks(chunks, *table)
+    data, offsets = context.kernels.fsst_decode_chunks(chunks, *table)
     return VariableWidth(offsets, data)
 
 
-def expanded(message: Fsst, codes: VariableWidth) -> VariableWidth:
+def expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
     """The strings that ``codes`` stand for."""
     table = parsed_table(message.symbol_table)
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
-    data, ends = kernels.fsst_decode(codes.octets(), offsets, *table)
+    data, ends = context.kernels.fsst_decode(codes.octets(), offsets, *table)
     return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 
 
@@ -68,14 +68,14 @@ def encode_fsst(values: Values, target: Target) -> Encoded:
         raise UnsupportedFeatureError("FSST of values of a fixed width")
     table = fsst.SymbolTable((), active=False)
     if values.offsets[-1] >= _LEAST_TEXT:
-        values, table = _with_symbols(values, table)
+        values, table = _with_symbols(values, table, target.kernels)
     inner = encode(values, target)
     message = Fsst(symbol_table=table.to_bytes(), values=inner.encoding)
     return inner.within(CompressiveEncoding(fsst=message))
 
 
 def _with_symbols(
-    values: VariableWidth, unused: fsst.SymbolTable
+    values: VariableWidth, unused: fsst.SymbolTable, kernels: Kernels
 ) -> tuple[VariableWidth, fsst.SymbolTable]:
     """Codes of the values and their table; the values and ``unused`` if codes are no shorter."""
     offsets = values.offsets.astype(np.int64)

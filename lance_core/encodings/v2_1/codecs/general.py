@@ -36,7 +36,8 @@ from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -51,9 +52,9 @@ def decode_general(message: General, source: Source, context: DecodeContext) -> 
     if isinstance(source, Block):
         plain = replace(source, data=decompress(scheme, source.data))
     elif isinstance(source, MiniBlockChunks):
-        plain = plain_chunks(source, scheme)
+        plain = plain_chunks(source, scheme, context.kernels)
     else:
-        plain = replace(source, payload=_plain_values(source, scheme))
+        plain = replace(source, payload=_plain_values(source, scheme, context.kernels))
     return decode(message.values, plain, context)
 
 
@@ -66,11 +67,11 @@ def scheme_of(message: General) -> str:
     return scheme
 
 
-def plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
+def plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> MiniBlockChunks:
     """The first buffers decompressed, and behind them what the page had of the others."""
     if not chunks.num_buffers:
         raise CorruptFileError("compressed chunks without a buffer")
-    plain, sizes = decompress_spans(scheme, chunks.data, chunks.starts[0], chunks.sizes[0])
+    plain, sizes = decompress_spans(scheme, chunks.data, chunks.starts[0], chunks.sizes[0], kernels)
     octets = np.frombuffer(plain, np.uint8)
     starts = np.cumsum(sizes) - sizes
     others = chunks.starts[1:]
@@ -85,13 +86,13 @@ def plain_chunks(chunks: MiniBlockChunks, scheme: str) -> MiniBlockChunks:
     )
 
 
-def _plain_values(source: PerValue, scheme: str) -> VariableWidth:
+def _plain_values(source: PerValue, scheme: str, kernels: Kernels) -> VariableWidth:
     payload = source.payload
     if not isinstance(payload, VariableWidth):
         raise CorruptFileError("compressed values of a fixed width")
     offsets = payload.offsets.astype(np.int64)
     spans = offsets[:-1], offsets[1:]
-    return plain_spans(scheme, payload.octets(), spans, payload.offset_bits)
+    return plain_spans(scheme, payload.octets(), spans, payload.offset_bits, kernels)
 
 
 def plain_spans(
@@ -99,12 +100,13 @@ def plain_spans(
     data: npt.NDArray[np.uint8],
     spans: tuple[Int64Array, Int64Array],
     offset_bits: int,
+    kernels: Kernels,
 ) -> VariableWidth:
     """Values whose compressed bytes are at ascending ``spans`` of ``data``, some of no bytes."""
     starts, lengths = spans[0], spans[1] - spans[0]
     # A value that is null has no bytes, and none that are compressed.
     some = np.flatnonzero(lengths)
-    plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some])
+    plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some], kernels)
     ends = np.zeros(len(lengths), np.int64)
     ends[some] = sizes
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])

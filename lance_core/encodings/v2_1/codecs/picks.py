@@ -25,7 +25,6 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     Rle,
     Variable,
 )
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, bytes_at
@@ -57,7 +56,7 @@ from lance_core.encodings.v2_1.codecs.variable import decode_variable, offset_bi
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +96,7 @@ def pick(encoding: CompressiveEncoding, picks: ChunkPositions, context: DecodeCo
     if picker is not None:
         values = picker(getattr(encoding, key), picks.within(), context)
     if values is None:
-        return take_values(decode(encoding, picks.chunks, context), picks.places())
+        return take_values(decode(encoding, picks.chunks, context), picks.places(), context.kernels)
     if values.count != len(picks.chunk):
         raise CorruptFileError(f"{values.count} values where there should be {len(picks.chunk)}")
     return values
@@ -125,7 +124,7 @@ def pick_inline(
     if bits not in WIDTHS or message.HasField("values"):
         raise UnsupportedFeatureError(f"packed values of {bits} bits")
     place = chunks.starts[0], chunks.sizes[0], chunks.counts
-    return FixedWidth.of(kernels.pick_inline(chunks.data, *place, picks.picked, bits))
+    return FixedWidth.of(context.kernels.pick_inline(chunks.data, *place, picks.picked, bits))
 
 
 def pick_variable(
@@ -136,19 +135,19 @@ def pick_variable(
         raise UnsupportedFeatureError("values of variable width that are compressed themselves")
     bits = offset_bits(message)
     chunks = variable_chunks(picks.chunks, bits // 8)
-    starts, stops = kernels.pick_spans(chunks, picks.picked)
-    data, offsets = kernels.gather_variable(chunks.data, starts, stops)
+    starts, stops = context.kernels.pick_spans(chunks, picks.picked)
+    data, offsets = context.kernels.gather_variable(chunks.data, starts, stops)
     return VariableWidth(downcast_offsets(offsets, bits), data)
 
 
 def pick_fsst(message: Fsst, picks: ChunkPositions, context: DecodeContext) -> VariableWidth:
     """Of ``fsst``."""
-    return expanded(message, as_variable(pick(message.values, picks, context)))
+    return expanded(message, as_variable(pick(message.values, picks, context)), context)
 
 
 def pick_rle(message: Rle, picks: ChunkPositions, context: DecodeContext) -> FixedWidth:
     """Of ``rle``: only the lengths of runs are looked at as a whole."""
-    chunks, bits, lengths = run_chunks(message, picks.chunks)
+    chunks, bits, lengths = run_chunks(message, picks.chunks, context.kernels)
     ends = np.cumsum(lengths, dtype=np.int64)
     begins = np.cumsum(chunks.counts) - chunks.counts
     runs = np.searchsorted(ends, begins.take(picks.chunk) + picks.position, side="right")
@@ -174,7 +173,7 @@ def pick_byte_stream_split(
 
 def pick_general(message: General, picks: ChunkPositions, context: DecodeContext) -> Values:
     """Of ``general``: the chunks of the picked values are decompressed."""
-    plain = plain_chunks(picks.chunks, scheme_of(message))
+    plain = plain_chunks(picks.chunks, scheme_of(message), context.kernels)
     return pick(message.values, replace(picks, chunks=plain), context)
 
 

@@ -24,7 +24,6 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     Rle,
     Variable,
 )
-from lance_core.encodings import kernels
 from lance_core.encodings.compression.general import decompress
 from lance_core.encodings.kernels.numpy.bitpacking import (
     CHUNK,
@@ -44,7 +43,8 @@ from lance_core.encodings.v2_1.codecs.variable import decode_variable, offset_bi
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
 
 _ESCAPE = 255
 _SHORT = 256
@@ -190,7 +190,7 @@ def _variable(message: Variable, context: DecodeContext, depth: int) -> Point | 
 
 def _fsst(message: Fsst, context: DecodeContext, depth: int) -> Point | None:
     inner = point_of(message.values, context, depth)
-    table = _symbols(message)
+    table = _symbols(message, context)
     if table is None or inner is None:
         return inner
     return lambda chunk, position: table.joined(inner(chunk, position))
@@ -199,10 +199,10 @@ def _fsst(message: Fsst, context: DecodeContext, depth: int) -> Point | None:
 class _Symbols:
     """FSST symbols by their codes."""
 
-    __slots__ = ("_lengths", "_symbols", "_texts")
+    __slots__ = ("_kernels", "_lengths", "_symbols", "_texts")
 
-    def __init__(self, texts: bytes, lengths: bytes) -> None:
-        self._texts, self._lengths = texts, lengths
+    def __init__(self, texts: bytes, lengths: bytes, kernels: Kernels) -> None:
+        self._texts, self._lengths, self._kernels = texts, lengths, kernels
         self._symbols = [texts[8 * code : 8 * code + size] for code, size in enumerate(lengths)]
 
     def joined(self, codes: bytes | memoryview) -> bytes | memoryview:
@@ -210,7 +210,8 @@ class _Symbols:
         if len(codes) > _SHORT:
             octets = np.frombuffer(codes, np.uint8)
             edges = np.array([0, len(octets)])
-            return memoryview(kernels.fsst_decode(octets, edges, self._texts, self._lengths)[0])
+            text, _ = self._kernels.fsst_decode(octets, edges, self._texts, self._lengths)
+            return memoryview(text)
         symbols, parts, escaped = self._symbols, [], False
         for code in bytes(codes):  # a view of an Arrow buffer has signed items
             if escaped:
@@ -227,10 +228,10 @@ class _Symbols:
         return b"".join(parts)
 
 
-def _symbols(message: Fsst) -> _Symbols | None:
+def _symbols(message: Fsst, context: DecodeContext) -> _Symbols | None:
     """None if the bytes are stored as they are."""
     table = parsed_table(message.symbol_table)
-    return None if table is None else _Symbols(*table)
+    return None if table is None else _Symbols(*table, context.kernels)
 
 
 ZippedPoint = Callable[[bytes | memoryview], bytes | memoryview]
@@ -263,12 +264,12 @@ def zipped_point_of(
     if inner is None:
         return None
     if decoder is decode_fsst:
-        return _zipped_symbols(inner, message)
+        return _zipped_symbols(inner, message, context)
     return _zipped_bytes(inner, scheme_of(message))
 
 
-def _zipped_symbols(inner: ZippedPoint, message: Fsst) -> ZippedPoint:
-    table = _symbols(message)
+def _zipped_symbols(inner: ZippedPoint, message: Fsst, context: DecodeContext) -> ZippedPoint:
+    table = _symbols(message, context)
     return inner if table is None else lambda octets: table.joined(inner(octets))
 
 

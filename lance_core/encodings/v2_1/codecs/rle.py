@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.kernels.numpy.runs import RunRule
@@ -31,7 +30,8 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values, Words
 
@@ -47,18 +47,19 @@ def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWid
     runs_of = _two_buffers(source) if isinstance(source, Block) else source
     bits = _run_bits(message, runs_of)
     starts, sizes = runs_of.starts, runs_of.sizes
-    return FixedWidth.of(kernels.expand_runs(runs_of.data, starts, sizes, runs_of.counts, bits))
+    expand_runs = context.kernels.expand_runs
+    return FixedWidth.of(expand_runs(runs_of.data, starts, sizes, runs_of.counts, bits))
 
 
 def run_chunks(
-    message: Rle, chunks: MiniBlockChunks
+    message: Rle, chunks: MiniBlockChunks, kernels: Kernels
 ) -> tuple[MiniBlockChunks, int, npt.NDArray[np.uint8]]:
     """Checked chunks of runs, the bits of a value, and the lengths of all runs."""
     bits = _run_bits(message, chunks)
     runs = chunks.sizes[1]
     if (chunks.sizes[0] != runs * (bits // 8)).any():
         raise CorruptFileError("not as many lengths of runs as values")
-    lengths = np.frombuffer(chunk_bytes(chunks, 1, runs), np.uint8)
+    lengths = np.frombuffer(chunk_bytes(chunks, 1, runs, kernels), np.uint8)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
     stops = np.cumsum(runs)
     if (ends[stops] - ends[stops - runs] != chunks.counts).any():
@@ -104,7 +105,7 @@ def encode_rle(values: Values, target: Target) -> Encoded:
         return Encoded.block(encoding, pa.py_buffer(data), len(words))
     least = {1: 256, 2: 128}.get(words.itemsize, 64)
     rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
-    plain, lengths, runs, counts = kernels.encode_runs(words, rule)
+    plain, lengths, runs, counts = target.kernels.encode_runs(words, rule)
     buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
     return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
 

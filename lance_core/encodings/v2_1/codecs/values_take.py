@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
 from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
@@ -18,14 +18,14 @@ from lance_core.encodings.v2_1.codecs.values import (
 )
 
 
-def take_values(values: Values, places: Int64Array) -> Values:
+def take_values(values: Values, places: Int64Array, kernels: Kernels) -> Values:
     """The ``values`` at ``places``, in any order, all of which there are."""
     if isinstance(values, FixedWidth):
         return _fixed(values, places)
     if isinstance(values, VariableWidth):
-        return _variable(values, places)
+        return _variable(values, places, kernels)
     if isinstance(values, StructValues):
-        children = tuple(take_values(child, places) for child in values.children)
+        children = tuple(take_values(child, places, kernels) for child in values.children)
         return StructValues(children, len(places))
     return _lists(values, places)
 
@@ -56,7 +56,7 @@ def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
     return FixedWidth(pa.py_buffer(units.take(places).view(np.uint8)), values.bits, count)
 
 
-def _variable(values: VariableWidth, places: Int64Array) -> VariableWidth:
+def _variable(values: VariableWidth, places: Int64Array, kernels: Kernels) -> VariableWidth:
     stored = values.offsets.astype(np.int64, copy=False)
     data, offsets = kernels.take_variable(values.octets(), stored, places)
     return VariableWidth(downcast_offsets(offsets, values.offset_bits), data)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
@@ -25,7 +24,7 @@ from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -41,7 +40,7 @@ def decode_variable(message: Variable, source: Source, context: DecodeContext) -
     bits = offset_bits(message)
     if isinstance(source, Block):
         return _decode_block(source, bits // 8)
-    return VariableWidth(*kernels.join_variable(variable_chunks(source, bits // 8)))
+    return VariableWidth(*context.kernels.join_variable(variable_chunks(source, bits // 8)))
 
 
 def offset_bits(message: Variable) -> int:
@@ -92,6 +91,6 @@ def encode_variable(values: Values, target: Target) -> Encoded:
         head = np.concatenate([[bits, (values.count + 3) * width], offsets])
         data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
         return Encoded.block(encoding, pa.py_buffer(data), values.count)
-    chunks = kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
+    chunks = target.kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
     data, sizes, counts = chunks
     return Encoded(encoding, (data,), sizes[None], counts)

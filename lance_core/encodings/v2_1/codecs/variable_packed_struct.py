@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePackedStruct
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.v2_1.codecs.base import (
@@ -34,7 +33,7 @@ from lance_core.encodings.v2_1.codecs.values import (
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -59,7 +58,7 @@ def decode_variable_packed_struct(
     at, ends = offsets[:-1], offsets[1:]
     children = []
     for field in message.fields:
-        inner, at = _field(field, octets, at, ends)
+        inner, at = _field(field, octets, (at, ends), context)
         children.append(decode(field.value, PerValue(inner, source.depth), context))
     if not children or (at != ends).any():
         raise CorruptFileError("a packed struct is longer than its children")
@@ -67,25 +66,29 @@ def decode_variable_packed_struct(
 
 
 def _field(
-    field: _Field, octets: npt.NDArray[np.uint8], at: Int64Array, ends: Int64Array
+    field: _Field,
+    octets: npt.NDArray[np.uint8],
+    spans: tuple[Int64Array, Int64Array],
+    context: DecodeContext,
 ) -> tuple[FixedWidth | VariableWidth, Int64Array]:
     """What all values have of a child that begins ``at``, and where the next one begins."""
+    at, ends = spans
     kind = field.WhichOneof("layout")
     if kind == "bits_per_value":
         bits = field.bits_per_value
         if bits % 8 or bits > 1 << 35 or (len(at) and bits // 8 > len(octets)):
             raise CorruptFileError(f"a packed child of {bits} bits in {len(octets)} bytes")
         stops = at + bits // 8
-        return FixedWidth(_gather(octets, at, stops, ends), bits, len(at)), stops
+        return FixedWidth(_gather(octets, (at, stops), ends, context), bits, len(at)), stops
     if kind != "bits_per_length" or field.bits_per_length not in (8, 16, 32, 64):
         raise CorruptFileError("it is not said how long a packed child is")
     width = field.bits_per_length // 8
     begins = at + width
-    prefixes = np.frombuffer(_gather(octets, at, begins, ends), f"<u{width}", len(at))
+    prefixes = np.frombuffer(_gather(octets, (at, begins), ends, context), f"<u{width}", len(at))
     if (prefixes > len(octets)).any():
         raise CorruptFileError("a packed child is longer than all of them")
     lengths = prefixes.astype(np.int64)
-    data = _gather(octets, begins, begins + lengths, ends)
+    data = _gather(octets, (begins, begins + lengths), ends, context)
     offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if width <= 4 and offsets[-1] <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)
@@ -93,11 +96,14 @@ def _field(
 
 
 def _gather(
-    octets: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array, ends: Int64Array
+    octets: npt.NDArray[np.uint8],
+    spans: tuple[Int64Array, Int64Array],
+    ends: Int64Array,
+    context: DecodeContext,
 ) -> pa.Buffer:
-    if (stops > ends).any():
+    if (spans[1] > ends).any():
         raise CorruptFileError("a packed struct is shorter than its children")
-    return kernels.gather_variable(octets, starts, stops)[0]
+    return context.kernels.gather_variable(octets, *spans)[0]
 
 
 def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:

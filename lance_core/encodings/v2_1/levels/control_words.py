@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, windows
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels
 from lance_core.errors import CorruptFileError
@@ -68,14 +68,14 @@ class ControlWords:
             raise CorruptFileError("repetition levels where there are no lists")
         return Levels(self.kinds, rep, definition, len(word))
 
-    def parse(self, data: Bytes, starts: Int64Array, stops: Int64Array) -> Zipped:
+    def parse(self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels) -> Zipped:
         """The levels of rows from ``starts[i]`` to ``stops[i]`` of ``data``, all ascending.
 
         Raises `CorruptFileError` unless values and rows end together.
         """
         if (stops - starts < max(1, self.width)).any():
             raise CorruptFileError("a row without a control word")
-        places = self._places(data, starts, stops)
+        places = self._places(data, starts, stops, kernels)
         levels = self.levels(windows(data, places, self.width))
         expected = np.searchsorted(places, starts)
         found = levels.row_starts()
@@ -94,7 +94,9 @@ class ControlWords:
         at = at + present * self.length_width
         return Zipped(levels, at, at + lengths)
 
-    def _places(self, data: Bytes, starts: Int64Array, stops: Int64Array) -> Int64Array:
+    def _places(
+        self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
+    ) -> Int64Array:
         """Where all levels of the rows begin."""
         if self.value_width and self.kinds.max_visible_def == self.kinds.max_def:
             stride = self.width + self.value_width

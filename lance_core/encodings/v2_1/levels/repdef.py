@@ -24,8 +24,8 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     REPDEF_NULLABLE_LIST,
 )
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.errors import CorruptFileError
 
 LevelArray = npt.NDArray[np.uint16]
@@ -142,7 +142,7 @@ class ListLayer:
 Layer = ItemLayer | ListLayer
 
 
-def check_levels(levels: Levels) -> None:
+def check_levels(levels: Levels, kernels: Kernels) -> None:
     """Raise `CorruptFileError` unless the levels can be unravelled without loss."""
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
     if kinds.max_rep and rep is None:

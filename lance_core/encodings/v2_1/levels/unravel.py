@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_EMPTYABLE_LIST, REPDEF_NULL_AND_EMPTY_LIST
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.levels import Slots
 from lance_core.encodings.v2_1.levels.repdef import Levels
 
@@ -33,7 +33,7 @@ class ArrowLayer:
     offsets: Offsets | None
 
 
-def unravel(levels: Levels) -> list[ArrowLayer]:
+def unravel(levels: Levels, kernels: Kernels) -> list[ArrowLayer]:
     """The layers of checked levels, outermost first; each has the slots that the one before has.
 
     The slots of the layer inside of a list are the items of those lists that have any.
@@ -43,7 +43,7 @@ def unravel(levels: Levels) -> list[ArrowLayer]:
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
     if definition is None and not kinds.max_rep:
         return [ArrowLayer(levels.count, 0, None, None)] * len(kinds.kinds)
-    count = row_count(levels)
+    count = row_count(levels, kernels)
     slots = Slots(kinds.max_rep, _EVERY)
     layers: list[ArrowLayer] = []
     for layer in range(len(kinds.kinds) - 1, -1, -1):
@@ -65,12 +65,13 @@ def unravel(levels: Levels) -> list[ArrowLayer]:
     return layers
 
 
-def row_count(levels: Levels) -> int:
+def row_count(levels: Levels, kernels: Kernels) -> int:
     """How many rows the levels are of."""
     if levels.rep is None or not levels.kinds.max_rep:
         return levels.count
     edges = np.array([0, levels.count], np.int64)
-    return levels.count - int(kernels.count_upto(levels.rep, levels.kinds.max_rep - 1, edges)[0])
+    below = kernels.rank_levels(levels.rep, levels.kinds.max_rep - 1, edges)
+    return levels.count - int(below[0])
 
 
 def _unravel_few(levels: Levels) -> list[ArrowLayer]:

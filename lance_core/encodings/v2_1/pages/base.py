@@ -18,7 +18,8 @@ from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,8 @@ from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
 
 if TYPE_CHECKING:
     from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
-    from lance_core.encodings.decoding import DecodeContext, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth
     from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts
 

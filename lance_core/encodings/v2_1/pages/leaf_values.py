@@ -16,7 +16,8 @@ from lance_core.encodings.v2_1.codecs.values import Values, Words, as_fixed
 from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Int64Array, Where
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Int64Array, Where
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
     from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
 

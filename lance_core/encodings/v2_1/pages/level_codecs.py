@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
 from lance_core.encodings.kernels.numpy.single_packed import Packed, bytes_at
@@ -19,7 +18,8 @@ from lance_core.encodings.v2_1.pages.decode_values import decode_block, decode_p
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Int64Array
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray
 
 _BYTES = 2
@@ -66,7 +66,7 @@ def decode_levels(
         return _levels(decode_part(encoding, data, place, counts, context), total)
     if encoding.WhichOneof("compression") == "out_of_line_bitpacking":
         width = packed_width(encoding.out_of_line_bitpacking)
-        return kernels.unpack_levels(data, starts, sizes, counts, width)
+        return context.kernels.unpack_levels(data, starts, sizes, counts, width)
     whole = pa.py_buffer(data)
     spans = zip(starts.tolist(), sizes.tolist(), counts.tolist(), strict=True)
     blocks = [
@@ -98,8 +98,8 @@ class ChunkLevelDecoder:
         units, unit = -(-count // _UNIT), packed_bytes(self._width)
         if self._width >= 0 and size == units * unit:
             octets = data[start : start + size]
-            words = kernels.unpack_fastlanes(octets, self._width, 16, units)[:count]
-            return words.astype(np.uint16, copy=False)
+            unpacked = context.kernels.unpack_fastlanes(octets, self._width, 16, units)
+            return unpacked[:count].astype(np.uint16, copy=False)
         where = np.array([start]), np.array([size])
         return decode_levels(self._encoding, data, where, np.array([count]), context)
 

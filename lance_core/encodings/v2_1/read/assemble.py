@@ -18,6 +18,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.nulls import with_nulls
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
@@ -32,7 +33,9 @@ class _Unravelled:
     scale: int  # rows of the leaf for one slot of the field looked at
 
 
-def assemble(root: Node, parts: Sequence[LeafPart], scales: Sequence[int]) -> pa.Array:
+def assemble(
+    root: Node, parts: Sequence[LeafPart], scales: Sequence[int], kernels: Kernels
+) -> pa.Array:
     """The array of ``root`` from its leaves, ``scales`` being the `rows_per_slot` of each.
 
     Raises `CorruptFileError` if leaves disagree.
@@ -41,7 +44,7 @@ def assemble(root: Node, parts: Sequence[LeafPart], scales: Sequence[int]) -> pa
     before: Levels | None = None
     for scale, part in zip(scales, parts, strict=True):
         same = before is not None and _are_same(before, part.levels)
-        layers = leaves[-1].layers if same else unravel(part.levels)
+        layers = leaves[-1].layers if same else unravel(part.levels, kernels)
         leaves.append(_Unravelled(layers, part.values, scale))
         before = part.levels
     return _assemble(root, leaves, 0)

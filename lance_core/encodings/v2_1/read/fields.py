@@ -27,7 +27,8 @@ from lance_core.schema.field import MAX_NESTING
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
     from lance_core.schema import Field
 
@@ -69,7 +70,7 @@ def decode_field(
             return [array]
     decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
     try:
-        return [assemble(root, parts, tree.scales) for parts in _aligned(decoded)]
+        return [assemble(root, parts, tree.scales, context.kernels) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
 
@@ -117,7 +118,7 @@ def _single_row(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Ar
     if len(parts) < len(tree.plan):
         return None
     try:
-        return assemble(tree.root, parts, tree.scales)
+        return assemble(tree.root, parts, tree.scales, context.kernels)
     except CorruptFileError as error:
         raise error.at(field=tree.field.name) from error
 

@@ -28,7 +28,8 @@ from lance_core.errors import CorruptFileError, PluginNotFoundError, Unsupported
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column, Page
 
 
@@ -92,12 +93,14 @@ class LeafColumn:
         inner = rows.moved(-self.column.starts[page])
         with _Placing(self, page):
             if not isinstance(inner, OrderedRows):
-                return assemble(node, [(yield from plan.decode(inner, context))], (1,))
+                return assemble(
+                    node, [(yield from plan.decode(inner, context))], (1,), context.kernels
+                )
             part = yield from plan.unordered(inner, context)
             if part is not None:
-                return assemble(node, [part], (1,))
+                return assemble(node, [part], (1,), context.kernels)
             part = yield from plan.decode(packed_rows(inner.distinct.values), context)
-            return inner.taken_from(assemble(node, [part], (1,)))
+            return inner.taken_from(assemble(node, [part], (1,), context.kernels))
 
     def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None as with `row`."""

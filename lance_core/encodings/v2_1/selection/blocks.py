@@ -38,18 +38,19 @@ def encode_block(
     None if they belong to no dictionary. Raises `InvalidInputError` for an unknown compression.
     """
     target = Target(Place.BLOCK, context.registry)
-    codec = _block_codec(values, context.version) if isinstance(values, FixedWidth) else "variable"
+    codec = _block_codec(values, context) if isinstance(values, FixedWidth) else "variable"
     encoded = encode(values, target.with_chain(codec))
     if codec in ("flat", "variable") and context.version >= FileVersion.V2_2:
         encoded = _generally(encoded, values, options)
     return encoded.encoding, encoded.buffers[0]
 
 
-def _block_codec(values: FixedWidth, version: FileVersion) -> str:
-    integers = Integers.of(values)
+def _block_codec(values: FixedWidth, context: EncodeContext) -> str:
+    integers = Integers.of(values, context.kernels)
     if integers is None:
         return "flat"
-    if version >= FileVersion.V2_2 and integers.runs_beat(integers.block_size, in_chunks=False):
+    is_new = context.version >= FileVersion.V2_2
+    if is_new and integers.runs_beat(integers.block_size, in_chunks=False):
         return "rle"
     if not integers.packs_in_block:
         return "flat"
@@ -79,11 +80,11 @@ def encode_levels(
     """
     words: npt.NDArray[np.uint16] = np.ascontiguousarray(levels, "<u2")
     counts = np.diff(edges)
-    codec = _block_codec(FixedWidth.of(words), context.version)
+    codec = _block_codec(FixedWidth.of(words), context)
     if codec == "rle":
         encoded = run_levels(words, counts)
     elif codec == "out_of_line_bitpacking":
-        encoded = packed_levels(words, counts)
+        encoded = packed_levels(words, counts, context.kernels)
     elif codec == "inline_bitpacking":
         return _one_by_one(words, edges, codec, context)
     else:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.v2_1.codecs.bitpacking import packs_tail
 from lance_core.encodings.v2_1.codecs.rle import entries, run_starts
@@ -23,14 +23,15 @@ class Integers:
 
     words: Words
     widths: Int64Array
+    kernels: Kernels
 
     @classmethod
-    def of(cls, values: FixedWidth) -> Integers | None:
+    def of(cls, values: FixedWidth, kernels: Kernels) -> Integers | None:
         """None for values that are no integers of 8 to 64 bits, or none at all."""
         if values.bits not in WIDTHS or not values.count:
             return None
         words = values.words()
-        return cls(words, kernels.chunk_widths(words))
+        return cls(words, kernels.chunk_widths(words), kernels)
 
     @property
     def size(self) -> int:
@@ -68,7 +69,7 @@ class Integers:
     @property
     def run_count(self) -> int:
         """Runs of equal values, however long."""
-        return max(1, int(kernels.count_runs(self.words, max(1, len(self.words))).sum()))
+        return max(1, int(self.kernels.count_runs(self.words, max(1, len(self.words))).sum()))
 
     def runs_beat(self, most: int, in_chunks: bool) -> bool:
         """Whether runs take less than `size` and at most ``most`` bytes.

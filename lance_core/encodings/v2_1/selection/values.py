@@ -24,6 +24,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
+    from lance_core.encodings.kernels import Kernels
 
 _LEAST_COMPRESSED = 4096
 _LEAST_TEXT = 32 << 10
@@ -51,18 +52,18 @@ def mini_block_values(
     if isinstance(values, VariableWidth):
         chain = _text_chain(values, type_, options)
     else:
-        chain = (_fixed_codec(values, options),)
+        chain = (_fixed_codec(values, options, target.kernels),)
     return _generally(encode(values, target.with_chain(*chain)), options, target)
 
 
-def _fixed_codec(values: FixedWidth, options: FieldOptions) -> str:
+def _fixed_codec(values: FixedWidth, options: FieldOptions, kernels: Kernels) -> str:
     """The cheapest encoding of values of fixed width, or the one that compression likes best."""
     wanted = options.compression
     if wanted == "none":
         return "flat"
     if wanted is not None and values.count and _is_turned(values, options.bss):
         return "byte_stream_split"
-    integers = Integers.of(values)
+    integers = Integers.of(values, kernels)
     if integers is None:
         return "flat"
     packed = integers.inline_size

@@ -143,6 +143,7 @@ class PageEncoder:
             encoded,
             lambda some, edges: encode_levels(some, edges, context),
             large,
+            context.kernels,
             stored,
         )
 

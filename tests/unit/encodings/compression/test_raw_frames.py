@@ -11,6 +11,7 @@ import pytest
 
 from lance_core.encodings.compression.general import compress, decompress_spans
 from lance_core.encodings.compression.raw_frames import raw_blocks
+from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
 
@@ -56,7 +57,7 @@ def test_random_bytes_are_found_in_their_frames(size: int) -> None:
 def test_what_is_compressed_is_left_to_zstd(values: list[bytes]) -> None:
     octets, starts, stops = stored(values)
     assert raw_blocks(octets, starts, stops) is None
-    plain, sizes = decompress_spans("zstd", octets, starts, stops - starts)
+    plain, sizes = decompress_spans("zstd", octets, starts, stops - starts, NUMPY)
     assert plain.to_pybytes() == b"".join(values)
     assert sizes.tolist() == [len(value) for value in values]
 
@@ -69,7 +70,7 @@ def test_damaged_frames_of_raw_blocks_give_no_other_bytes(at: int) -> None:
         damaged = octets.copy()
         damaged[starts[0] + at] = number
         try:
-            plain, sizes = decompress_spans("zstd", damaged, starts, stops - starts)
+            plain, sizes = decompress_spans("zstd", damaged, starts, stops - starts, NUMPY)
         except CorruptFileError:
             continue
         assert plain.size == sizes.sum()
@@ -82,4 +83,4 @@ def test_a_claim_without_bytes_is_an_error_before_memory_is_used() -> None:
     lying = octets.copy()
     lying[starts[0] : starts[0] + 8] = np.frombuffer(struct.pack("<Q", 1 << 40), np.uint8)
     with pytest.raises(CorruptFileError):
-        decompress_spans("zstd", lying, starts, stops - starts)
+        decompress_spans("zstd", lying, starts, stops - starts, NUMPY)

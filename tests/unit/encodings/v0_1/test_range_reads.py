@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lance_core.encodings.decoding import DecodeContext, decode_in_memory
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import decode_in_memory
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v0_1.range_reads import Fetched, fetch
 from lance_core.encodings.version import FileVersion

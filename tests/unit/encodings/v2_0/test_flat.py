@@ -11,7 +11,8 @@ import pytest
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer, Compression, Flat
 from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.compression.general import compress
-from lance_core.encodings.decoding import DecodeContext, RowIndices, RowRange
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import encode_flat

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lance_core.builtin import lance_encodings
-from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 

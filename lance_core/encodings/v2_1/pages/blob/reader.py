@@ -19,7 +19,8 @@ from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 class BlobLayoutPlan(LayoutPlan):
@@ -45,7 +46,7 @@ class BlobLayoutPlan(LayoutPlan):
                 raise CorruptFileError("a blob of no bytes has impossible levels")
             definition = (levels >> 16).astype(np.uint16)
         levels_ = Levels(self.kinds, None, definition, len(where))
-        check_levels(levels_)
+        check_levels(levels_, context.kernels)
         if pa.types.is_struct(self.type):
             members = [where.field(number) for number in range(2)]
             described = pa.Array.from_buffers(self.type, len(where), [None], 0, 0, members)

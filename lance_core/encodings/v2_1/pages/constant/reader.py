@@ -30,7 +30,8 @@ from lance_core.encodings.v2_1.pages.level_codecs import decode_level_block, raw
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.store.base import ByteRange
 
 _MOST_NULLS = 1 << 28
@@ -119,7 +120,7 @@ class ConstantPlan(LayoutPlan):
         rep = _stored_levels(buffers[0], packed_rep, message.num_rep_values, context)
         definition = _stored_levels(buffers[1], packed_def, message.num_def_values, context)
         levels = self._joined(rep, definition)
-        check_levels(levels)
+        check_levels(levels, context.kernels)
         starts = levels.row_starts()
         found = levels.count if starts is None else len(starts)
         if found != self.scope.num_rows:

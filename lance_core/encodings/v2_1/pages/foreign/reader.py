@@ -31,7 +31,8 @@ from lance_core.errors import CorruptFileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.registry import EncodingRegistry
 
 
@@ -72,7 +73,7 @@ class ForeignPlan(LayoutPlan):
         if message.HasField("def_compression"):
             definition = decode_level_block(message.def_compression, buffers.pop(0), count, context)
         levels = Levels(self.kinds, rep, definition, count)
-        check_levels(levels)
+        check_levels(levels, context.kernels)
         starts, visible = levels.row_starts(), levels.visible()
         found = count if starts is None else len(starts)
         if found != self.scope.num_rows:

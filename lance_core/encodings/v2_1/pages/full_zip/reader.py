@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
@@ -34,7 +33,8 @@ from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
 
 _WIDEST = (1 << 31) - 1
 
@@ -74,8 +74,8 @@ class FullZipPlan(LayoutPlan):
         if not self.is_indexed:
             return (yield from self._regular(rows, context))
         spans = yield from self._spans(rows, context)
-        zipped = self.words.parse(spans.data, spans.starts, spans.stops)
-        check_levels(zipped.levels)
+        zipped = self.words.parse(spans.data, spans.starts, spans.stops, context.kernels)
+        check_levels(zipped.levels, context.kernels)
         if self.width:
             payload = windows(spans.data, zipped.starts, self.width)
             return self._fixed(zipped.levels, payload, context)
@@ -133,7 +133,7 @@ class FullZipPlan(LayoutPlan):
         """Rows of as many bytes each, the control word first."""
         width = self.words.width
         levels = self.words.levels(np.ascontiguousarray(table[:, :width]))
-        check_levels(levels)
+        check_levels(levels, context.kernels)
         return self._fixed(levels, np.ascontiguousarray(table[:, width:]), context)
 
     def _fixed(
@@ -162,10 +162,10 @@ class FullZipPlan(LayoutPlan):
         encoding, width = self.message.value_compression, self.message.bits_per_offset
         if encoding.WhichOneof("compression") == "general":  # without joining what is compressed
             scheme = scheme_of(encoding.general)
-            stored = plain_spans(scheme, data, (starts, stops), width)
+            stored = plain_spans(scheme, data, (starts, stops), width, context.kernels)
             encoding = encoding.general.values
         else:
-            bytes_, offsets = kernels.gather_variable(data, starts, stops)
+            bytes_, offsets = context.kernels.gather_variable(data, starts, stops)
             stored = VariableWidth(downcast_offsets(offsets, width), bytes_)
         values = decode_values(encoding, stored, context)
         array = zipped_values(values, self.scope.type, context)

@@ -14,7 +14,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding
     from lance_core.encodings.v2_1.pages.base import PageScope
 
 

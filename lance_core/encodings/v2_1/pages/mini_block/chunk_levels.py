@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings import kernels
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, Where
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
@@ -22,7 +21,8 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable, R
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.kernels import Kernels
 
 
 class ChunkLevels(NamedTuple):
@@ -30,6 +30,7 @@ class ChunkLevels(NamedTuple):
 
     levels: Levels
     starts: Int64Array
+    kernels: Kernels
 
     @classmethod
     def decode(
@@ -54,7 +55,7 @@ class ChunkLevels(NamedTuple):
             definition = decode_levels(found, parts.data, parts.definition, numbers, context)
         if not kinds.max_rep:
             rep = None
-        return cls(Levels(kinds, rep, definition, int(starts[-1])), starts)
+        return cls(Levels(kinds, rep, definition, int(starts[-1])), starts, context.kernels)
 
     def check(self, chunks: Int64Array, counts: Int64Array, table: ChunkTable) -> None:
         """Raise `CorruptFileError` unless the levels are those of the values and rows."""
@@ -66,7 +67,7 @@ class ChunkLevels(NamedTuple):
         if rep is None or not np.diff(self.starts).all():
             raise CorruptFileError("a chunk without repetition levels")
         first, last = _rows_started(table.rows, chunks)
-        within = kernels.count_upto(rep, most - 1, self.starts)
+        within = self.kernels.rank_levels(rep, most - 1, self.starts)
         agree = np.array_equal(np.diff(self.starts) - within, last - first)
         opened = ~table.rows.continues[chunks]
         if not agree or (rep[self.starts[:-1]][opened] != most).any():
@@ -90,7 +91,8 @@ class ChunkLevels(NamedTuple):
         if definition is None or kinds.max_visible_def == kinds.max_def:
             return edges
         before = np.zeros(len(edges), np.int64)
-        np.cumsum(kernels.count_upto(definition, kinds.max_visible_def, edges), out=before[1:])
+        visible = self.kernels.rank_levels(definition, kinds.max_visible_def, edges)
+        np.cumsum(visible, out=before[1:])
         return before
 
 
@@ -117,7 +119,7 @@ def wanted_levels(
     memo = context.memo
     key = None
     if memo is not None and kinds.max_rep:
-        key = _key(message, kinds, parts, wanted)
+        key = _key(message, kinds, parts, wanted, context)
         known: tuple[Levels, Where] | None = memo.get(key)
         if known is not None:
             return known
@@ -125,19 +127,23 @@ def wanted_levels(
     has_levels = parts.rep is not None or parts.definition is not None
     if not has_levels and table.rows is None:
         plain = Levels(kinds, None, None, len(rows))
-        check_levels(plain)
+        check_levels(plain, context.kernels)
         return plain, _values_of_rows(rows, chunks, table)
     levels = ChunkLevels.decode(message, kinds, parts, counts, context)
     levels.check(chunks, counts, table)
     chosen, where = selected(levels, rows, chunks, table)
-    check_levels(chosen)
+    check_levels(chosen, context.kernels)
     if memo is not None and key is not None:
         memo[key] = chosen, where
     return chosen, where
 
 
 def _key(
-    message: MiniBlockLayout, kinds: LayerKinds, parts: ChunkParts, wanted: WantedRows
+    message: MiniBlockLayout,
+    kinds: LayerKinds,
+    parts: ChunkParts,
+    wanted: WantedRows,
+    context: DecodeContext,
 ) -> Hashable:
     """Everything that the result of `wanted_levels` depends on."""
     rows, chunks, counts, table = wanted
@@ -145,7 +151,7 @@ def _key(
     assert places
     assert table.rows is not None
     starts, stops = places[0][0], places[-1][0] + places[-1][1]
-    octets, _ = kernels.gather_variable(parts.data, starts, stops)
+    octets, _ = context.kernels.gather_variable(parts.data, starts, stops)
     first, last = _rows_started(table.rows, chunks)
     sizes = [place[1] for place in places]
     numbers = [parts.num_levels, counts, chunks, first, last, table.rows.continues[chunks], *sizes]
@@ -221,7 +227,7 @@ def _of_lists(
     number = (np.cumsum(last - first) - last).take(chunk) + rows.values
     both = np.repeat(number, 2)
     both[1::2] += 1
-    edges = kernels.nth_levels(levels.rep, levels.kinds.max_rep, both)
+    edges = decoded.kernels.select_levels(levels.rep, levels.kinds.max_rep, both)
     begin, end = edges[::2].copy(), edges[1::2].copy()
     # A row also ends where chunks that are not read would come.
     jumps = decoded.starts[1:-1][np.diff(chunks) > 1]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 
 
 class ChunkForm(NamedTuple):
@@ -39,7 +39,11 @@ class ChunkParts(NamedTuple):
 
 
 def chunk_parts(
-    form: ChunkForm, data: npt.NDArray[np.uint8], positions: Int64Array, sizes: Int64Array
+    form: ChunkForm,
+    data: npt.NDArray[np.uint8],
+    positions: Int64Array,
+    sizes: Int64Array,
+    kernels: Kernels,
 ) -> ChunkParts:
     """The parts of the chunks of ``sizes`` bytes at ``positions`` of ``data``.
 

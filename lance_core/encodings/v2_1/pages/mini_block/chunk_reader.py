@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _PICKED_COST = 8
@@ -88,7 +89,7 @@ class ChunkedPages:
         """See `lance_core.encodings.v2_1.pages.base.LayoutPlan`."""
         if isinstance(rows, RowIndices) and not self.kinds.max_rep:
             return (yield from self._single_rows(rows, context))
-        chunks = self.table.chunks_of(rows)
+        chunks = self.table.chunks_of(rows, context.kernels)
         read = yield from self._read(chunks, context)
         return self.part(rows, chunks, read, context)
 
@@ -98,7 +99,7 @@ class ChunkedPages:
         """The rows from the bytes of the chunks that hold them."""
         table = self.table
         counts = table.counts[chunks]
-        parts = self._parts(chunks, read)
+        parts = self._parts(chunks, read, context)
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
@@ -114,14 +115,14 @@ class ChunkedPages:
         buffers = yield ranges
         return ChunkBytes.of(buffers, cuts, starts)
 
-    def _parts(self, chunks: Int64Array, read: ChunkBytes) -> ChunkParts:
+    def _parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
-        return chunk_parts(self.form, read.data, read.positions, sizes)
+        return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
     def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
         distinct = rows.distinct.values
-        chunks, chunk, position = self.table.locate(distinct)
+        chunks, chunk, position = self.table.locate(distinct, context.kernels)
         counts = self.table.counts[chunks]
         if not _is_sparse(distinct, counts):
             return None
@@ -131,7 +132,7 @@ class ChunkedPages:
 
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
-        chunks, chunk, position = self.table.locate(rows.values)
+        chunks, chunk, position = self.table.locate(rows.values, context.kernels)
         read = yield from self._read(chunks, context)
         counts = self.table.counts[chunks]
         if not _is_sparse(rows.values, counts):
@@ -147,10 +148,10 @@ class ChunkedPages:
         context: DecodeContext,
     ) -> LeafPart:
         """The rows that are picked; those of them at ``places``, if that is given."""
-        parts = self._parts(chunks, read)
+        parts = self._parts(chunks, read, context)
         found = picked_definition(self.message, parts, picked, context)
         levels = Levels(self.kinds, None, found, len(picked.chunk))
-        check_levels(levels)
+        check_levels(levels, context.kernels)
         return self._picked(parts, levels, chunks, picked, places, context)
 
     def _picked(
@@ -165,7 +166,8 @@ class ChunkedPages:
         values = pick_values(self.message.value_compression, parts, picked, context)
         runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
         if places is not None:
-            values, levels = take_values(values, places), picked_levels(levels, places)
+            values = take_values(values, places, context.kernels)
+            levels = picked_levels(levels, places)
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.levels.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 
@@ -53,10 +53,10 @@ class ChunkTable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", self.values[1:] - self.values[:-1])
 
-    def chunks_of(self, rows: Rows) -> Int64Array:
+    def chunks_of(self, rows: Rows, kernels: Kernels) -> Int64Array:
         """Numbers of the chunks that hold ``rows``, ascending."""
         if isinstance(rows, RowIndices) and self.rows is None:
-            return self.locate(rows.values)[0]
+            return self.locate(rows.values, kernels)[0]
         if isinstance(rows, RowRange):
             return np.arange(self._first_of(rows.start), self._last_of(rows.stop - 1) + 1)
         firsts, lasts = self._first(rows.values), self._last(rows.values)
@@ -65,7 +65,9 @@ class ChunkTable:
         np.add.at(changes, lasts + 1, -1)
         return np.flatnonzero(np.cumsum(changes) > 0)
 
-    def locate(self, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    def locate(
+        self, rows: Int64Array, kernels: Kernels
+    ) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Where single rows are, without lists: chunks, and for each row which of them and where.
 
         The chunks ascend; the second result counts them, the third one values within a chunk.

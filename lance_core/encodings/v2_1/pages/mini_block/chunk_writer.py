@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings import kernels
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 
 Bytes = npt.NDArray[np.uint8]
@@ -62,7 +62,7 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     return _within(sizes, form.large)
 
 
-def chunk_bytes(form: ChunkForm, chunks: Chunks) -> tuple[pa.Buffer, Int64Array]:
+def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:
     """The chunks, which fit, and the bytes of each."""
     header = _header(form, chunks)
     heads = np.full(len(header), header.shape[1], np.int64)

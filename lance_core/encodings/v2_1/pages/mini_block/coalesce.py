@@ -21,7 +21,8 @@ from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext, Decoding, Rows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart
 
 _MOST_ITEMS = 1 << 20

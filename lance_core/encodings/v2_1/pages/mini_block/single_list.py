@@ -22,7 +22,7 @@ from lance_core.schema.empty_arrays import empty_array
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
     from lance_core.encodings.v2_1.pages.mini_block.chunk_table import RowTable
 
@@ -108,7 +108,7 @@ class SingleLists:
         if found != count:
             raise CorruptFileError("the levels of a chunk are not those of its values")
         levels = Levels(kinds, rep, definition, total).part(begin, stop)
-        check_levels(levels)
+        check_levels(levels, context.kernels)
         return levels, where
 
     def _levels(

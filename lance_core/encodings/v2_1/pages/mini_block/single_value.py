@@ -16,7 +16,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import DecodeContext
+    from lance_core.encodings.context import DecodeContext
 
 
 class SingleValues:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayout, PageLayout
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import Encoded
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
@@ -46,6 +47,7 @@ def mini_block_page(
     values: Encoded,
     encode_levels: LevelEncoder,
     large: bool,
+    kernels: Kernels,
     dictionary: StoredDictionary | None = None,
 ) -> LayoutPage | None:
     """A page of at least one value; None if a chunk has too many levels to be written.
@@ -73,7 +75,7 @@ def mini_block_page(
     form, chunks = _form(levels, values, large), Chunks(num_levels, parts, _parts(values))
     if not chunks_fit(form, chunks):
         return None
-    data, sizes = chunk_bytes(form, chunks)
+    data, sizes = chunk_bytes(form, chunks, kernels)
     buffers = [chunk_words(sizes, values.counts, large), data]
     if dictionary is not None:
         message.dictionary.CopyFrom(dictionary.encoding)

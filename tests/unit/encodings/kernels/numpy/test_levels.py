@@ -8,9 +8,9 @@ import pytest
 from lance_core.encodings.kernels.numpy.levels import (
     Slots,
     check_levels,
-    count_upto,
     layer_offsets,
     layer_slots,
+    rank_levels,
 )
 from lance_core.errors import CorruptFileError
 
@@ -72,13 +72,13 @@ def test_other_levels_are_corruption(repetition: list[int], definition: list[int
 
 
 def test_levels_are_counted_between_edges() -> None:
-    assert count_upto(DEFINITION, 1, np.array([0, 3, 3, 6])).tolist() == [3, 0, 2]
+    assert rank_levels(DEFINITION, 1, np.array([0, 3, 3, 6])).tolist() == [3, 0, 2]
 
 
 @pytest.mark.parametrize("edges", [[], [-1, 2], [0, 7], [3, 2]])
 def test_edges_that_cannot_be_are_corruption(edges: list[int]) -> None:
     with pytest.raises(CorruptFileError):
-        count_upto(DEFINITION, 1, np.array(edges, np.int64))
+        rank_levels(DEFINITION, 1, np.array(edges, np.int64))
 
 
 def test_levels_of_different_numbers_are_corruption() -> None:

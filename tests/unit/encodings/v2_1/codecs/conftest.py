@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lance_core.builtin import lance_encodings
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_1.codecs.base import (
     Block,

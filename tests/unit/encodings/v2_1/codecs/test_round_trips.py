@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_1.codecs.base import (
     Block,

@@ -10,6 +10,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULL_AND_EMPTY_LIST,
     REPDEF_NULLABLE_ITEM,
 )
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.levels.control_words import ControlWords
 from lance_core.encodings.v2_1.levels.repdef import layer_kinds
 from lance_core.errors import CorruptFileError
@@ -29,7 +30,7 @@ def test_values_of_one_width_are_found_in_lists(repeats: int) -> None:
     words = ControlWords(LISTS, 1, 2, 2, 0)
     starts = np.concatenate([EDGES[:-1] + 11 * n for n in range(repeats)])
     stops = np.concatenate([EDGES[1:] + 11 * n for n in range(repeats)])
-    found = words.parse(octets(FIXED * repeats), starts, stops)
+    found = words.parse(octets(FIXED * repeats), starts, stops, NUMPY)
     assert found.levels.rep is not None
     assert found.levels.definition is not None
     assert found.levels.rep.tolist() == [1, 0, 1, 1, 1] * repeats
@@ -43,7 +44,7 @@ def test_lengths_stand_before_values_that_are_there(repeats: int) -> None:
     words = ControlWords(LISTS, 1, 2, 0, 4)
     row = bytes([4, 2, 0, 0, 0]) + b"ab" + bytes([1]) + bytes([0, 0, 0, 0, 0])
     edges = np.arange(repeats + 1) * len(row)
-    found = words.parse(octets(row * repeats), edges[:-1], edges[1:])
+    found = words.parse(octets(row * repeats), edges[:-1], edges[1:], NUMPY)
     assert (found.stops - found.starts).tolist() == [2, 0, 0] * repeats
     assert found.starts[0] == 5
 
@@ -62,14 +63,14 @@ def test_lengths_stand_before_values_that_are_there(repeats: int) -> None:
 def test_rows_that_do_not_end_with_their_values_are_damage(data: bytes, edges: list[int]) -> None:
     places = np.array(edges)
     with pytest.raises(CorruptFileError):
-        ControlWords(LISTS, 1, 2, 2, 0).parse(octets(data), places[:-1], places[1:])
+        ControlWords(LISTS, 1, 2, 2, 0).parse(octets(data), places[:-1], places[1:], NUMPY)
 
 
 def test_a_length_past_the_data_is_damage() -> None:
     kinds = layer_kinds((REPDEF_ALL_VALID_ITEM,))
     data = octets(b"\xff\xff\xff\xff" + b"x" * 4)
     with pytest.raises(CorruptFileError):
-        ControlWords(kinds, 0, 0, 0, 4).parse(data, np.array([0]), np.array([8]))
+        ControlWords(kinds, 0, 0, 0, 4).parse(data, np.array([0]), np.array([8]), NUMPY)
 
 
 def test_lists_without_repetition_levels_are_damage() -> None:

@@ -17,6 +17,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     REPDEF_NULLABLE_LIST,
 )
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels, layer_kinds, ravel
 from lance_core.encodings.v2_1.levels.shred import joined, shred
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
@@ -64,11 +65,11 @@ def test_arrays_of_any_nesting_come_back_from_their_levels(data: st.DataObject) 
     node, parts = tree(type_), [unmasked(part) for part in stored(array)]
     for path, part in zip(node.paths(), parts, strict=True):
         check_kinds(path, part.levels.kinds)
-        check_levels(part.levels)
+        check_levels(part.levels, NUMPY)
         visible = part.levels.visible()
         count = part.levels.count if visible is None else int(visible.sum())
         assert count == len(part.values)
-    back = assemble(node, parts, [1] * len(parts))
+    back = assemble(node, parts, [1] * len(parts), NUMPY)
     back.validate(full=True)
     assert back.to_pylist() == array.to_pylist()
 
@@ -84,7 +85,7 @@ def test_levels_cut_at_rows_give_the_rows(data: st.DataObject) -> None:
     row = data.draw(st.integers(0, len(array) - 1))
     stop = part.levels.count if row + 1 == len(starts) else int(starts[row + 1])
     cut = part.levels.part(int(starts[row]), stop)
-    outer = unravel(cut)[0]
+    outer = unravel(cut, NUMPY)[0]
     assert outer.count == 1
     assert (outer.validity is None) == array[row].is_valid
 
@@ -129,7 +130,7 @@ def test_levels_that_contradict_their_layers_are_damage(
     kinds: list[int], rep: list[int] | None, definition: list[int] | None
 ) -> None:
     with pytest.raises(CorruptFileError):
-        check_levels(levels(kinds, rep, definition))
+        check_levels(levels(kinds, rep, definition), NUMPY)
 
 
 @pytest.mark.parametrize("kinds", [(), (0,), (7,), (1,) * 300])
@@ -194,10 +195,10 @@ def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
 def test_few_levels_are_unravelled_as_many_are(data: st.DataObject) -> None:
     array = data.draw(nullable_arrays(data.draw(nullable_types())))
     for part in stored(array):
-        found = unravel(part.levels)
+        found = unravel(part.levels, NUMPY)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("lance_core.encodings.v2_1.levels.unravel._FEW", -1)
-            expected = unravel(part.levels)
+            expected = unravel(part.levels, NUMPY)
         assert [described(layer) for layer in found] == [described(layer) for layer in expected]
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.codecs.base import Place, Target, encode
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.selection.cost import Integers, byte_entropy
@@ -37,7 +38,7 @@ shapes = st.tuples(
 def test_packed_sizes_are_known_before(shape: tuple[int, int, int, int]) -> None:
     bits, count, limit, run = shape
     values = integers(bits, count, min(limit, bits - 1), run)
-    found = Integers.of(values)
+    found = Integers.of(values, NUMPY)
     assert found is not None
     packed = size(values, Place.MINI_BLOCK, "inline_bitpacking")
     assert found.inline_size == min(packed, found.size)
@@ -51,7 +52,7 @@ def test_runs_are_taken_just_where_they_are_no_larger(
 ) -> None:
     bits, count, limit, run = shape
     values = integers(bits, count, min(limit, bits - 1), run)
-    found = Integers.of(values)
+    found = Integers.of(values, NUMPY)
     assert found is not None
     place = Place.MINI_BLOCK if in_chunks else Place.BLOCK
     encoded = encode(values, Target(place, REGISTRY, ("rle",)))
@@ -65,15 +66,15 @@ def test_runs_are_taken_just_where_they_are_no_larger(
 
 @pytest.mark.parametrize("bits", [1, 24, 128])
 def test_other_widths_are_no_integers(bits: int) -> None:
-    assert Integers.of(FixedWidth(pa.py_buffer(bytes(64)), bits, 4)) is None
+    assert Integers.of(FixedWidth(pa.py_buffer(bytes(64)), bits, 4), NUMPY) is None
 
 
 def test_no_values_have_no_measures() -> None:
-    assert Integers.of(FixedWidth(pa.py_buffer(b""), 64, 0)) is None
+    assert Integers.of(FixedWidth(pa.py_buffer(b""), 64, 0), NUMPY) is None
 
 
 def test_a_threshold_is_a_part_of_the_values() -> None:
-    found = Integers.of(FixedWidth.of(np.repeat(np.arange(50, dtype="<u4"), 2)))
+    found = Integers.of(FixedWidth.of(np.repeat(np.arange(50, dtype="<u4"), 2)), NUMPY)
     assert found is not None
     assert found.run_count == 50
     assert found.passes(None)

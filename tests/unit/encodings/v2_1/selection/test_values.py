@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.decoding import DecodeContext
+from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.base import Encoded, PerValue, decode
 from lance_core.encodings.v2_1.selection.options import FieldOptions

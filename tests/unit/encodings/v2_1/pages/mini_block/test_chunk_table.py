@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
     ChunkTable,
     chunk_table,
@@ -37,20 +38,20 @@ def test_the_last_chunk_has_the_values_that_remain(large: bool) -> None:
     assert table.starts.tolist() == [0, 16, 40]
     assert table.stops.tolist() == [16, 40, 48]
     assert table.values.tolist() == [0, 1024, 1032, 1037]
-    assert table.chunks_of(RowRange(1023, 1033)).tolist() == [0, 1, 2]
-    assert table.chunks_of(RowIndices(np.array([0, 1036]))).tolist() == [0, 2]
+    assert table.chunks_of(RowRange(1023, 1033), NUMPY).tolist() == [0, 1, 2]
+    assert table.chunks_of(RowIndices(np.array([0, 1036])), NUMPY).tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(("row", "chunks"), [(0, [0]), (1, [0, 1, 2]), (2, [2]), (3, [2])], ids=str)
 def test_a_row_is_in_all_chunks_that_its_levels_are_in(row: int, chunks: list[int]) -> None:
-    assert lists().chunks_of(RowRange(row, row + 1)).tolist() == chunks
-    assert lists().chunks_of(RowIndices(np.array([row]))).tolist() == chunks
+    assert lists().chunks_of(RowRange(row, row + 1), NUMPY).tolist() == chunks
+    assert lists().chunks_of(RowIndices(np.array([row])), NUMPY).tolist() == chunks
 
 
 def test_a_row_that_starts_with_its_chunk_is_not_looked_for_before_it() -> None:
     rows = row_table(index((2, 0), (1, 0)), 1, 3)
     table = chunk_table(words((8, 1), (8, 0)), True, 3, 16, rows)
-    assert table.chunks_of(RowRange(2, 3)).tolist() == [1]
+    assert table.chunks_of(RowRange(2, 3), NUMPY).tolist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm, chunk_parts
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table
 from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
@@ -45,11 +46,11 @@ def test_parts_of_chunks_are_found_where_they_were_put(
     chunks = Chunks(num_levels, levels, parts)
     assert values_fit(form, parts)
     assert chunks_fit(form, chunks)
-    data, sizes = chunk_bytes(form, chunks)
+    data, sizes = chunk_bytes(form, chunks, NUMPY)
     assert data.size == sizes.sum()
     assert not (sizes % 8).any()
     octets = np.frombuffer(data, np.uint8)
-    found = chunk_parts(form, octets, np.cumsum(sizes) - sizes, sizes)
+    found = chunk_parts(form, octets, np.cumsum(sizes) - sizes, sizes, NUMPY)
     assert np.array_equal(found.num_levels, num_levels)
     places = [place for place in (found.rep, found.definition) if place is not None]
     places += list(zip(found.starts, found.sizes, strict=True))

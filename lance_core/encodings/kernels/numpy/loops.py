@@ -1,0 +1,42 @@
+"""The inner loops that are always there."""
+
+from lance_core.encodings.arrow import coalesced_take
+from lance_core.encodings.kernels.numpy import (
+    bitpacking,
+    byte_streams,
+    chunk_headers,
+    chunk_rows,
+    chunk_spans,
+    fsst_decode,
+    fsst_encode,
+    fsst_train,
+    full_zip_offsets,
+    levels,
+    runs,
+    single_packed,
+    variable_chunks,
+)
+from lance_core.encodings.kernels.table import KernelSpec, kernel_table
+
+NUMPY_KERNELS = KernelSpec.of(
+    "numpy",
+    bitpacking,
+    byte_streams,
+    chunk_headers,
+    chunk_rows,
+    chunk_spans,
+    coalesced_take,
+    fsst_decode,
+    fsst_encode,
+    fsst_train,
+    full_zip_offsets,
+    levels,
+    runs,
+    single_packed,
+    variable_chunks,
+    rank=0,
+)
+"""One of each."""
+
+NUMPY = kernel_table([("builtin", NUMPY_KERNELS)])
+"""The table without any plugin."""
