@@ -36,7 +36,7 @@ for plugin in manager.plugins:
     for spec in plugin.manifest_stores:
         manager.url_suffix(spec.url_suffix)
 assert not manager.failures, manager.failures
-sdks = "botocore", "azure.core", "google.auth", "fsspec", "requests", "urllib3", "ssl"
+sdks = "boto3", "botocore", "azure.core", "google.auth", "fsspec", "requests", "urllib3", "ssl"
 early = [sdk for sdk in sdks if sdk in sys.modules]
 assert not early, early
 """
@@ -102,7 +102,7 @@ def test_an_environment_has_what_a_requirement_brings_and_no_more(core: Environm
     brought = set(distributions_in(core.packages))
     assert brought >= {"lance-core", "numpy", "pyarrow"}
     assert not brought & {f"lance-core-{extra}" for extra in STORES}
-    absent = ("azure", "botocore", "fsspec", "google.auth", "lance_core_s3", "urllib3")
+    absent = ("azure", "boto3", "botocore", "fsspec", "google.auth", "lance_core_s3", "urllib3")
     core.python(
         "import importlib.util, sys, google.protobuf\n"
         "for name in sys.argv[1:]: assert not importlib.util.find_spec(name), name",

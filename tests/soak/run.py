@@ -29,7 +29,7 @@ WARM = [
         "lance_core.commits.cleanup.clean",
         "pandas",
     ),
-    *("lance_core_s3.store", "lance_core_dynamodb.store", "lance_core_gcs.store"),
+    *("lance_core_s3.client", "lance_core_dynamodb.store", "lance_core_gcs.store"),
     "lance_core_azure.store",
 ]
 """What a process needs: imported once, by the process that all workers are forked from."""

@@ -8,12 +8,15 @@ the name is the value of a storage option.
 from __future__ import annotations
 
 import re
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
 
 T = TypeVar("T")
+
+_shared: dict[str, dict[str, Any]] = {}
+"""Objects by kind and name, for kinds that several plugins take."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -22,14 +25,15 @@ class SdkObjects(Generic[T]):
     """The objects of one kind. ``kind`` and ``function``: how errors call it and `register`.
 
     A forked child knows what its parent knew. Any other process, such as a Spark executor, knows
-    nothing: only the name travels.
+    nothing: only the name travels. With ``is_shared``, all plugins that say so know the same
+    objects of this kind.
     """
 
-    def __init__(self, kind: str, function: str) -> None:
+    def __init__(self, kind: str, function: str, *, is_shared: bool = False) -> None:
         self._kind = kind
         self._function = function
         self._lock = ForkSafeLock()
-        self._known: dict[str, T] = {}
+        self._known: dict[str, T] = _shared.setdefault(kind, {}) if is_shared else {}
 
     def register(self, name: str, value: T) -> str:
         """Keep ``value`` as ``name`` until `unregister`; returns the name.

@@ -1,4 +1,4 @@
-"""Requests to a bucket."""
+"""Requests to a bucket, by a client of boto3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import boto3
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.remote.client import (
     Content,
@@ -22,24 +28,44 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.response_limits import read_content
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
 from lance_core_s3.body import body_of
 from lance_core_s3.capabilities import OF_AMAZON, OF_OTHERS, WITHOUT_CONDITIONS, is_amazon
+from lance_core_s3.credentials import DEFAULT_REGION, SESSIONS, session_of
 from lance_core_s3.errors import request_error
-from lance_core_s3.sdk import LOG_REDACTION, make_client
-from lance_core_s3.settings import Encryption, S3Settings
+from lance_core_s3.options import Encryption, S3Settings
+from lance_core_s3.response import bound_responses, content_of, field, object_of, page_of
 
 T = TypeVar("T")
 
+USER_AGENT = f"lance-core-s3 Boto3/{boto3.__version__}"
+
+LOG_REDACTION = LogRedaction("boto3", "botocore", "s3transfer", "urllib3")
+
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
-
-_OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
-"""Of these, every listing has some."""
-
 _NOTHING_THERE = {"IfNoneMatch": "*"}
+
+
+def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> RemoteStore:
+    """The objects below ``url``; a `StoreFactory`. Nothing is asked of the service yet.
+
+    Options that S3 does not define are ignored; they belong to other components, such as the
+    commit handler.
+    """
+    left = dict(options)
+    settings = S3Settings.of(url, left)
+    remote = RemoteSettings.of(left)
+    if remote.proxy_ca_certificate is not None or remote.proxy_excludes is not None:
+        raise UnsupportedFeatureError(
+            "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not heeded for S3: "
+            "set the environment variables AWS_CA_BUNDLE and NO_PROXY"
+        )
+    return RemoteStore(S3Client(settings, remote), url.path, remote)
 
 
 class S3Client(RemoteClient):
@@ -52,8 +78,9 @@ class S3Client(RemoteClient):
         self._settings = settings
         self._remote = remote
         self._lock = ForkSafeLock()
-        self._sdk: Any = make_client(settings, remote)
-        host = urlsplit(self._sdk.meta.endpoint_url).hostname or ""
+        self._session: Any = None
+        self._sdk: Any = None
+        host = urlsplit(self._connected().meta.endpoint_url).hostname or ""
         self._capabilities = _capabilities(settings, host)
         self._every = {"Bucket": settings.bucket} | (
             {"RequestPayer": "requester"} if settings.requester_pays else {}
@@ -77,21 +104,20 @@ class S3Client(RemoteClient):
             asked["IfMatch"] = etag
 
         def read(sdk: Any) -> Content:
-            return _content(sdk.get_object(**self._every, **asked), wanted)
+            return content_of(sdk.get_object(**self._every, **asked), wanted)
 
         return self._ask(read, Failure.REFUSED if etag is None else Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
-        answer = self._send("head_object", Key=key, **self._encryption.use)
-        size, date = _field(answer, "ContentLength"), _field(answer, "LastModified")
-        return RemoteObject(key, _size(size), date, answer.get("ETag"))
+        response = self._send("head_object", Key=key, **self._encryption.use)
+        return object_of(response, key, "ContentLength")
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         condition = _NOTHING_THERE if if_absent else {}
-        answer = self._send(
+        response = self._send(
             "put_object", Key=key, Body=body_of(body), **condition, **self._encryption.write
         )
-        _field(answer, "ETag")
+        field(response, "ETag")
 
     def delete(self, key: str) -> None:
         self._send("delete_object", Key=key)
@@ -122,16 +148,16 @@ class S3Client(RemoteClient):
         elif start_after is not None:
             # Answers repeat it, in XML, which has not all characters. Fewer come earlier.
             asked["StartAfter"] = _NOT_IN_XML.split(start_after, maxsplit=1)[0]
-        return _page(self._send("list_objects_v2", **asked))
+        return page_of(self._send("list_objects_v2", **asked))
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
-        answer = self._send("create_multipart_upload", Key=key, **self._encryption.write)
-        return str(_field(answer, "UploadId"))
+        response = self._send("create_multipart_upload", Key=key, **self._encryption.write)
+        return str(field(response, "UploadId"))
 
     def upload_part(
         self, key: str, upload: str, number: int, body: Sequence[memoryview]
     ) -> UploadedPart:
-        answer = self._send(
+        response = self._send(
             "upload_part",
             Key=key,
             UploadId=upload,
@@ -139,7 +165,7 @@ class S3Client(RemoteClient):
             Body=body_of(body),
             **self._encryption.use,
         )
-        return UploadedPart(number, str(_field(answer, "ETag")))
+        return UploadedPart(number, str(field(response, "ETag")))
 
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
@@ -163,10 +189,17 @@ class S3Client(RemoteClient):
     def renew_credentials(self) -> bool:
         if self._settings.credentials.keys is not None or self._settings.credentials.skip:
             return False
+        if self._settings.credentials.session is not None:
+            return False  # a session renews its credentials itself
         # Another client goes through the chain of sources again, and forgets what they said before.
         # Requests that are under way keep the old one.
         self._sdk = make_client(self._settings, self._remote)
         return True
+
+    def list_uploads(self, prefix: str, start: Mapping[str, str]) -> Mapping[str, Any]:
+        """A page of the uploads in parts that are not finished; ``start``: markers of the page."""
+        page: Mapping[str, Any] = self._send("list_multipart_uploads", Prefix=prefix, **start)
+        return page
 
     def close(self) -> None:
         with self._lock:
@@ -179,8 +212,12 @@ class S3Client(RemoteClient):
         self._sdk = None
 
     def _connected(self) -> Any:
+        """The client of the SDK; a new one if there is none for the session that is registered."""
+        name = self._settings.credentials.session
         with self._lock:
-            if self._sdk is None:
+            session = None if name is None else SESSIONS.get(name)
+            if self._sdk is None or session is not self._session:
+                self._session = session
                 self._sdk = make_client(self._settings, self._remote)
             return self._sdk
 
@@ -228,66 +265,111 @@ def _capabilities(settings: S3Settings, host: str) -> StoreCapabilities:
     return OF_AMAZON if is_amazon(host) else OF_OTHERS
 
 
-def _field(answer: Mapping[str, Any], name: str) -> Any:
-    """What every answer of this kind has, and not everything that calls itself a server sends."""
-    if name not in answer:
-        raise RequestError(Failure.UNKNOWN, f"the answer has no {name}")
-    return answer[name]
+def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
+    """A client of boto3 that sends every request once.
+
+    Raises `InvalidInputError` if the address or the credentials' settings cannot be used, or if
+    requests would not be encrypted on their way and nobody allowed that.
+    """
+    with LOG_REDACTION.quiet():
+        failure = ""
+        try:
+            client = _client(settings, remote)
+        except InvalidInputError:
+            raise
+        except (BotoCoreError, ValueError) as error:
+            failure = f"{settings.bucket!r} cannot be reached through S3: {_first_line(error)}"
+    if failure:
+        raise InvalidInputError(failure)
+    for address in (client.meta.endpoint_url, settings.credentials.token_exchange):
+        if address and urlsplit(address).scheme != "https" and not remote.allow_http:
+            raise InvalidInputError(
+                "an endpoint for S3 is an http:// address: use https://, or allow keys and data to "
+                "be sent without encryption by storage option 'allow_http'"
+            )
+    events = client.meta.events
+    events.register("before-send.s3", _send_body_at_once)
+    # One send per request, also where the SDK would follow a bucket to another region.
+    stays = _stay if settings.endpoint else _stay_while_looking
+    events.register_first("needs-retry.s3", stays)
+    bound_responses(client, remote.timeout)
+    return client
 
 
-def _size(size: int) -> int:
-    if size < 0:
-        raise RequestError(Failure.UNKNOWN, f"the answer tells of {size} bytes")
-    return size
+def _send_body_at_once(request: Any, **_: object) -> None:
+    """Let no body wait for a "100 Continue", which costs a round trip."""
+    request.headers.pop("Expect", None)
 
 
-def _page(answer: Mapping[str, Any]) -> ListingPage:
-    """What an answer to ListObjectsV2 lists; nothing is only what says of itself that it is so."""
-    found = [
-        RemoteObject(
-            _field(one, "Key"),
-            _size(_field(one, "Size")),
-            _field(one, "LastModified"),
-            one.get("ETag"),
-        )
-        for one in answer.get("Contents", ())
-    ]
-    if not found and not any(name in answer for name in _OF_LISTINGS):
-        raise RequestError(Failure.UNKNOWN, "the answer is no listing")
-    if not answer.get("IsTruncated"):
-        return ListingPage(found, None)
-    return ListingPage(found, str(_field(answer, "NextContinuationToken")))
+def _stay(request_dict: Mapping[str, Any], **_: object) -> None:
+    """Let the SDK take no answer for a hint that the bucket is elsewhere."""
+    request_dict.get("context", {}).get("s3_redirect", {})["redirected"] = True
 
 
-def _content(answer: Any, wanted: ByteRange | None) -> Content:
-    """The body of an answer to GET."""
-    try:
-        length, size = _measures(answer, wanted)
-        return Content(read_content(answer["Body"], length), size, answer.get("ETag"))
-    except BaseException:
-        answer["Body"].close()
-        raise
+def _stay_while_looking(request_dict: Mapping[str, Any], operation: Any, **_: object) -> None:
+    """The same for the request that asks where it is: the SDK would ask again and again."""
+    if operation.name == "HeadBucket":
+        _stay(request_dict)
 
 
-def _measures(answer: Any, wanted: ByteRange | None) -> tuple[int, int]:
-    """How many bytes come and the size of the object, if it is what was asked for."""
-    length = answer.get("ContentLength")
-    if length is None or length < 0:
-        raise RequestError(Failure.UNSUPPORTED, "the server does not tell the length of its answer")
-    start, size = 0, length
-    if "ContentRange" in answer:
-        start, size = _place(answer["ContentRange"])
-    if wanted is not None and (start != wanted.start or length > wanted.length):
-        raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
-    return length, size
+def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
+    session = session_of(settings.credentials, settings.region)
+    keys = settings.credentials.keys
+    return session.client(
+        "s3",
+        region_name=_region(settings, session),
+        endpoint_url=_endpoint(settings),
+        aws_access_key_id=keys.access if keys else None,
+        aws_secret_access_key=keys.secret.reveal() if keys else None,
+        aws_session_token=keys.token.reveal() if keys and keys.token else None,
+        verify=False if remote.allow_invalid_certificates else None,
+        config=_config(settings, remote),
+    )
 
 
-def _place(content_range: str) -> tuple[int, int]:
-    """Where a range begins and the size of the object: 10 and 100 in ``bytes 10-19/100``."""
-    found = _RANGE.fullmatch(content_range)
-    if found is None:
-        raise RequestError(Failure.UNKNOWN, "the answer does not tell the size of the object")
-    return int(found[1]), int(found[2])
+def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
+    # The SDK's own is put together anew for each request.
+    chosen: dict[str, Any] = {"user_agent": remote.user_agent or USER_AGENT}
+    if remote.proxy_url is not None:
+        chosen["proxies"] = {"http": remote.proxy_url, "https": remote.proxy_url}
+    if settings.credentials.skip:
+        chosen["signature_version"] = UNSIGNED
+    s3: dict[str, Any] = {"addressing_style": _addressing(settings)}
+    if settings.unsigned_payload:
+        s3["payload_signing_enabled"] = False
+    return Config(
+        s3=s3,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=remote.connect_timeout,
+        read_timeout=remote.timeout,
+        # Those who call wait for some requests themselves.
+        max_pool_connections=2 * remote.parallel,
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        tcp_keepalive=True,
+        **chosen,
+    )
+
+
+def _region(settings: S3Settings, session: boto3.Session) -> str | None:
+    if settings.region or not settings.endpoint:
+        return settings.region  # where none is given, Amazon itself says where a bucket is
+    own = session.region_name if settings.credentials.session is not None else None
+    return own or DEFAULT_REGION
+
+
+def _addressing(settings: S3Settings) -> str:
+    if settings.virtual_hosted is None:
+        return "path" if settings.endpoint else "auto"
+    return "virtual" if settings.virtual_hosted else "path"
+
+
+def _endpoint(settings: S3Settings) -> str | None:
+    """The address without the bucket, which the SDK puts before it."""
+    if settings.endpoint and settings.virtual_hosted:
+        scheme, _, host = settings.endpoint.partition("://")
+        return f"{scheme}://{host.removeprefix(f'{settings.bucket}.')}"
+    return settings.endpoint
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -315,3 +397,7 @@ def _encrypted(encryption: Encryption | None) -> _Encrypted:
     if encryption.bucket_key is not None:
         write["BucketKeyEnabled"] = encryption.bucket_key
     return _Encrypted(write, {}, {})
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]

@@ -14,6 +14,7 @@ from typing import Any
 from botocore import exceptions as sdk
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import is_unconnected, retry_after, tls_failure
 
 _CODES: Mapping[str, Failure] = {
     "NoSuchKey": Failure.MISSING,
@@ -74,8 +75,9 @@ def request_error(
         failure, text = _of_answer(answer, error.operation_name, unmet)
         for secret in secrets:
             text = text.replace(secret, "***")
-        return RequestError(failure, text, _retry_after(answer))
-    return RequestError(*_of_silence(error))
+        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        return RequestError(failure, text, retry_after(headers.get("retry-after")))
+    return _of_silence(error)
 
 
 def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tuple[Failure, str]:
@@ -103,12 +105,16 @@ def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tup
     return _STATUS.get(status, Failure.REFUSED if status >= 400 else Failure.UNKNOWN), text
 
 
-def _of_silence(error: Exception) -> tuple[Failure, str]:
+def _of_silence(error: Exception) -> RequestError:
     """What there being no answer means. Texts are ours: the SDK's show addresses with queries."""
+    if isinstance(error, sdk.SSLError):
+        return tls_failure(str(error))
+    return RequestError(*_of_no_answer(error))
+
+
+def _of_no_answer(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, sdk.NoCredentialsError):
         return Failure.REFUSED, _NO_CREDENTIALS
-    if isinstance(error, sdk.SSLError):
-        return _of_tls(error)
     if isinstance(error, sdk.ConnectTimeoutError):
         return Failure.UNSENT, "no connection within the time for connecting"
     if isinstance(error, sdk.ProxyConnectionError) and not _is_before_sending(error):
@@ -128,18 +134,9 @@ def _of_silence(error: Exception) -> tuple[Failure, str]:
     return Failure.UNKNOWN, f"the request failed ({type(error).__name__})"
 
 
-_UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConnectionError"})
-"""What urllib3, beneath the SDK, calls that there is no connection."""
-
-
-def _is_before_sending(error: Exception) -> bool:
-    """Whether it is sure that a proxy was not reached, or made no tunnel.
-
-    The SDK says the same of connections that break when the request is under way.
-    """
-    cause = getattr(getattr(error, "kwargs", {}).get("error"), "original_error", None)
-    is_unconnected = type(cause).__name__ in _UNCONNECTED
-    return is_unconnected or str(cause).startswith("Tunnel connection failed")
+def _is_before_sending(error: sdk.ProxyConnectionError) -> bool:
+    """Whether nothing was sent by way of the proxy; the SDK keeps what urllib3 raised."""
+    return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
 _MISTAKES = (
@@ -157,15 +154,6 @@ _MISTAKES = (
 """What is raised before anything is sent, and would be again."""
 
 
-def _of_tls(error: sdk.SSLError) -> tuple[Failure, str]:
-    reason = str(error)
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        return Failure.REFUSED, "the server's certificate cannot be verified"
-    if "WRONG_VERSION_NUMBER" in reason or "record layer failure" in reason:
-        return Failure.REFUSED, "the server does not speak TLS: its address is an http:// one"
-    return Failure.UNKNOWN, "the encrypted connection broke"
-
-
 def _reason(error: Exception) -> str:
     """Which kind of error is at the bottom, such as ConnectionRefusedError."""
     cause: BaseException = error
@@ -174,11 +162,6 @@ def _reason(error: Exception) -> str:
     while isinstance(cause.__cause__ or cause.__context__, BaseException):
         cause = cause.__cause__ or cause.__context__  # type: ignore[assignment] # as was just asked
     return type(cause).__name__
-
-
-def _retry_after(answer: Mapping[str, Any]) -> float | None:
-    text = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
 def _clock(answer: Mapping[str, Any]) -> str:

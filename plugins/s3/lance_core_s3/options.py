@@ -1,11 +1,21 @@
-"""The storage options of S3: every name that pylance knows, and what becomes of it."""
+"""The storage options of S3: every name that pylance knows, and the settings that they give."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import enum
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.remote import settings as shared
+from lance_core.store.remote.options import Options, take, take_boolean
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
 
 PREFIX = "aws_"
 """Every option is also known without it."""
@@ -51,6 +61,11 @@ _CREDENTIALS = (
     Option("aws_secret_access_key", "The key's secret.", is_secret=True),
     Option("aws_session_token", "Token of temporary keys.", ("aws_token", "token"), is_secret=True),
     Option("aws_profile", "Profile of the AWS configuration files. Not known to pylance."),
+    Option(
+        "aws_session",
+        "Name of a `boto3.Session` of this process, as `register_session` returns it. Not known to "
+        "pylance.",
+    ),
     Option(
         "aws_provider_scheme",
         "Where credentials come from: `token` (keys in the options), `ecs` (a container) or `irsa` "
@@ -152,3 +167,271 @@ NAMES = frozenset(BY_NAME) | shared.OPTIONS
 """The canonical names of all options."""
 
 SECRETS = frozenset(option.name for option in TABLE if option.is_secret) | shared.SECRET_OPTIONS
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,254}", re.ASCII)
+_REGIONS = ("aws_region", "aws_default_region")
+_EXPRESS = "--x-s3"
+"""How names of directory buckets end."""
+
+_ENCRYPTIONS = {
+    "aes256": "AES256",
+    "sse:kms": "aws:kms",
+    "aws:kms": "aws:kms",
+    "sse:kms:dsse": "aws:kms:dsse",
+    "aws:kms:dsse": "aws:kms:dsse",
+    "sse-c": "sse-c",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A pair of keys, with a token if they are temporary."""
+
+    access: str
+    secret: Secret
+    token: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialSettings:
+    """Where credentials come from; what is None is left to the AWS chain."""
+
+    keys: Keys | None = None
+    skip: bool = False
+    scheme: str | None = None
+    profile: str | None = None
+    session: str | None = None
+    """Name of a registered `boto3.Session`, which has all credentials then."""
+    token_file: str | None = None
+    role: str | None = None
+    role_session: str | None = None
+    token_exchange: str | None = None
+    container: Mapping[str, str]
+    """Variables of a container's environment."""
+    metadata: str | None = None
+    metadata_version_1: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encryption:
+    """How the service encrypts; ``kind`` in Amazon's words, "sse-c" with a ``customer_key``."""
+
+    kind: str
+    kms_key: str | None = None
+    bucket_key: bool | None = None
+    customer_key: Secret | None = None
+    """In base64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Settings:
+    """A bucket and how to talk to it."""
+
+    bucket: str
+    credentials: CredentialSettings
+    endpoint: str | None = None
+    region: str | None = None
+    virtual_hosted: bool | None = None
+    unsigned_payload: bool = False
+    requester_pays: bool = False
+    encryption: Encryption | None = None
+    conditional_put: bool = True
+
+    @classmethod
+    def of(
+        cls, url: StoreUrl, options: Options, environment: Mapping[str, str] = os.environ
+    ) -> S3Settings:
+        """What ``options``, with canonical names, say of ``url``; they are taken out of it.
+
+        Raises `InvalidInputError`, and `UnsupportedFeatureError` for what is known and not done.
+        """
+        _complete(options, environment)
+        _refuse(options)
+        region, default_region = (take(options, name) for name in _REGIONS)
+        return cls(
+            bucket=_bucket(url, take(options, "aws_bucket")),
+            credentials=_credentials(options, environment),
+            endpoint=_endpoint(options),
+            region=region or default_region,
+            virtual_hosted=_choice(options, "aws_virtual_hosted_style_request"),
+            unsigned_payload=take_boolean(options, "aws_unsigned_payload"),
+            requester_pays=take_boolean(options, "aws_request_payer"),
+            encryption=_encryption(options),
+            conditional_put=_conditional_put(options),
+        )
+
+
+def _complete(options: Options, environment: Mapping[str, str]) -> None:
+    """Add what only the environment says. A session has a region of its own."""
+    skipped = _REGIONS if "aws_session" in options else ()
+    for option in TABLE:
+        if option.name not in options and option.name not in skipped:
+            found = [environment[name] for name in option.environment if environment.get(name)]
+            if found:
+                options[option.name] = Secret(found[0]) if option.is_secret else found[0]
+    if "allow_http" not in options and environment.get("AWS_ALLOW_HTTP"):
+        options["allow_http"] = environment["AWS_ALLOW_HTTP"]
+
+
+def _refuse(options: Options) -> None:
+    for option in TABLE:
+        if option.use is Use.REFUSED and take_boolean(options, option.name):
+            raise UnsupportedFeatureError(
+                f"storage option {option.name!r}: {option.text[0].lower()}{option.text[1:]}"
+            )
+        if option.use is Use.IGNORED:
+            options.pop(option.name, None)
+
+
+def _bucket(url: StoreUrl, name: str | None) -> str:
+    bucket = url.netloc
+    if "@" in bucket or not _BUCKET.fullmatch(bucket):
+        raise InvalidInputError(f"{url!s}: a bucket is named like s3://bucket/path")
+    if name is not None and name != bucket:
+        raise InvalidInputError(f"{url!s}: storage option 'aws_bucket' names another bucket")
+    if bucket.endswith(_EXPRESS):
+        raise UnsupportedFeatureError(
+            f"{url!s} is a directory bucket: it lists objects in no order, which finding versions "
+            "rests on"
+        )
+    return bucket
+
+
+def _endpoint(options: Options) -> str | None:
+    endpoint = take(options, "aws_endpoint")
+    if endpoint is None:
+        return None
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    # What stands before an "@" is a password; it belongs into the options for keys.
+    if not is_address or any(sign in endpoint for sign in "@?# "):
+        raise InvalidInputError(
+            "storage option 'aws_endpoint' must be an address like https://host:port"
+        )
+    return endpoint.rstrip("/")
+
+
+def _choice(options: Options, name: str) -> bool | None:
+    return take_boolean(options, name) if name in options else None
+
+
+def _credentials(options: Options, environment: Mapping[str, str]) -> CredentialSettings:
+    scheme = take(options, "aws_provider_scheme")
+    if scheme is not None and scheme not in {"token", "ecs", "irsa"}:
+        raise InvalidInputError(
+            "storage option 'aws_provider_scheme' must be 'token', 'ecs' or 'irsa'"
+        )
+    keys = _keys(options)
+    if scheme == "token" and keys is None:
+        raise InvalidInputError(
+            "storage option 'aws_provider_scheme' is 'token', so it needs 'aws_access_key_id' and "
+            "'aws_secret_access_key'"
+        )
+    found = CredentialSettings(
+        keys=keys,
+        skip=take_boolean(options, "aws_skip_signature"),
+        scheme=scheme,
+        profile=take(options, "aws_profile"),
+        session=take(options, "aws_session"),
+        token_file=take(options, "aws_web_identity_token_file"),
+        role=take(options, "aws_role_arn"),
+        role_session=take(options, "aws_role_session_name"),
+        token_exchange=take(options, "aws_endpoint_url_sts"),
+        container=_container(options),
+        metadata=take(options, "aws_metadata_endpoint"),
+        metadata_version_1=_choice(options, "aws_imdsv1_fallback"),
+    )
+    if found.token_file is not None and not (found.role or environment.get("AWS_ROLE_ARN")):
+        raise InvalidInputError(
+            "storage option 'aws_web_identity_token_file' needs 'aws_role_arn' beside it"
+        )
+    alone = CredentialSettings(session=found.session, skip=found.skip, container={})
+    if found.session is not None and found != alone:
+        raise InvalidInputError(
+            "storage option 'aws_session' names all credentials: give no other option for them"
+        )
+    return found
+
+
+def _keys(options: Options) -> Keys | None:
+    access = take(options, "aws_access_key_id")
+    secret = take(options, "aws_secret_access_key")
+    token = take(options, "aws_session_token")
+    if access is None and secret is None and token is None:
+        return None
+    if not access or not secret:
+        raise InvalidInputError(
+            "storage options 'aws_access_key_id' and 'aws_secret_access_key' belong together, and "
+            "'aws_session_token' to both"
+        )
+    return Keys(access, Secret(secret), Secret(token) if token else None)
+
+
+def _container(options: Options) -> dict[str, str]:
+    names = (
+        "aws_container_credentials_relative_uri",
+        "aws_container_credentials_full_uri",
+        "aws_container_authorization_token_file",
+    )
+    given = {name: take(options, name) for name in names}
+    return {name.upper(): value for name, value in given.items() if value is not None}
+
+
+def _encryption(options: Options) -> Encryption | None:
+    kind = take(options, "aws_server_side_encryption")
+    kms_key = take(options, "aws_sse_kms_key_id")
+    bucket_key = _choice(options, "aws_sse_bucket_key_enabled")
+    customer_key = take(options, "aws_sse_customer_key_base64")
+    if kind is None:
+        if kms_key is None and bucket_key is None and customer_key is None:
+            return None
+        raise InvalidInputError(
+            "keys of encryption are given without storage option 'aws_server_side_encryption'"
+        )
+    known = _ENCRYPTIONS.get(kind.strip().lower())
+    if known is None:
+        raise InvalidInputError(
+            "storage option 'aws_server_side_encryption' must be 'AES256', 'sse:kms', "
+            f"'sse:kms:dsse' or 'sse-c', not {kind[:40]!r}"
+        )
+    if (known == "sse-c") is not (customer_key is not None):
+        raise InvalidInputError(
+            "storage option 'aws_sse_customer_key_base64' belongs to encryption 'sse-c'"
+        )
+    if kms_key is not None and not known.startswith("aws:kms"):
+        raise InvalidInputError("storage option 'aws_sse_kms_key_id' belongs to 'sse:kms'")
+    return Encryption(
+        kind=known,
+        kms_key=kms_key,
+        bucket_key=bucket_key,
+        customer_key=None if customer_key is None else _customer_key(customer_key),
+    )
+
+
+def _customer_key(text: str) -> Secret:
+    try:
+        is_key = len(base64.b64decode(text, validate=True)) == 32
+    except (binascii.Error, ValueError):
+        is_key = False
+    if not is_key:
+        raise InvalidInputError(
+            "storage option 'aws_sse_customer_key_base64' must be 32 bytes in base64"
+        )
+    return Secret(text)
+
+
+def _conditional_put(options: Options) -> bool:
+    text = take(options, "aws_conditional_put")
+    if text is None:
+        return True
+    kind = text.strip().lower()
+    if kind.startswith("dynamo"):
+        raise UnsupportedFeatureError(
+            "storage option 'aws_conditional_put': DynamoDB decides commits of s3+ddb:// tables"
+        )
+    if kind not in {"etag", "disabled"}:
+        raise InvalidInputError("storage option 'aws_conditional_put' is 'etag' or 'disabled'")
+    return kind == "etag"

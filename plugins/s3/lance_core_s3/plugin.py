@@ -14,7 +14,7 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
         ObjectStoreSpec(
             name="s3",
             schemes=("s3", "s3a", "s3n"),
-            factory="lance_core_s3.store:open_store",
+            factory="lance_core_s3.client:open_store",
             capabilities=OF_AMAZON,
             option_aliases=ALIASES,
             secret_options=SECRETS,

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import boto3
+import pyarrow as pa
 import pytest
 
+import lance_core as lance
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Rule, xml_error
+from lance_core_s3 import register_session, unregister_session
 from tests.cloud.s3.places import opened, seen_requests
 from tests.servers.keys import running_keys
 from tests.servers.moto import Moto
@@ -116,3 +124,81 @@ def test_head_tells_nothing_of_expiry_and_is_sent_again_all_the_same(
             proxy.set_rules([expired])
             assert store.head("a").size == 1
     assert len(asked) == 2
+
+
+@pytest.fixture
+def session() -> Iterator[boto3.Session]:
+    """A session that is registered as ``mine``."""
+    made = boto3.Session("of-the-session", "secret", region_name="eu-west-3")
+    register_session("mine", made)
+    yield made
+    unregister_session("mine")
+
+
+@pytest.mark.parametrize("option", ["aws_session", "session"])
+def test_a_registered_session_signs_requests(session: boto3.Session, option: str) -> None:
+    assert key_of(**{option: "mine"}) == "of-the-session"
+
+
+def test_a_session_has_a_region_unless_an_option_names_one(
+    session: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-west-1")
+    for given, region in (({}, "eu-west-3"), ({"region": "sa-east-1"}, "sa-east-1")):
+        with opened(URI, {"session": "mine"} | given) as store, seen_requests(store) as requests:
+            store.client.delete("k")
+        assert f".{region}.amazonaws.com" in requests[0].url
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"access_key_id": "a", "secret_access_key": "b"},
+        {"aws_profile": "mine"},
+        {"aws_provider_scheme": "ecs"},
+        {"aws_role_arn": "arn:aws:iam::123456789012:role/writer"},
+        {"container_credentials_full_uri": "http://host"},
+        {"metadata_endpoint": "http://host"},
+    ],
+    ids=str,
+)
+def test_a_session_has_all_credentials(session: boto3.Session, given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError, match="aws_session"):
+        key_of(aws_session="mine", **given)
+
+
+def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None:
+    with pytest.raises(InvalidInputError, match=r"no boto3\.Session"):
+        register_session("mine", boto3)
+    with pytest.raises(InvalidInputError, match=r"lance_core_s3\.register_session\('mine'"):
+        key_of(aws_session="mine")
+
+
+def test_a_store_follows_the_name_of_its_session(session: boto3.Session) -> None:
+    with opened(URI, PLACE | {"session": "mine"}) as store:
+        unregister_session("mine")
+        with pytest.raises(InvalidInputError, match="registered as 'mine'"):
+            store.head("a")
+        register_session("mine", boto3.Session("of-another", "secret"))
+        with seen_requests(store) as requests:
+            store.client.delete("k")
+    assert b"Credential=of-another/" in bytes(str(requests[0].headers["Authorization"]), "ascii")
+
+
+def test_a_session_does_not_travel_and_its_name_does(
+    moto: Moto, bucket: str, session: boto3.Session
+) -> None:
+    place = {"endpoint": moto.endpoint, "allow_http": "true", "aws_session": "mine"}
+    found = lance.write_dataset(pa.table({"a": [1]}), f"s3://{bucket}/t", storage_options=place)
+    sent = pickle.dumps(found)
+    assert b"of-the-session" not in sent
+    assert pickle.loads(sent).count_rows() == 1
+    program = (
+        "import pickle, sys, lance_core\n"
+        "try: pickle.loads(sys.stdin.buffer.read()).count_rows()\n"
+        "except lance_core.errors.InvalidInputError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=sent, capture_output=True, check=False
+    )
+    assert b"no boto3.Session is registered as 'mine' in this process" in done.stdout, done.stderr

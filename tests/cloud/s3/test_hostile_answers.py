@@ -13,7 +13,7 @@ import pytest
 from lance_core.errors import LanceError, OutcomeUnknownError, PluginError, StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
-from lance_core_s3.answers import Answers
+from lance_core_s3.response import bound_responses
 from tests.cloud.s3.places import opened
 from tests.patience import ends_within
 from tests.servers.raw import Says, http, saying, slowly_taking, trickling
@@ -213,7 +213,7 @@ def test_a_body_that_is_taken_slowly_ends_in_time() -> None:
 
 def test_a_client_that_cannot_be_bounded_in_time_is_refused() -> None:
     with pytest.raises(PluginError, match="cannot be bounded in time"):
-        Answers(object(), 1.0)
+        bound_responses(object(), 1.0)
 
 
 def test_a_slow_line_may_take_longer_to_send_a_body_than_to_connect() -> None:

@@ -12,9 +12,8 @@ from lance_core.store.base import Guarantee
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
-from lance_core_s3.options import ALIASES, BY_NAME, NAMES, TABLE, Use
-from lance_core_s3.sdk import make_client
-from lance_core_s3.settings import S3Settings
+from lance_core_s3.client import make_client
+from lance_core_s3.options import ALIASES, BY_NAME, NAMES, TABLE, S3Settings, Use
 from tests.cloud.s3.places import SPEC, opened, seen_requests
 from tests.each_case import each_case
 

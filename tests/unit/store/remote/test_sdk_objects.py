@@ -40,3 +40,17 @@ def test_what_is_not_registered_is_named(objects: SdkObjects[object]) -> None:
 def test_not_everything_is_a_name(objects: SdkObjects[object], name: object) -> None:
     with pytest.raises(InvalidInputError, match="cannot be the name of a client"):
         objects.register(name, object())  # type: ignore[arg-type]  # that is the test
+
+
+def test_plugins_share_objects_of_a_kind_if_both_say_so() -> None:
+    kind = f"session of {__name__}"
+    one, other = (SdkObjects[object](kind, name, is_shared=True) for name in ("a.add", "b.add"))
+    value = object()
+    one.register("mine", value)
+    assert other.get("mine") is value
+    other.unregister("mine")
+    with pytest.raises(InvalidInputError, match=re.escape("a.add('mine', …)")):
+        one.get("mine")
+    one.register("mine", value)
+    with pytest.raises(InvalidInputError, match="registered"):
+        SdkObjects[object](kind, "c.add").get("mine")

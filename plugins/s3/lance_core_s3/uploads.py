@@ -1,7 +1,7 @@
-"""Uploads in parts that nobody finished: what killed processes leave, and what S3 charges for.
+"""Unfinished uploads in parts: killed processes leave them behind, and S3 charges for them.
 
-No listing of objects shows them, and no cleanup of a table knows them. A rule of the bucket's
-lifecycle removes them everywhere; this is for one table, and for servers without such rules.
+No listing of objects shows them, and no cleanup of a table removes them. A lifecycle rule of the
+bucket removes them everywhere; these functions are for one table, and for servers without rules.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import ALIASES, RemoteSettings
 from lance_core.store.secret import Secret, hide_secrets
 from lance_core.store.uri import parse_uri
-from lance_core_s3.client import S3Client
+from lance_core_s3.client import S3Client, open_store
 from lance_core_s3.plugin import lance_object_stores
-from lance_core_s3.store import open_store
 
 ALIVE = timedelta(days=1)
-"""Whoever is still at work after a day has given up."""
+"""The age from which on an upload counts as abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +82,9 @@ def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Cli
 
 def _listed(client: S3Client, sender: Sender, folder: str) -> list[UnfinishedUpload]:
     found: list[UnfinishedUpload] = []
-    start: dict[str, Any] = {}
+    start: dict[str, str] = {}
     while True:
-        ask = partial(
-            client._send,  # noqa: SLF001 (of this package: other stores have no such request)
-            "list_multipart_uploads",
-            Prefix=folder,
-            **start,
-        )
+        ask = partial(client.list_uploads, folder, start)
         page = sender.read("listing uploads of", folder, ask)
         found += [
             UnfinishedUpload(one["Key"], one["UploadId"], one["Initiated"])

@@ -9,7 +9,7 @@ import pytest
 from lance_core.errors import StoreError
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Rule, xml_error
-from lance_core_s3.unfinished import drop_unfinished_uploads, unfinished_uploads
+from lance_core_s3.uploads import drop_unfinished_uploads, unfinished_uploads
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import Moto
 

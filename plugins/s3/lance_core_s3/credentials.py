@@ -1,0 +1,128 @@
+"""Sessions of boto3: whose credentials sign requests."""
+
+from __future__ import annotations
+
+import functools
+import os
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore import credentials, loaders
+from botocore.session import Session
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.remote.sdk_objects import SdkObjects
+from lance_core_s3.options import CredentialSettings
+
+DEFAULT_REGION = "us-east-1"
+"""The region that requests to other servers than Amazon's are signed for."""
+
+SESSIONS: SdkObjects[boto3.Session] = SdkObjects(
+    "boto3.Session", "lance_core_s3.register_session", is_shared=True
+)
+"""The sessions that callers made; the plugin of DynamoDB knows them as well."""
+
+
+def register_session(name: str, session: boto3.Session) -> str:
+    """Give ``session`` a name in this process, and return it: the value of option ``aws_session``.
+
+    Stores that are opened with this option use the session's credentials, region, endpoint and
+    configuration. The session is kept until `unregister_session`. It never travels: other
+    processes, except for forked children, register one of their own under the name. Raises
+    `InvalidInputError` if the name is malformed or that of another session.
+    """
+    if not isinstance(session, boto3.Session):
+        raise InvalidInputError(f"{type(session).__name__} is no boto3.Session")
+    return SESSIONS.register(name, session)
+
+
+def unregister_session(name: str) -> None:
+    """Forget the session of this name, if there is one; stores that use it fail from then on."""
+    SESSIONS.unregister(name)
+
+
+def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
+    """The session that was registered, or a new one; ``region``: of the web identity's service.
+
+    Keys in the options are no part of it.
+    """
+    if chosen.session is not None:
+        return SESSIONS.get(chosen.session)
+    session = Session(profile=chosen.profile)
+    session.user_agent_name = "lance-core-s3"  # else boto3 adds its own to that of the options
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    parsers = session.get_component("response_parser_factory")
+    parsers.set_parser_defaults(timestamp_parser=_timestamp)
+    if chosen.metadata is not None:
+        session.set_config_variable("ec2_metadata_service_endpoint", chosen.metadata)
+    if chosen.metadata_version_1 is not None:
+        session.set_config_variable("ec2_metadata_v1_disabled", not chosen.metadata_version_1)
+    provider = _provider(chosen, session, region)
+    if provider is not None:
+        resolver = credentials.CredentialResolver([provider])
+        session.register_component("credential_provider", resolver)
+    return boto3.Session(botocore_session=session)
+
+
+class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
+    """Descriptions of services, read once for all sessions: that takes longer than all else here.
+
+    Its list of paths is a copy: each new session of boto3 appends to it.
+    """
+
+    @property
+    def search_paths(self) -> list[str]:
+        return [*super().search_paths]
+
+
+@functools.cache
+def _loader(data_path: str | None) -> loaders.Loader:
+    paths = [Path(path).expanduser() for path in (data_path or "").split(os.pathsep) if path]
+    return _SharedLoader(extra_search_paths=[str(path) for path in paths])
+
+
+def _provider(
+    chosen: CredentialSettings, session: Session, region: str | None
+) -> credentials.CredentialProvider | None:
+    """The one source of credentials that the options name, None for the whole chain.
+
+    boto3 chooses a source only by the environment and by files, which all of a process shares.
+    """
+    if chosen.scheme == "irsa" or (chosen.scheme is None and chosen.token_file):
+        return _web_identity(chosen, session, region)
+    if chosen.scheme == "ecs" or (chosen.scheme is None and chosen.container):
+        return credentials.ContainerProvider({**os.environ, **chosen.container})
+    return None
+
+
+def _web_identity(
+    chosen: CredentialSettings, session: Session, region: str | None
+) -> credentials.CredentialProvider:
+    given = {
+        "web_identity_token_file": chosen.token_file
+        or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"),
+        "role_arn": chosen.role or os.environ.get("AWS_ROLE_ARN"),
+        "role_session_name": chosen.role_session or os.environ.get("AWS_ROLE_SESSION_NAME"),
+    }
+    profile = {name: value for name, value in given.items() if value}
+
+    def client_of(service: str, **arguments: Any) -> Any:
+        arguments |= {"region_name": region or DEFAULT_REGION}
+        return session.create_client(service, endpoint_url=chosen.token_exchange, **arguments)
+
+    return credentials.AssumeRoleWithWebIdentityProvider(
+        load_config=lambda: {"profiles": {"": profile}},
+        client_creator=client_of,
+        profile_name="",
+        disable_env_vars=True,
+    )
+
+
+def _timestamp(text: str) -> datetime:
+    """A date of a header or a listing, many times faster than the SDK's own way."""
+    if text[:4].isdigit():
+        return datetime.fromisoformat(text)
+    return parsedate_to_datetime(text)
