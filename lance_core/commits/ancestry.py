@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, find_transaction, find_version, read_latest
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
 from lance_core.table.fragments.fragment import Fragment

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TypeAlias
 
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.config import Secret
 from lance_core.store.uri import StoreUrl

@@ -10,7 +10,8 @@ import random
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from lance_core.lazy_dataclass import dataclass
 
 
 def _uptime() -> float:

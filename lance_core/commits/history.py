@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.errors import (
@@ -12,6 +11,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
     StoreError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import transaction_path

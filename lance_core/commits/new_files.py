@@ -9,10 +9,10 @@ fresh. Files of a base path are not looked for: no cleanup of this table removes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile

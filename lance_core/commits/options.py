@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lance_core.commits.new_files import Each
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import NamingScheme
 from lance_core.table.transactions.apply import CommitFacts
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -31,6 +30,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import parse_manifest_file
 

@@ -6,11 +6,11 @@ A machine whose clock is wrong would take new files for old ones.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lance_core.commits.environment import Environment
 from lance_core.errors import StoreError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.paths import VERSIONS
 

@@ -8,7 +8,6 @@ nobody writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
@@ -18,6 +17,7 @@ from lance_core.encodings.dispatch import parse_column_encoding, parse_page_enco
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 MAX_PAGE_ROWS = 1 << 48

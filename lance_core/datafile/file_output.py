@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
 
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectWriter
 

@@ -13,10 +13,10 @@ eight bytes.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 MAGIC = b"LANC"

@@ -8,7 +8,6 @@ Its columns are structs, named by the decimal id of the field that they are abou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from lance_core.encodings.v0_1.bounds import text_bound
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import PageTable
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema
 
 if TYPE_CHECKING:

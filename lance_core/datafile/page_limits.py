@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 MAX_PAGE_BYTES_VARIABLE = "LANCE_FILE_WRITER_MAX_PAGE_BYTES"
 DICTIONARY_THRESHOLD_VARIABLE = "LANCE_DICT_ENCODING_THRESHOLD"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.encodings.version import FileVersion
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,13 +9,13 @@ columns costs as many rounds as its deepest column, not the sum.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 T = TypeVar("T")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import PluginConflictError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 
 class EncodingFamily(enum.Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from lance_core.errors import InvalidInputError, ObjectNotFoundError
 from lance_core.file.place import StorageOptions, refuse_namespace
 from lance_core.file.reader import LanceFileReader
 from lance_core.file.writer import LanceFileWriter
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager, open_store
 from lance_core.store.base import ByteRange
 from lance_core.store.secret import hide_secrets

@@ -6,7 +6,7 @@ says itself (`ObjectStoreSpec`, `CommitHandlerSpec`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +12,7 @@ from lance_core.encodings.kernels import LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened

@@ -6,7 +6,7 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from lance_core._version import __version__
@@ -14,6 +14,7 @@ from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
     Contribution,

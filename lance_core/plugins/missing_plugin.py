@@ -6,9 +6,9 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lance_core.errors import PluginNotFoundError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.loading import (
     DISABLE_VARIABLE,
     ONLY_VARIABLE,

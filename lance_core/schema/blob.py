@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import extension, logical_type
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.durability import Durability
 
 BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview

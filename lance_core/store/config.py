@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, field, replace
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.paths import check_folder
 from lance_core.store.secret import (
     Secret,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core._version import __version__
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.storage_version import canonical_name
 from lance_core.table.unknown_fields import unknown_fields
 

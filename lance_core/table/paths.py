@@ -9,10 +9,10 @@ from __future__ import annotations
 import enum
 import re
 import uuid as uuids
-from dataclasses import dataclass
 from functools import lru_cache
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 DATA = "data"
 VERSIONS = "_versions"

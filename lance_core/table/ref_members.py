@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 _MAX_U64 = (1 << 64) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

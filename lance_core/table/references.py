@@ -9,10 +9,10 @@ from __future__ import annotations
 import enum
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.fragments.fragment import Fragment, Sequence

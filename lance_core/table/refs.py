@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from string import ascii_letters, digits
 from typing import Any
 
 from lance_core.errors import CorruptFileError, InvalidRefError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
 from lance_core.table.ref_members import RefMembers, time_text, to_bytes
 

@@ -12,7 +12,6 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.cleanup.files import FileKind
@@ -29,6 +28,7 @@ from lance_core.commits.cleanup.scope import (
 from lance_core.commits.environment import Environment
 from lance_core.concurrency.backoff import backoff
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, StoreError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import VERSIONS

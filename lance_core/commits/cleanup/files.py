@@ -6,8 +6,8 @@ import enum
 import itertools
 import uuid
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.paths import (
     DATA,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import timedelta
 
 from lance_core.commits.base import ManifestLocation
@@ -11,6 +10,7 @@ from lance_core.commits.cleanup.files import FileKind
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.cleanup.scope import Named
 from lance_core.commits.store_time import StoreTime
+from lance_core.lazy_dataclass import dataclass
 
 
 class KeptReason(enum.Enum):

@@ -7,7 +7,6 @@ makes the whole plan fail. Nothing of the table is removed here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
@@ -39,6 +38,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import VERSIONS, parse_manifest_name

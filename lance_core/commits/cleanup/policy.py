@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 DEFAULT_AGE = timedelta(days=14)
 """How old versions are that are removed if the caller says nothing."""

@@ -7,7 +7,6 @@ paths. So whoever cleans up one of them has to see all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from lance_core.commits.cleanup.pins import is_pin
 from lance_core.commits.refs import list_branches, list_tags
 from lance_core.commits.store_time import StoreTime
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core.table.refs import BRANCHES, REFS, TAGS, TREE, branch_folder, tag_path

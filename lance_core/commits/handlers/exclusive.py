@@ -14,7 +14,6 @@ bytes are the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -27,6 +26,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.store.functions import exists
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from dataclasses import dataclass
 
 from lance_core.commits.base import Candidate
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import VERSIONS, NamingScheme, parse_manifest_name
 
 _STAGED = re.compile(r"(?P<final>d?[0-9]{1,20}\.manifest)-[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*", re.ASCII)

@@ -12,7 +12,8 @@ mean *not applied*. Everything else means *unknown*, and so a back-end that cann
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ if the writer allows it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.snapshot.base_paths import parse_base
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
 from lance_core.table.manifest_parts import BasePath
 

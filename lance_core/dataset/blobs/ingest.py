@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from lance_core.dataset.blobs.external import url_text
 from lance_core.dataset.blobs.source import BlobSource
 from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_base
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, has_blobs_v2, is_blob_v2
 from lance_core.schema.blob import GIVEN_V2
 from lance_core.store.base import ObjectStore

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BLOB_V2
 from lance_core.schema.blob import GIVEN_V2, THRESHOLD_KEYS, is_given
 

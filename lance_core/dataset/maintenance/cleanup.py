@@ -11,7 +11,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from lance_core.concurrency.submit import submit
 from lance_core.dataset.snapshot.open_table import branch_of, table_of
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 R = TypeVar("R")

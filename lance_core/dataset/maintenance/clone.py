@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +25,7 @@ from lance_core.errors import (
     DatasetExistsError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.config import StoreConfig

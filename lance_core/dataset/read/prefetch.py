@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from lance_core.concurrency.pools import WAITING
@@ -11,6 +11,7 @@ from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import DataFile
 
 if TYPE_CHECKING:

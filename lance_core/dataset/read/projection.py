@@ -7,7 +7,7 @@ of that name), a meta column, or an SQL expression (``{"b": "a + 1"}``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.prune_struct_fields import prune_fields
 from lance_core.dataset.values.checks import check_text
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, format_path
 from lance_core.schema.blob_views import result_field
 from lance_core.schema.project import project_lineages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.dataset.expressions.filters import as_filter
@@ -12,6 +12,7 @@ from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from lance_core.dataset.read.take import FragmentPositions, Indices, Int64Array
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, format_path, is_blob_v2
 from lance_core.schema.project import project_lineages
 from lance_core.store.base import ByteRange, ObjectStore

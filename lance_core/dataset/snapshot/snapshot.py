@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -20,6 +20,7 @@ from lance_core.dataset.snapshot.base_paths import object_place, open_base
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.blob_views import with_bytes, with_descriptions

@@ -7,7 +7,7 @@ for each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, pla
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import discard_deletion_files
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.deletion import RowOffsets, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.fragments.fragment import Fragment

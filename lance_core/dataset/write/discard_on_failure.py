@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.write.commit import commit
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CommitUnknownError, LanceError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.functions import list_paths
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragme
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter

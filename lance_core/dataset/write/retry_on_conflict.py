@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from lance_core.concurrency.backoff import backoff
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, RetryableCommitConflictError
+from lance_core.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 

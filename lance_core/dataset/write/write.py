@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
@@ -39,6 +39,7 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
 from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.suggestions import unknown_argument

@@ -6,7 +6,6 @@ indices, neighbouring indices are made one, into a table of all sequences of tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.strings import offset_dtype
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 _MOST_SEQUENCES = 1 << 15
 _SEQUENCE_BYTES = 64

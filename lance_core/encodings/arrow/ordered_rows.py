@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, Rows
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Int64Array

@@ -9,11 +9,11 @@ each other before it allocates; what comes from files and does not fit is a `Cor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lance_core.errors import PluginConflictError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

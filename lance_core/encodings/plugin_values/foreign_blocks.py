@@ -7,7 +7,6 @@ that single values can be had without the rest of a page. Nulls are stored as th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from lance_core.encodings.arrow.coalesced_take import span_ranges
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:

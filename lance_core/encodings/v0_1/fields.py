@@ -7,7 +7,6 @@ column has pages of keys; its values are stored once, in the file and in each ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from lance_core.encodings.v0_1.page_table import Pages
 from lance_core.encodings.v0_1.selection import merged, whole_batch
 from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:

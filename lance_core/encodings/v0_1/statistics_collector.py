@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.schema import Field

@@ -5,7 +5,6 @@ The end of a null is its real end plus ``null_adjustment``, which is larger than
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,7 @@ from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.offsets import Ends, UInt64Array, adjusted, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ column tells them apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Which lists are null is said by the ``nullable`` around this encoding, which ite
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, pl
 from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
 from lance_core.encodings.v2_0.nullable import AllNullPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

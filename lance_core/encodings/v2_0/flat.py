@@ -8,7 +8,7 @@ that byte and skips up to seven rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope
 from lance_core.encodings.v2_0.compressed_flat import CompressedPlan
 from lance_core.encodings.v2_0.foreign import decode_foreign
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:

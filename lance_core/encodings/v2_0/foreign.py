@@ -7,7 +7,6 @@ readers do not know such a scheme and show it. What is null is said around it, a
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from lance_core.encodings.plugin_values.foreign_blocks import (
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

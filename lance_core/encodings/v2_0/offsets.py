@@ -6,7 +6,6 @@ plus an adjustment that is larger than any real end of the page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from lance_core.concurrency.backoff import backoff
@@ -28,6 +27,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.remote.options import (
     Options,
     take,

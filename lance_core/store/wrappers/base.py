@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
 
 from lance_core.errors import OutcomeUnknownError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import (
     Buffers,
     ByteRange,

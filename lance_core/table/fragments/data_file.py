@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import check_relative, data_file_path
 from lance_core.table.storage_version import LEGACY, name_of_pair

@@ -6,10 +6,10 @@ What is inside such a file is the business of the module ``deletion``.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from lance_core._pb import table_pb2
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DELETIONS
 from lance_core.table.unknown_fields import unknown_fields

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import TOMBSTONE, DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.unknown_fields import all_known, parse, unknown_fields

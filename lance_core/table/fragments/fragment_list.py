@@ -7,11 +7,11 @@ as they were read, so that a successor is built by copying bytes, unknown fields
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import overload
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 from lance_core.table.unknown_fields import all_known, parse
 

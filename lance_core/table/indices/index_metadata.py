@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.unknown_fields import parse, unknown_fields
 
 if TYPE_CHECKING:

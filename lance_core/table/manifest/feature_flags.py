@@ -7,9 +7,8 @@ releases, so none of them is accepted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 DELETION_FILES = 1 << 0
 STABLE_ROW_IDS = 1 << 1

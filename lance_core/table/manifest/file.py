@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.dictionary_values import (
     dictionaries,
     parse_values,

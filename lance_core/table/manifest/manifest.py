@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts

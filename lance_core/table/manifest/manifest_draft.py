@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_core.errors import CorruptFileError, InvalidInputError, InvalidPathError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment import MAX_FRAGMENT_ID, Fragment, check_fragment_id
 from lance_core.table.fragments.fragment_list import FragmentList

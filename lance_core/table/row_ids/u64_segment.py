@@ -7,7 +7,6 @@ guarantees ``0 <= offset < count``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 Uint64s = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.dictionary_values import values_of, with_values
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.feature_flags import (

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import transaction_file_name
 from lance_core.table.transactions.operations import (
     Append,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias, TypeVar
 
@@ -16,6 +15,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import Buffers, ObjectStore, PutMode
 from lance_core.store.buffers import joined
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from lance_core.commits.base import Candidate, ManifestLocation
@@ -24,6 +23,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 
 LONGEST = 1800.0

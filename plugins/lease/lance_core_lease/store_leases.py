@@ -18,7 +18,6 @@ import itertools
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from lance_core.commits.environment import SYSTEM, Environment
@@ -32,6 +31,7 @@ from lance_core.errors import (
     RetryableCommitConflictError,
     StoreError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core_lease.handler import LONGEST, Lease, LeaseTerms
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import decimal
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.node import Constant
+from lance_core.lazy_dataclass import dataclass
 
 DAY = 86_400_000_000_000
 """Nanoseconds."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

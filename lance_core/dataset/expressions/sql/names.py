@@ -6,12 +6,11 @@ name in backticks must match exactly, as must the names of struct fields.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.node import ColumnNode
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

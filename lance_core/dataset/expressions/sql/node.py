@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ from lance_core.dataset.expressions.sql.size_limit import (
     scalar_bytes,
 )
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array, null_scalar
 
 Datum = Any

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from lance_core.dataset.expressions.sql.node import (
     Node,
 )
 from lance_core.encodings.v0_1.bounds import above_text
+from lance_core.lazy_dataclass import dataclass
 
 BoolArray = npt.NDArray[np.bool_]
 

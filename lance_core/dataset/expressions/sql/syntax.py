@@ -5,9 +5,8 @@ Chains of one operator are flat, so that a long expression is no deep one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lance_core.dataset.expressions.sql.names import Name
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.registry import EncodingFamily
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -7,7 +7,7 @@ uses. Encodings without one, as those of plugins are, are decoded whole.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,7 @@ from lance_core.encodings.v2_1.codecs.values import (
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets, take_values
 from lance_core.encodings.v2_1.codecs.variable import decode_variable, offset_bits, variable_chunks
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -7,7 +7,6 @@ hand in a validity bitmap (bit 0 of byte 0 first, 1 is valid) when they ask for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import check_utf8, is_text, is_variable, offset_dtype
 from lance_core.encodings.decoding import Offsets
 from lance_core.errors import CorruptFileError, ResultTooLargeError
+from lance_core.lazy_dataclass import dataclass
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
 

@@ -7,7 +7,6 @@ that is not null at all is, by the length and the bytes of its value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, windows
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -10,7 +10,6 @@ nesting step: which slots are valid and, for lists, offsets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +26,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 LevelArray = npt.NDArray[np.uint16]
 BoolArray = npt.NDArray[np.bool_]

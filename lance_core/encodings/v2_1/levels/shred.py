@@ -6,7 +6,6 @@ What a null hides is dropped where it would need space of its own: null lists lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

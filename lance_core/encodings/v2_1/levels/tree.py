@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.levels import Slots
 from lance_core.encodings.v2_1.levels.repdef import Levels
+from lance_core.lazy_dataclass import dataclass
 
 _EVERY = (1 << 16) - 1
 _FEW = 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Where
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:

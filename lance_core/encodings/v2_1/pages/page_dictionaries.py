@@ -7,7 +7,6 @@ to the indices of a page the number of items that are before its own is added.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Where

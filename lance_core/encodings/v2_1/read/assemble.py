@@ -7,7 +7,6 @@ agree, which is checked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

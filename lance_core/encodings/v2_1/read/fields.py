@@ -7,7 +7,7 @@ is read by decoding all leaves below it and putting them together, a few pages a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import MAX_NESTING
 
 if TYPE_CHECKING:

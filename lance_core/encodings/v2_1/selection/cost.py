@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lance_core.encodings.decoding import Int64Array
@@ -12,6 +10,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_
 from lance_core.encodings.v2_1.codecs.bitpacking import packs_tail
 from lance_core.encodings.v2_1.codecs.rle import entries, run_starts
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Words
+from lance_core.lazy_dataclass import dataclass
 
 _CHUNK_VALUES = 4096
 _SAMPLE = 64

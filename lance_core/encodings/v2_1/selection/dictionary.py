@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, isnan
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from lance_core.encodings.v2_1.codecs.dictionary import as_binary, distinct
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth, as_fixed
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lance_core.encodings.plugin_values.value_encoding import ENCODING_KEY
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.schema import Field

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from lance_core.encodings.v2_1.levels.shred import Leaf
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
 from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext

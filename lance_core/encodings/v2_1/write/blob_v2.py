@@ -6,7 +6,6 @@ given as a URI stays where it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.blob_payloads import offsets_of, sizes_of, write_payloads
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import DESCRIPTION_V2, BlobKind
 
 if TYPE_CHECKING:

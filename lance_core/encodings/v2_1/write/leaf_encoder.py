@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext

@@ -6,7 +6,6 @@ In this order: nothing but nulls, one value throughout (2.2), a dictionary, chun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +40,7 @@ from lance_core.encodings.v2_1.selection.structure import Structure, choose_stru
 from lance_core.encodings.v2_1.selection.values import mini_block_values, per_value
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext

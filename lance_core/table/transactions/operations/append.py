@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.manifest_draft import Draft

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import TOMBSTONE, DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import without_fragments

@@ -5,9 +5,8 @@ Two merges that insert the same key at the same time would make it twice; the fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lance_core._pb import transaction_pb2
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.unknown_fields import unknown_fields
 
 _Message = transaction_pb2.Transaction

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.manifest_draft import Draft, check_new_fields
 from lance_core.table.transactions.operations.base import Operation, OperationKind

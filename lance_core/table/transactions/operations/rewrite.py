@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import uuid as uuids
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lance_core._pb import table_pb2, transaction_pb2
 from lance_core.errors import (
@@ -13,6 +12,7 @@ from lance_core.errors import (
     InvalidInputError,
     RetryableCommitConflictError,
 )
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
 from lance_core.table.indices.index_coverage import Groups, exchanged

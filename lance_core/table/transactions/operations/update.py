@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.unknown_fields import without_known
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import Field
 from lance_core.schema.keys import with_keys
 from lance_core.table.manifest.manifest_draft import Draft

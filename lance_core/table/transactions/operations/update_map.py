@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lance_core._pb import transaction_pb2
+from lance_core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

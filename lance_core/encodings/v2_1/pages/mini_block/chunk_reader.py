@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
 )
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
 from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

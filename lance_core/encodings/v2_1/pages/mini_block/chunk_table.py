@@ -8,7 +8,7 @@ how many levels after that belong to a row that goes on in the next chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.levels.repdef import BoolArray
 from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
 
 _MOST_VALUES = 1 << 15
 _MOST_ROWS = 1 << 48

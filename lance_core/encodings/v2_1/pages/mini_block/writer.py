@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     chunks_fit,
     values_fit,
 )
+from lance_core.lazy_dataclass import dataclass
 
 LevelEncoder = Callable[[LevelArray, Int64Array], tuple[CompressiveEncoding, pa.Buffer, Int64Array]]
 """Levels, and where those of each chunk begin and end: a message, their bytes, of each chunk."""

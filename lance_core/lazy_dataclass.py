@@ -1,0 +1,164 @@
+"""`dataclass` as of the standard library, but quick to create: cold start depends on it.
+
+The standard library compiles up to eight methods for each class when a module is imported, which
+took 45 % of the time of a process that writes a small table and reads it. Here `__init__` is
+compiled after the first instances, and the other methods are closures. There is no `InitVar`,
+`order` or `unsafe_hash`, which the package does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
+from dataclasses import dataclass as _standard
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["dataclass"]
+
+INSTANCES_BEFORE_COMPILING = 8
+"""Compiling takes as long as some 50 instances do without; most classes have one or two in all."""
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(cls=None, /, **options: bool) -> Any:
+        """As `dataclasses.dataclass`; options: frozen, slots, eq, repr, kw_only."""
+        return _create(cls, **options) if cls else lambda cls: _create(cls, **options)
+
+
+def _create(
+    cls: type,
+    frozen: bool = False,
+    slots: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    kw_only: bool = False,
+) -> type:
+    own = vars(cls)
+    if not own.get("__doc__"):
+        cls.__doc__ = cls.__name__  # otherwise the standard library composes a signature
+    cls = _standard(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    members = fields(cls)
+    methods: dict[str, Any] = {}
+    if "__init__" not in own:
+        methods["__init__"] = _init_of(cls, frozen)
+    if repr and "__repr__" not in own:
+        methods["__repr__"] = _repr_of([f.name for f in members if f.repr])
+    if eq and "__eq__" not in own:
+        methods["__eq__"] = _eq_of(_values([f.name for f in members if f.compare]))
+    if eq and own.get("__hash__") is None:
+        hashed = [f.name for f in members if (f.compare if f.hash is None else f.hash)]
+        methods["__hash__"] = _hash_of(_values(hashed)) if frozen else None
+    if frozen:
+        methods |= _refusals(cls, frozenset(f.name for f in members))
+        if slots:
+            methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
+    for name, method in methods.items():
+        setattr(cls, name, method)
+    return cls
+
+
+def _init_of(cls: Any, frozen: bool) -> Callable[..., None]:
+    """An `__init__` that a compiled one replaces after some instances, or if it cannot serve."""
+    members = fields(cls)
+    positional = [f.name for f in members if f.init and not f.kw_only]
+    names = {f.name for f in members if f.init}
+    required = {
+        f.name for f in members if f.init and f.default is MISSING and f.default_factory is MISSING
+    }
+    remaining = INSTANCES_BEFORE_COMPILING
+
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:  # noqa: N807
+        nonlocal remaining
+        remaining -= 1
+        values = dict(zip(positional, args, strict=False)) | kwargs
+        is_valid = len(values) == len(args) + len(kwargs) and required <= values.keys() <= names
+        if remaining < 0 or not is_valid:
+            cls.__init__ = _compile_init(cls, frozen)
+            cls.__init__(self, *args, **kwargs)
+            return
+        for f in members:
+            if f.name in values:
+                object.__setattr__(self, f.name, values[f.name])
+            elif f.default is not MISSING:
+                object.__setattr__(self, f.name, f.default)
+            elif f.default_factory is not MISSING:
+                object.__setattr__(self, f.name, f.default_factory())
+        if hasattr(cls, "__post_init__"):
+            self.__post_init__()
+
+    return __init__
+
+
+def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
+    """The `__init__` of the standard library, raising its errors for wrong arguments."""
+    members = fields(cls)
+    specified = [(f.name, object, _same_in_init(f)) for f in members]
+    namespace = {"__doc__": cls.__doc__}
+    if hasattr(cls, "__post_init__"):
+        namespace["__post_init__"] = cls.__post_init__
+    sets_all = not all(f.init for f in members)  # with slots, it sets also what is no argument
+    options: dict[str, Any] = {"repr": False, "eq": False, "frozen": frozen, "slots": sets_all}
+    made: Any = make_dataclass(cls.__name__, specified, namespace=namespace, **options)
+    init: Callable[..., None] = made.__init__
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    return init
+
+
+def _same_in_init(f: Field[Any]) -> Any:
+    return field(
+        default=f.default, default_factory=f.default_factory, init=f.init, kw_only=f.kw_only
+    )
+
+
+def _values(names: list[str]) -> Callable[[object], tuple[object, ...]]:
+    """What returns the values of some fields, as a tuple also of one or none."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple([getattr(value, name) for name in names])
+
+
+def _eq_of(values: Callable[[object], tuple[object, ...]]) -> Callable[[object, object], Any]:
+    def __eq__(self: object, other: object) -> Any:  # noqa: N807
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return values(self) == values(other)
+
+    return __eq__
+
+
+def _hash_of(values: Callable[[object], tuple[object, ...]]) -> Callable[[object], int]:
+    return lambda self: hash(values(self))
+
+
+def _repr_of(names: Iterable[str]) -> Callable[[object], str]:
+    def __repr__(self: object) -> str:  # noqa: N807
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{self.__class__.__qualname__}({shown})"
+
+    return __repr__
+
+
+def _refusals(cls: Any, names: frozenset[str]) -> dict[str, Callable[..., None]]:
+    def __setattr__(self: object, name: str, value: object) -> None:  # noqa: N807
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def __delattr__(self: object, name: str) -> None:  # noqa: N807
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    return {"__setattr__": __setattr__, "__delattr__": __delattr__}
+
+
+def _get_state(self: Any) -> list[object]:
+    return [getattr(self, f.name) for f in fields(self)]
+
+
+def _set_state(self: Any, state: list[object]) -> None:
+    for f, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, f.name, value)
