@@ -2,8 +2,9 @@
 
 The standard library compiles up to eight methods for each class when a module is imported, which
 took 45 % of the time of a process that writes a small table and reads it. Here `__init__` is
-compiled after the first instances, and the other methods are closures. There is no `InitVar`,
-`order` or `unsafe_hash`, which the package does not use.
+compiled after the first instances, and the other methods are closures. There is no `order` and no
+`unsafe_hash`, which the package does not use; classes with an `InitVar` are left to the standard
+library.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def _create(
     kw_only: bool = False,
 ) -> type:
     own = vars(cls)
+    if any("InitVar" in str(annotation) for annotation in cls.__annotations__.values()):
+        return _standard(frozen=frozen, slots=slots, eq=eq, repr=repr, kw_only=kw_only)(cls)
     if not own.get("__doc__"):
         cls.__doc__ = cls.__name__  # otherwise the standard library composes a signature
     cls = _standard(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import pickle
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import InitVar, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -101,6 +101,15 @@ class Derived(Pickled):
         return "derived"
 
 
+@dataclass(frozen=True)
+class Initialised:
+    length: InitVar[int]
+    text: str = field(init=False)
+
+    def __post_init__(self, length: int) -> None:
+        object.__setattr__(self, "text", "a" * length)
+
+
 @dataclass(frozen=True, slots=True)
 class Empty:
     pass
@@ -117,6 +126,10 @@ def test_a_class_inherits_fields_and_keeps_its_own_methods() -> None:
     assert repr(value) == "derived"
     assert value != Pickled(1)
     assert len({value, Derived(1, third=4)}) == 1
+
+
+def test_arguments_that_are_no_fields_reach_post_init() -> None:
+    assert Initialised(3).text == "aaa"
 
 
 def test_values_without_fields_are_equal() -> None:
