@@ -133,7 +133,10 @@ def _eq_of(values: Callable[[object], tuple[object, ...]]) -> Callable[[object, 
 
 
 def _hash_of(values: Callable[[object], tuple[object, ...]]) -> Callable[[object], int]:
-    return lambda self: hash(values(self))
+    def __hash__(self: object) -> int:  # noqa: N807
+        return hash(values(self))
+
+    return __hash__
 
 
 def _repr_of(names: Iterable[str]) -> Callable[[object], str]:

@@ -28,8 +28,9 @@ def calls_with(uri: str) -> list[tuple[str, str, str]]:
     calls: list[tuple[str, str, str]] = []
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        module = str(frame.f_globals.get("__name__", ""))
-        code = frame.f_code
+        module, code = str(frame.f_globals.get("__name__", "")), frame.f_code
+        if module == "lance_core.lazy_dataclass" and code.co_name == "__init__":
+            module = type(frame.f_locals["self"]).__module__  # as of any other dataclass
         if event != "call" or not module.startswith("lance_core.") or code.co_name in KEYS:
             return
         count = code.co_argcount + code.co_kwonlyargcount
