@@ -28,7 +28,7 @@ from lance_core.errors import LanceError
 from lance_core.testing.assertions import must_raise
 from lance_core.testing.memory_bound import bounded_memory
 from lance_core.testing.mutants import mutants, mutate_message
-from lance_core.testing.stored_array import StoredArray
+from lance_core.testing.stored_array import StoredArray, select_rows
 from lance_core.testing.threads import race_threads
 
 MUTANTS = 300
@@ -103,7 +103,7 @@ class EncodingTests:
             if len(array):
                 rows = RowRange(len(array) // 2, len(array))
                 got = self.stored(array).decode(rows, self.registry(), again=True)
-                _assert_same(name, got, _picked(array, rows))
+                _assert_same(name, got, select_rows(array, rows))
 
     def test_a_decoded_array_stays_as_it_is(self) -> None:
         kept = [
@@ -186,7 +186,7 @@ class EncodingTests:
         registry = self.registry()
         for gap in (_ALWAYS, _NEVER):
             got = stored.decode(rows, registry, gap)
-            _assert_same(f"{name}, {rows}", got, _picked(array, rows))
+            _assert_same(f"{name}, {rows}", got, select_rows(array, rows))
 
 
 def _read_damaged(what: str, stored: StoredArray, registry: EncodingRegistry) -> None:
@@ -217,12 +217,6 @@ def _indices(count: int) -> list[RowIndices]:
     picked = [np.arange(0, count, 2), np.arange(1, count, 5), np.arange(count)]
     picked += [np.flatnonzero(chance.random(count) < share) for share in (0.1, 0.5)]
     return [RowIndices(values.astype(np.int64)) for values in picked if len(values)]
-
-
-def _picked(array: pa.Array, rows: Rows) -> pa.Array:
-    if isinstance(rows, RowRange):
-        return array.slice(rows.start, len(rows))
-    return array.take(pa.array(rows.values))
 
 
 def _assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Decoding, Rows
+from lance_core.encodings.decoding import Decoding, RowRange, Rows
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import (
     ArrayEncoder,
@@ -83,18 +83,29 @@ class StoredArray:
         context = DecodeContext(gap, len(self.data), FileVersion.V2_0, registry)
         plan = plan_array(self.encoding, scope)
         if again:
-            self._drive(plan.decode(rows, context))
-        arrays = self._drive(plan.decode(rows, context))
+            run_decoding(plan.decode(rows, context), self.data)
+        arrays, _ = run_decoding(plan.decode(rows, context), self.data)
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
-    def _drive(self, decoding: Decoding[list[pa.Array]]) -> list[pa.Array]:
-        whole = pa.py_buffer(self.data)
-        try:
-            ranges = next(decoding)
-            while True:
-                for start, stop in ranges:
-                    assert 0 <= start <= stop <= len(self.data), (start, stop, len(self.data))
-                ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
-        except StopIteration as done:
-            arrays: list[pa.Array] = done.value
-            return arrays
+
+def run_decoding(
+    decoding: Decoding[list[pa.Array]], data: bytes | pa.Buffer
+) -> tuple[list[pa.Array], int]:
+    """What a decoding of ``data`` returns, and how often it asked for bytes."""
+    whole, rounds = pa.py_buffer(data), 0
+    try:
+        ranges = next(decoding)
+        while True:
+            rounds += 1
+            for start, stop in ranges:
+                assert 0 <= start <= stop <= whole.size, (start, stop, whole.size)
+            ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
+    except StopIteration as done:
+        return done.value, rounds
+
+
+def select_rows(array: pa.Array, rows: Rows) -> pa.Array:
+    """The rows of an array."""
+    if isinstance(rows, RowRange):
+        return array.slice(rows.start, len(rows))
+    return array.take(pa.array(rows.values))

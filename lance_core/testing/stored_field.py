@@ -21,6 +21,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.schema import Field
 from lance_core.store.base import ByteRange
+from lance_core.testing.stored_array import run_decoding
 
 ALIGNMENT = 64
 
@@ -98,15 +99,5 @@ class StoredField:
         decoding = decode_field(
             wanted, column_of([self.field], self.version), self.columns, rows, context
         )
-        whole = pa.py_buffer(self.data)
-        self.asked = 0
-        try:
-            ranges = next(decoding)
-            while True:
-                self.asked += 1
-                for start, stop in ranges:
-                    assert 0 <= start <= stop <= len(self.data), (start, stop, len(self.data))
-                ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
-        except StopIteration as done:
-            arrays: list[pa.Array] = done.value
-            return arrays
+        arrays, self.asked = run_decoding(decoding, self.data)
+        return arrays

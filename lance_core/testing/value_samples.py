@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import strategies as st
 
 TYPES: tuple[pa.DataType, ...] = (
     pa.bool_(),
@@ -21,6 +24,30 @@ TYPES: tuple[pa.DataType, ...] = (
 """Types that a column of values may have; an encoding says which of them it accepts."""
 
 COUNTS = (1, 2, 7, 1023, 1024, 1025, 3000)
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+VALUES: dict[pa.DataType, st.SearchStrategy[object]] = {
+    pa.bool_(): st.booleans(),
+    pa.int8(): st.integers(-(1 << 7), (1 << 7) - 1),
+    pa.uint16(): st.integers(0, (1 << 16) - 1),
+    pa.int32(): st.integers(-(1 << 31), (1 << 31) - 1),
+    pa.int64(): st.integers(-(1 << 63), (1 << 63) - 1),
+    pa.uint64(): st.integers(0, (1 << 64) - 1),
+    pa.float16(): st.floats(width=16, allow_nan=False),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.decimal128(10, 2): st.integers(-(10**9), 10**9).map(lambda n: Decimal(n).scaleb(-2)),
+    pa.decimal256(60, 0): st.integers(-(10**50), 10**50).map(Decimal),
+    pa.date32(): st.integers(0, 20_000).map(lambda days: dt.date(1970, 1, 1) + dt.timedelta(days)),
+    pa.timestamp("us"): st.integers(0, 10**15).map(lambda us: _EPOCH + dt.timedelta(0, 0, us)),
+    pa.binary(3): st.binary(min_size=3, max_size=3),
+    pa.string(): st.text(max_size=12),
+    pa.large_string(): st.text(max_size=12),
+    pa.binary(): st.binary(max_size=12),
+    pa.large_binary(): st.binary(max_size=12),
+}
+"""Values of the types without children, for property tests."""
 
 
 def hard_arrays(type_: pa.DataType) -> Iterator[tuple[str, pa.Array]]:

@@ -13,8 +13,8 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
-from lance_core.testing.strategies import arrays, types
 from tests.examples import examples
+from tests.strategies import arrays, types
 
 REGISTRY = EncodingRegistry(("built-in", spec) for spec in v2_0.specs())
 GAPS = st.sampled_from([0, 16, 1 << 40])

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
+from lance_core.commits.outcome import is_definitely_not_applied
 from lance_core.errors import (
-    NotFoundError,
     ObjectExistsError,
     ObjectNotFoundError,
     OutcomeUnknownError,
@@ -68,7 +68,7 @@ class ExclusiveWriter:
         try:
             self._put(candidate)
         except Exception as error:
-            if _was_refused(error):
+            if is_definitely_not_applied(error):
                 raise
             return self._settle(candidate, permit, error)
         return candidate.location
@@ -126,10 +126,3 @@ class ExclusiveWriter:
         if not found.equals(pa.py_buffer(candidate.data)):
             raise ObjectExistsError(candidate.path)
         return True
-
-
-def _was_refused(error: Exception) -> bool:
-    """Whether a write was certainly not applied."""
-    return isinstance(error, StoreError | NotFoundError) and not isinstance(
-        error, OutcomeUnknownError
-    )

@@ -28,8 +28,8 @@ from lance_core.schema import Schema, align_batch
 from lance_core.schema.dictionary_values import dictionaries, held, with_values
 from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.testing import strategies
 from lance_core.testing.stores.tracing import TracingStore
+from tests import strategies
 from tests.examples import examples
 from tests.interop.legacy_values import read as as_read
 from tests.sequences import sequence

@@ -14,7 +14,7 @@ from lance_core.store.base import PutMode
 from lance_core.store.local import Disk, Durability, LocalStore
 from lance_core.store.local.disk import chosen_durability
 from lance_core.store.secret import Secret
-from lance_core.testing.disks import RecordingDisk, cannot
+from tests.disks import RecordingDisk, cannot
 
 
 @pytest.fixture

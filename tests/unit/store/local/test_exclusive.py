@@ -17,7 +17,8 @@ from lance_core.errors import (
 from lance_core.store.base import PutMode
 from lance_core.store.local import Disk, Durability, LocalStore, lock_file
 from lance_core.store.local.exclusive import move_by_link, move_by_rename
-from lance_core.testing.disks import (
+from lance_core.testing.processes import Wait, race_processes
+from tests.disks import (
     LinksThatReplace,
     NoLinks,
     OnlyLinks,
@@ -25,7 +26,6 @@ from lance_core.testing.disks import (
     RecordingDisk,
     cannot,
 )
-from lance_core.testing.processes import Wait, race_processes
 
 KINDS: dict[type[Disk], object] = {
     Disk: move_by_link,

@@ -18,7 +18,7 @@ from lance_core.store.local import Disk, Durability, LocalStore, open_local
 from lance_core.store.local.walk import meta_of
 from lance_core.store.local.writer import FLUSH_BYTES
 from lance_core.store.uri import parse_uri
-from lance_core.testing.disks import RecordingDisk
+from tests.disks import RecordingDisk
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
-from lance_core.testing.strategies import nullable_arrays, nullable_types
 from tests.examples import examples
+from tests.strategies import nullable_arrays, nullable_types
 
 
 def tree(type_: pa.DataType) -> Node:

@@ -19,9 +19,9 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema import Schema
 from lance_core.testing.stored_field import StoredField
-from lance_core.testing.strategies import nullable_arrays, nullable_types
 from tests.each_case import each_case
 from tests.examples import examples
+from tests.strategies import nullable_arrays, nullable_types
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 VERSIONS = ("2.1", "2.2")
