@@ -15,20 +15,20 @@ BUDGET_SECONDS = 0.060
 RUNS = 9
 
 IMPORTS_IN_FUNCTIONS = {
-    "lance_core.__init__": "a public name is imported when it is first used",
     "lance_core.datafile.content": "a file has the metadata of one version",
-    "lance_core.dataset.__init__": "a public name is imported when it is first used",
     "lance_core.dataset.api": "`import lance_core` imports nothing but this module",
     "lance_core.dataset.expressions.filters": "a filter is SQL or of Arrow, or there is none",
     "lance_core.dataset.read.pruning": "it needs the parser of SQL only where there is a filter",
     "lance_core.encodings.dispatch": "a file has the encodings of one version",
     "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
-    "lance_core_dynamodb.__init__": "a public name is imported when it is first used",
     "lance_core_kernels.plugin": "the compiled library may be missing",
     "pyspark_lance.data_source": "an error while it is imported would hide all data sources",
 }
-"""Modules whose functions import modules of this project, each with the reason."""
+"""Modules whose functions import modules of this project, each with the reason.
+
+Packages may also import a public name when it is first used, in ``__getattr__``.
+"""
 
 
 def run(code: str) -> str:
@@ -60,7 +60,7 @@ def test_functions_import_own_modules_only_with_a_reason() -> None:
             functions = (
                 node
                 for node in ast.walk(ast.parse(path.read_text("utf-8")))
-                if isinstance(node, ast.FunctionDef)
+                if isinstance(node, ast.FunctionDef) and node.name != "__getattr__"
             )
             if any(map(imports_own_modules, functions)):
                 name = path.relative_to(package.parent).with_suffix("")
