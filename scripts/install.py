@@ -1,0 +1,29 @@
+"""Install what pip's arguments name: ``python scripts/install.py ARGUMENT ...``.
+
+By itself pip makes an environment for each distribution of this checkout that it builds, which takes
+longer than to build it. Here all of them are built with what is installed once.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# Most of what is installed is never imported: to compile all of it takes longer than to install it.
+PIP = (sys.executable, "-I", "-m", "pip", "install", "--no-compile")
+BACKENDS = ("hatchling>=1.27", "editables", "setuptools")
+"""What builds the distributions of this checkout in place, and PySpark, which has no wheels."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run pip. Returns its exit code."""
+    if any(argument.startswith(("-e", "-r")) for argument in arguments):
+        subprocess.check_call([*PIP, *BACKENDS])
+        if subprocess.call([*PIP, "--no-build-isolation", *arguments]) == 0:
+            return 0
+        # Where something else has no wheels either, it needs an environment of its own after all.
+    return subprocess.call([*PIP, *arguments])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
