@@ -1,7 +1,7 @@
 """Install what pip's arguments name: ``python scripts/install.py ARGUMENT ...``.
 
-By itself pip makes an environment for each distribution of this checkout that it builds, which takes
-longer than to build it. Here all of them are built with what is installed once.
+By itself pip makes an environment for each distribution of this checkout that it builds, and that
+takes longer than to build it. Here all of them are built with what is installed once.
 """
 
 from __future__ import annotations
