@@ -9,14 +9,16 @@ from pyspark.sql.types import StructType
 import lance_core
 from lance_core.errors import DatasetNotFoundError
 from lance_core.store.secret import hide_secrets
-from lance_core_spark.address import TableVersion, open_version, remember
-from lance_core_spark.options import Options
-from lance_core_spark.reader import LanceReader, table_schema
-from lance_core_spark.writer import LanceWriter, plan_write
+from lance_core_spark.options.data_source_options import DataSourceOptions
+from lance_core_spark.read.reader import LanceReader
+from lance_core_spark.read.schema import read_schema
+from lance_core_spark.table_ref import TableVersion, keep_open, open_version
+from lance_core_spark.write.plan import plan_write
+from lance_core_spark.write.writer import LanceWriter
 
 
 class LanceSource:
-    """What Spark's options say, and the version that all reads of one data frame see.
+    """The options of a data frame, and the version that all its reads see.
 
     Spark makes an instance for each data frame and copies it for each scan, so the version is
     looked up once, here.
@@ -24,22 +26,22 @@ class LanceSource:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         options = hide_secrets(options)
-        self._options = Options.parse(options)
-        read, address = self._options.read, self._options.address
+        self._options = DataSourceOptions.parse(options)
+        read, table = self._options.read, self._options.table
         if read.version is None and read.asof is None:
-            found = address.find()  # none if a write is to make it
+            dataset = table.open_if_exists()  # None if a write is to create the table
         else:
-            found = address.open(read.version, read.asof)
-        self._version = None if found is None else remember(address, found)
+            dataset = table.open(read.version, read.asof)
+        self._version = None if dataset is None else keep_open(table, dataset)
 
     def schema(self) -> StructType:
         """The columns of a read."""
-        dataset = open_version(self._options.address, self._existing())
-        return table_schema(dataset, self._options.read)
+        dataset = open_version(self._options.table, self._existing())
+        return read_schema(dataset, self._options.read)
 
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of these columns."""
-        return LanceReader(self._options.address, self._existing(), schema, self._options.read)
+        return LanceReader(self._options.table, self._existing(), schema, self._options.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with these columns."""
@@ -47,12 +49,12 @@ class LanceSource:
 
     def _newest(self) -> lance_core.LanceDataset | None:
         """The version that a write builds on, None if there is no table yet."""
-        read, address = self._options.read, self._options.address
+        read, table = self._options.read, self._options.table
         if self._version is None or read.version is not None or read.asof is not None:
-            return address.find()
-        return open_version(address, self._version)
+            return table.open_if_exists()
+        return open_version(table, self._version)
 
     def _existing(self) -> TableVersion:
         if self._version is None:
-            raise DatasetNotFoundError(f"there is no table at {self._options.address}")
+            raise DatasetNotFoundError(f"there is no table at {self._options.table}")
         return self._version

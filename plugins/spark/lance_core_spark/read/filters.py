@@ -1,7 +1,7 @@
-"""Spark's filters as conditions of a scan.
+"""Spark's filters as filter expressions of a scan.
 
-A condition is true for every row for which Spark's filter is true. It may be true for more: Spark
-applies its filter again. What has no such condition is left out.
+An expression is true for every row for which Spark's filter is true. It may be true for more rows:
+Spark applies its filter again. Filters without such an expression are left to Spark.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import datasource as spark
 
 from lance_core.schema import parse_path
-from lance_core_spark.types import members
+from lance_core_spark.types.arrow_types import struct_fields
 
 Comparison = Callable[[pc.Expression, pa.Scalar], pc.Expression]
 
@@ -49,18 +49,26 @@ _COMPARABLE: tuple[Callable[[pa.DataType], bool], ...] = (
 )
 
 
-def condition(filters: Iterable[spark.Filter], schema: pa.Schema) -> pc.Expression | None:
-    """What the filters that have a condition say together; None if none has."""
-    found = [known for one in filters if (known := expression(one, schema)) is not None]
-    return reduce(lambda left, right: left & right, found) if found else None
+def condition(
+    filters: Iterable[spark.Filter],
+    schema: pa.Schema,
+    is_supported: Callable[[pc.Expression], bool] = lambda _: True,
+) -> pc.Expression | None:
+    """The conjunction of the filters that have a supported expression; None if none has."""
+    known = [
+        found
+        for each in filters
+        if (found := expression(each, schema)) is not None and is_supported(found)
+    ]
+    return reduce(lambda left, right: left & right, known) if known else None
 
 
 def expression(filter: spark.Filter, schema: pa.Schema) -> pc.Expression | None:
-    """The condition of one filter on a table of ``schema``, or None."""
+    """The expression of one filter on a table of ``schema``, or None."""
     if isinstance(filter, spark.Not):
         child = filter.child
         if isinstance(child, spark.In) and None in child.value:
-            return None  # never true; not worth a condition
+            return None  # It is never true.
         inner = expression(child, schema)
         return None if inner is None else ~inner
     attribute = getattr(filter, "attribute", None)
@@ -98,14 +106,14 @@ def _with_value(
         return None
     found = compare(column, literal)
     if pa.types.is_floating(arrow) and isinstance(filter, _UPWARDS):
-        return found | pc.is_nan(column)  # to Spark, NaN is the greatest value
+        return found | pc.is_nan(column)  # To Spark, NaN is the greatest value.
     return found
 
 
 def _against_nan(
     filter: spark.Filter, column: pc.Expression, arrow: pa.DataType
 ) -> pc.Expression | None:
-    """Spark takes NaN for equal to NaN, and for greater than anything else."""
+    """To Spark, NaN is equal to NaN and greater than any other value."""
     if not (pa.types.is_float32(arrow) or pa.types.is_float64(arrow)):
         return None
     if isinstance(filter, spark.EqualTo | spark.GreaterThanOrEqual):
@@ -132,12 +140,12 @@ def _in(column: pc.Expression, arrow: pa.DataType, values: list[object]) -> pc.E
 
 
 def _literal(value: object, arrow: pa.DataType) -> pa.Scalar | None:
-    """``value`` as a scalar of exactly the column's type, None if there is no such."""
-    is_moment = pa.types.is_timestamp(arrow) and arrow.unit == "us"
-    if value is None or not (is_moment or any(check(arrow) for check in _COMPARABLE)):
+    """``value`` as a scalar of exactly the column's type, None if it has no such value."""
+    is_timestamp = pa.types.is_timestamp(arrow) and arrow.unit == "us"
+    if value is None or not (is_timestamp or any(check(arrow) for check in _COMPARABLE)):
         return None
     if pa.types.is_integer(arrow):
-        if isinstance(value, Decimal):  # unsigned 64 bit integers are decimals to Spark
+        if isinstance(value, Decimal):  # uint64 is a decimal to Spark
             value = int(value) if value == int(value) else None
         if isinstance(value, bool) or not isinstance(value, int):
             return None
@@ -162,5 +170,5 @@ def _type_at(path: tuple[str, ...], schema: pa.Schema) -> pa.DataType | None:
         if field is None:
             return None
         found = field.type
-        fields = members(found) if pa.types.is_struct(found) else []
+        fields = struct_fields(found) if pa.types.is_struct(found) else []
     return None if isinstance(found, pa.BaseExtensionType) else found

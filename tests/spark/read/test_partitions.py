@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import lance_core
-from lance_core_spark.partitions import Sizes, batch_rows, partition_rows, partitions
+from lance_core_spark.read.partitions import TableSize, batch_rows, partition_rows, partitions
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ def test_an_empty_table_has_one_empty_partition() -> None:
 
 
 def test_wide_rows_make_small_batches_and_partitions() -> None:
-    narrow, wide = Sizes(1_000_000, 8_000_000), Sizes(1000, 1 << 30)
+    narrow, wide = TableSize(1_000_000, 8_000_000), TableSize(1000, 1 << 30)
     assert batch_rows(narrow) == 1 << 16
     assert partition_rows(narrow) == 1 << 18
     assert batch_rows(wide) == 64
     assert partition_rows(wide) == 62
-    assert batch_rows(Sizes(0, 0)) > 0
+    assert batch_rows(TableSize(0, 0)) > 0
 
 
 def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array(range(1000))})
     dataset = lance_core.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=300)
-    sizes = Sizes.of(dataset.get_fragments())
+    sizes = TableSize.of(dataset.get_fragments())
     assert sizes.rows == 1000
     assert sizes.bytes == sum(f.stat().st_size for f in (tmp_path / "t.lance" / "data").iterdir())

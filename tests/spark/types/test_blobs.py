@@ -16,7 +16,7 @@ from pyspark.sql import types as st
 import lance_core
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from tests.spark.conftest import read, write
-from tests.spark.test_versions import WRITERS, scanned, stored
+from tests.spark.write.test_versions import WRITERS, scanned, stored
 
 BYTES = "all_binary"
 BLOBS = [b"few", None, b"x" * 70_000, b""]

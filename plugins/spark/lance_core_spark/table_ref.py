@@ -1,4 +1,4 @@
-"""Where a table is, and which of its versions a query reads."""
+"""Which table, and which of its versions, a query reads."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from lance_core.store.uri import is_local_text, parse_uri
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """A version of a table: its number and when it was made.
+    """A version of a table: its number and its timestamp.
 
-    A table that is dropped and made again has versions of the same numbers, but of other times.
+    A table that is dropped and created again has versions of the same numbers, but of other times.
     """
 
     number: int
-    made: datetime
+    timestamp: datetime
 
     @classmethod
     def of(cls, dataset: lance_core.LanceDataset) -> TableVersion:
         """The version that is open."""
-        made: datetime = dataset.get_version()["timestamp"]
+        timestamp: datetime = dataset.get_version()["timestamp"]
         # It is in local time; executors may be in another zone.
-        return cls(dataset.version, made.astimezone(UTC))
+        return cls(dataset.version, timestamp.astimezone(UTC))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TableAddress:
-    """A URI and the options of its store, as names and values in order of the names.
+class TableRef:
+    """The URI of a table and the options of its store, as names and values in order of the names.
 
-    Options whose names sound secret are wrapped. It travels to executors with all options, secrets
-    among them; its representation has none.
+    Options whose names suggest a secret are wrapped. Pickling includes all options, secrets among
+    them, since executors need them; the representation has no values.
     """
 
     uri: str
     storage_options: tuple[tuple[str, str | Secret], ...] = ()
 
     @classmethod
-    def of(cls, uri: str, storage_options: Mapping[str, str | Secret]) -> TableAddress:
+    def of(cls, uri: str, storage_options: Mapping[str, str | Secret]) -> TableRef:
         """A local path is made absolute: executors have other working directories."""
         storage_options = hide_secrets(storage_options)
-        place = parse_uri(uri).path if is_local_text(uri) else uri
-        return cls(place, tuple(sorted(storage_options.items())))
+        absolute = parse_uri(uri).path if is_local_text(uri) else uri
+        return cls(absolute, tuple(sorted(storage_options.items())))
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.storage_options)
-        return f"TableAddress({self}, options=({names}))"
+        return f"TableRef({self}, options=({names}))"
 
     def __str__(self) -> str:
         return str(parse_uri(self.uri))
 
     def __reduce__(self) -> tuple[object, ...]:
-        given = tuple((name, plain(value)) for name, value in self.storage_options)
-        return _received, (self.uri, given)
+        options = tuple((name, plain(value)) for name, value in self.storage_options)
+        return _unpickle, (self.uri, options)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class TableAddress:
         """
         return lance_core.dataset(self.uri, version, asof, storage_options=self.options)
 
-    def find(self) -> lance_core.LanceDataset | None:
+    def open_if_exists(self) -> lance_core.LanceDataset | None:
         """The table at its newest version, None if there is no table."""
         try:
             return self.open()
@@ -81,39 +81,39 @@ class TableAddress:
             return None
 
 
-def _received(uri: str, given: tuple[tuple[str, str], ...]) -> TableAddress:
-    """An address that was sent by another process."""
-    return TableAddress(uri, tuple(hide_secrets(dict(given)).items()))
+def _unpickle(uri: str, options: tuple[tuple[str, str], ...]) -> TableRef:
+    """A reference that another process pickled; its secrets are wrapped again."""
+    return TableRef(uri, tuple(hide_secrets(dict(options)).items()))
 
 
-_OPEN_TABLES = 8
+MAX_OPEN_TABLES = 8
+"""Tables that stay open in a process; Spark reuses its processes for many tasks."""
 
-_open_tables: LruCache[tuple[TableAddress, TableVersion], lance_core.LanceDataset] = LruCache(
-    _OPEN_TABLES, parents_only=True
+_open_tables: LruCache[tuple[TableRef, TableVersion], lance_core.LanceDataset] = LruCache(
+    MAX_OPEN_TABLES, parents_only=True
 )
-"""Spark reuses its processes, so tables are kept open for a while."""
 
 
-def remember(address: TableAddress, dataset: lance_core.LanceDataset) -> TableVersion:
+def keep_open(table: TableRef, dataset: lance_core.LanceDataset) -> TableVersion:
     """Keep an open table for `open_version`; returns which version it is."""
     version = TableVersion.of(dataset)
-    _open_tables.get((address, version), lambda: dataset)
+    _open_tables.get((table, version), lambda: dataset)
     return version
 
 
-def open_version(address: TableAddress, version: TableVersion) -> lance_core.LanceDataset:
+def open_version(table: TableRef, version: TableVersion) -> lance_core.LanceDataset:
     """The table at exactly this version, which may be open already.
 
     Raises `DatasetNotFoundError` if the version is gone or another table is in its place.
     """
-    return _open_tables.get((address, version), lambda: _opened(address, version))
+    return _open_tables.get((table, version), lambda: _open(table, version))
 
 
-def _opened(address: TableAddress, version: TableVersion) -> lance_core.LanceDataset:
-    dataset = address.open(version.number)
+def _open(table: TableRef, version: TableVersion) -> lance_core.LanceDataset:
+    dataset = table.open(version.number)
     if TableVersion.of(dataset) != version:
         raise DatasetNotFoundError(
-            f"the table {address} was replaced after the query was planned: version "
-            f"{version.number} is another one now"
+            f"the table {table} was replaced after the query was planned: its version "
+            f"{version.number} has another timestamp now"
         )
     return dataset

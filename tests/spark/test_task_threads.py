@@ -9,7 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from lance_core.concurrency import cpu_count
-from lance_core_spark.task import VARIABLE, keep_to_share
+from lance_core_spark.task_threads import VARIABLE, limit_threads_to_task
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def test_the_name_is_that_of_the_core() -> None:
 
 
 def test_outside_of_tasks_nothing_changes() -> None:
-    keep_to_share()
+    limit_threads_to_task()
     assert VARIABLE not in os.environ
 
 
@@ -38,13 +38,13 @@ def test_the_environment_counts_more(
     monkeypatch.setattr(TaskContext, "get", Three)
     if given is not None:
         monkeypatch.setenv(VARIABLE, given)
-    keep_to_share()
+    limit_threads_to_task()
     assert os.environ[VARIABLE] == used
 
 
 def test_a_real_task_has_one(spark: SparkSession) -> None:
     def threads(_: object) -> list[str | None]:
-        keep_to_share()
+        limit_threads_to_task()
         return [os.environ.get(VARIABLE)]
 
     assert spark.sparkContext.parallelize([0], 1).mapPartitions(threads).collect() == ["1"]

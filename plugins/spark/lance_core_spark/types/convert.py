@@ -1,8 +1,8 @@
-"""Arrow arrays turned into another type that means the same, between Lance and Spark.
+"""Conversion of Arrow arrays between the stored type of a column and the type that Spark has.
 
-Types differ in layout only (`lance_core_spark.types` says which belong together). A value that the
-target cannot hold is an error that names the column, with two exceptions: times are cut to
-microseconds on the way to Spark, and a float32 is rounded where float16 is stored.
+The types differ in layout only, see `lance_core_spark.types.spark_types`. A value that the target
+type cannot hold is an error that names the column, with two exceptions: times are truncated to
+microseconds for Spark, and a float32 is rounded where float16 is stored.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.schema import format_path
-from lance_core_spark.types import is_any_list, members
+from lance_core_spark.types.arrow_types import is_any_list, struct_fields
 
 MAX_BATCH_BYTES = 64 << 20
-"""Bytes; the JVM copies every batch that it is given."""
+"""Limits the memory of the JVM, which copies every batch."""
 
 
 def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int) -> pa.RecordBatch:
@@ -32,14 +32,16 @@ def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def in_pieces(batch: pa.RecordBatch, most_bytes: int = MAX_BATCH_BYTES) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batch`` in batches of no more than ``most_bytes``, or of a single row."""
-    if batch.num_rows <= 1 or batch.nbytes <= most_bytes:
+def split_batch(
+    batch: pa.RecordBatch, max_bytes: int = MAX_BATCH_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``batch`` in batches of at most ``max_bytes``, or of a single row."""
+    if batch.num_rows <= 1 or batch.nbytes <= max_bytes:
         yield batch
         return
     half = batch.num_rows // 2
-    yield from in_pieces(batch.slice(0, half), most_bytes)
-    yield from in_pieces(batch.slice(half), most_bytes)
+    yield from split_batch(batch.slice(0, half), max_bytes)
+    yield from split_batch(batch.slice(half), max_bytes)
 
 
 def convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
@@ -63,11 +65,11 @@ def _convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.
     if pa.types.is_dictionary(array.type):
         return convert(array.dictionary_decode(), target, path)
     if pa.types.is_dictionary(target):
-        return _encoded(convert(array, target.value_type, path), target)
+        return _dictionary(convert(array, target.value_type, path), target)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
     if pa.types.is_struct(target):
-        whole = _struct if pa.types.is_struct(array.type) else _blobs
+        whole = _struct if pa.types.is_struct(array.type) else _blob_structs
         return whole(array, target, path)
     if is_any_list(target):
         return _list(array, target, path)
@@ -76,7 +78,7 @@ def _convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.
     return _leaf(array, target, path)
 
 
-def _encoded(values: pa.Array, target: pa.DataType) -> pa.Array:
+def _dictionary(values: pa.Array, target: pa.DataType) -> pa.Array:
     encoded = values.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
         encoded.indices.cast(target.index_type), encoded.dictionary, ordered=target.ordered
@@ -88,26 +90,26 @@ def _struct(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.A
         convert(
             array.field(array.type.get_field_index(field.name)), field.type, (*path, field.name)
         )
-        for field in members(target)
+        for field in struct_fields(target)
     ]
     if not children:
         return pa.array([{}] * len(array), target, mask=_mask(array, as_numpy=True))
-    return pa.StructArray.from_arrays(children, fields=members(target), mask=_mask(array))
+    return pa.StructArray.from_arrays(children, fields=struct_fields(target), mask=_mask(array))
 
 
-def _blobs(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
+def _blob_structs(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
     """Bytes as blobs of version 2: structs of them and nulls."""
     children = [
         convert(array, field.type, path)
         if field.name == "data"
         else pa.nulls(len(array), field.type)
-        for field in members(target)
+        for field in struct_fields(target)
     ]
-    return pa.StructArray.from_arrays(children, fields=members(target), mask=_mask(array))
+    return pa.StructArray.from_arrays(children, fields=struct_fields(target), mask=_mask(array))
 
 
 def _list(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
-    offsets, values = _entries(array)
+    offsets, values = _offsets_and_values(array)
     field = target.value_field
     values = convert(values, field.type, (*path, "element"))
     if pa.types.is_large_list(target):
@@ -126,13 +128,13 @@ def _vectors(
     target: pa.DataType,
     path: tuple[str, ...],
 ) -> pa.Array:
-    """The lists of ``array`` as such of the size that ``target`` has.
+    """The lists of ``array``, all of which must have the size of ``target``.
 
-    Not by a cast of Arrow's: that of nothing but nulls ends the process (pyarrow 26).
+    Arrow's own cast aborts the process if all lists are null (pyarrow 26).
     """
     starts, size = offsets.to_numpy(), target.list_size
-    is_there = array.is_valid().to_numpy(zero_copy_only=False)
-    wrong = np.count_nonzero((np.diff(starts) != size) & is_there)
+    is_valid = array.is_valid().to_numpy(zero_copy_only=False)
+    wrong = np.count_nonzero((np.diff(starts) != size) & is_valid)
     if wrong:
         raise InvalidInputError(
             f"column {format_path(path)} holds lists of {size} values; {wrong} lists "
@@ -142,14 +144,14 @@ def _vectors(
         return pa.nulls(len(array), target)
     if array.null_count == 0:
         return pa.FixedSizeListArray.from_arrays(values, type=target)
-    # What a null has for values does not matter: the first ones are as good as any.
-    first = np.where(is_there, starts[:-1], 0).astype(np.int64)
-    taken = values.take(pa.array((first[:, None] + np.arange(size)).ravel()))
-    return pa.FixedSizeListArray.from_arrays(taken, type=target, mask=_mask(array))
+    # The values of a null are never read: any will do.
+    first = np.where(is_valid, starts[:-1], 0).astype(np.int64)
+    filled = values.take(pa.array((first[:, None] + np.arange(size)).ravel()))
+    return pa.FixedSizeListArray.from_arrays(filled, type=target, mask=_mask(array))
 
 
-def _entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Offsets, from 0 on, and the values that they refer to, of lists of any layout."""
+def _offsets_and_values(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Offsets that start at 0, and their values, of lists of any layout."""
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
         offsets = pa.array(np.arange(len(array) + 1, dtype=np.int64) * size)
@@ -157,7 +159,7 @@ def _entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     if len(array) == 0:
         return pa.array([0], pa.int64()), array.values.slice(0, 0)
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-    # A result of its own in any case: a mask is refused together with sliced offsets.
+    # Always a new array: Arrow refuses a mask together with sliced offsets.
     offsets = pc.subtract(array.offsets, pa.scalar(first, array.offsets.type))
     return offsets, array.values.slice(first, last - first)
 
@@ -188,7 +190,7 @@ def _leaf(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Arr
     source = array.type
     is_moment = pa.types.is_timestamp(source) or pa.types.is_duration(source)
     if is_moment and source.unit == "ns" and target.unit == "us":
-        return _cut_to_microseconds(array).cast(target)
+        return _truncate_to_microseconds(array).cast(target)
     if source == pa.float32() and target == pa.float16():
         rounded = array.cast(target)
         if pc.sum(pc.is_inf(rounded.cast(source))).as_py() != pc.sum(pc.is_inf(array)).as_py():
@@ -197,8 +199,8 @@ def _leaf(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Arr
     return array.cast(target)
 
 
-def _cut_to_microseconds(array: pa.Array) -> pa.Array:
-    """Nanoseconds without the last three digits, towards the past also before 1970."""
+def _truncate_to_microseconds(array: pa.Array) -> pa.Array:
+    """Nanoseconds rounded down to microseconds, also before 1970."""
     counts = array.view(pa.int64())
     thousand = pa.scalar(1000, pa.int64())
     quotient = pc.divide(counts, thousand)  # rounds towards zero

@@ -10,9 +10,11 @@ import pytest
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core_spark.convert import convert, in_pieces
-from lance_core_spark.types import REMEMBERED, arrow_type, fits, spark_field, stored_field
-from tests.spark.test_round_trips import TABLE
+from lance_core_spark.types.arrow_types import arrow_type
+from lance_core_spark.types.convert import convert, split_batch
+from lance_core_spark.types.spark_types import ARROW_FIELD_KEY, is_compatible, spark_field
+from lance_core_spark.types.stored_fields import stored_field
+from tests.spark.types.test_round_trips import TABLE
 
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -95,27 +97,27 @@ def test_a_value_that_does_not_fit_is_an_error_that_names_the_column(
 
 def test_batches_are_cut_to_the_size_that_is_allowed() -> None:
     batch = pa.record_batch({"x": pa.array(range(1000)), "s": ["y" * 50] * 1000})
-    pieces = list(in_pieces(batch, 4000))
+    pieces = list(split_batch(batch, 4000))
     assert max(piece.nbytes for piece in pieces) <= 4000
     assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([batch]))
-    assert [p.num_rows for p in in_pieces(batch.slice(0, 2), 1)] == [1, 1]
+    assert [p.num_rows for p in split_batch(batch.slice(0, 2), 1)] == [1, 1]
 
 
 def test_a_remembered_type_that_no_longer_fits_is_forgotten() -> None:
     vector = spark_field(pa.field("v", pa.list_(pa.float32(), 3)))
-    assert REMEMBERED in vector.metadata
+    assert ARROW_FIELD_KEY in vector.metadata
     changed = st.StructField("v", st.ArrayType(st.DoubleType()), True, vector.metadata)
     assert stored_field(changed).type == pa.list_(pa.float64())
-    garbled = st.StructField("v", st.LongType(), True, {REMEMBERED: "{"})
+    garbled = st.StructField("v", st.LongType(), True, {ARROW_FIELD_KEY: "{"})
     assert stored_field(garbled).type == pa.int64()
 
 
 def test_what_is_asked_for_may_be_less_but_not_other() -> None:
     found = st.StructType().add("a", "integer", False).add("b", "string")
-    assert fits(st.StructType().add("a", "integer"), found)
-    assert not fits(st.StructType().add("a", "long"), found)
-    assert not fits(st.StructType().add("b", "string", False), found)
-    assert not fits(st.StructType().add("c", "integer"), found)
+    assert is_compatible(st.StructType().add("a", "integer"), found)
+    assert not is_compatible(st.StructType().add("a", "long"), found)
+    assert not is_compatible(st.StructType().add("b", "string", False), found)
+    assert not is_compatible(st.StructType().add("c", "integer"), found)
 
 
 @pytest.mark.parametrize(

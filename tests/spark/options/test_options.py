@@ -10,26 +10,26 @@ import pytest
 
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 from lance_core.store.config import Secret
-from lance_core_spark.address import TableAddress
-from lance_core_spark.options import Options
+from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.source import LanceSource
+from lance_core_spark.table_ref import TableRef
 from pyspark_lance.data_source import DefaultSource
 
 
 def test_names_are_found_in_any_case() -> None:
-    options = Options.parse({"PATH": "t.lance", "Version": "3", "With_Row_ID": "TRUE"})
+    options = DataSourceOptions.parse({"PATH": "t.lance", "Version": "3", "With_Row_ID": "TRUE"})
     assert options.read.version == 3
-    assert options.read.meta == ("_rowid",)
+    assert options.read.meta_columns == ("_rowid",)
 
 
 def test_columns_are_separated_by_commas_outside_of_backticks() -> None:
     text = " a, s.x ,`b,c`,`d``e`, s.`x.y`"
-    options = Options.parse({"path": "t.lance", "columns": text})
+    options = DataSourceOptions.parse({"path": "t.lance", "columns": text})
     assert options.read.columns == ("a", "s.x", "b,c", "d`e", "s.`x.y`")
 
 
 def test_options_of_the_store_are_prefixed_or_known() -> None:
-    options = Options.parse(
+    options = DataSourceOptions.parse(
         {
             "path": "t.lance",
             "storage.whatever": "1",
@@ -38,7 +38,7 @@ def test_options_of_the_store_are_prefixed_or_known() -> None:
             "commit_handler": "rename",
         }
     )
-    assert options.address.options == {
+    assert options.table.options == {
         "whatever": "1",
         "durability": "fast",
         "aws_region": "eu",
@@ -56,12 +56,12 @@ def test_options_of_stores_and_of_ways_to_commit_need_no_prefix() -> None:
         "lease_uri": "s3://leases/t",
         "allow_base_paths": "s3://other",
     }
-    assert Options.parse({"path": "s3+sql://b/t", **known}).address.options == known
+    assert DataSourceOptions.parse({"path": "s3+sql://b/t", **known}).table.options == known
 
 
 def test_an_unknown_option_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(InvalidInputError, match=r"'colums'.*columns.*storage\.colums"):
-        Options.parse({"path": "t.lance", "colums": "a"})
+        DataSourceOptions.parse({"path": "t.lance", "colums": "a"})
 
 
 @pytest.mark.parametrize(
@@ -80,38 +80,40 @@ def test_an_unknown_option_is_an_error_that_lists_the_known_ones() -> None:
 )
 def test_malformed_values_are_errors(options: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(options))):
-        Options.parse({"path": "t.lance", **options})
+        DataSourceOptions.parse({"path": "t.lance", **options})
 
 
 def test_tags_are_not_supported_yet() -> None:
     with pytest.raises(UnsupportedFeatureError, match="tag"):
-        Options.parse({"path": "t.lance", "tag": "best"})
+        DataSourceOptions.parse({"path": "t.lance", "tag": "best"})
 
 
 def test_one_of_paths_is_a_path_and_several_are_refused() -> None:
-    assert Options.parse({"paths": '["memory://t"]'}).address.uri == "memory://t"
+    assert DataSourceOptions.parse({"paths": '["memory://t"]'}).table.uri == "memory://t"
     with pytest.raises(UnsupportedFeatureError, match="one table at a time"):
-        Options.parse({"paths": '["a", "b"]'})
+        DataSourceOptions.parse({"paths": '["a", "b"]'})
 
 
 def test_no_path_is_explained() -> None:
     with pytest.raises(InvalidInputError, match="TEMPORARY VIEW"):
-        Options.parse({})
+        DataSourceOptions.parse({})
 
 
 def test_local_paths_do_not_depend_on_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Options.parse({"path": "t.lance"}).address.uri == str(tmp_path / "t.lance")
+    assert DataSourceOptions.parse({"path": "t.lance"}).table.uri == str(tmp_path / "t.lance")
 
 
 def test_secrets_travel_but_do_not_show() -> None:
-    options = Options.parse({"path": "t.lance", "storage.secret_key": "tiger", "s3_foo": "lion"})
-    assert "tiger" not in f"{options!r} {options.address}"
-    assert "lion" not in f"{options!r} {options.address}"
+    options = DataSourceOptions.parse(
+        {"path": "t.lance", "storage.secret_key": "tiger", "s3_foo": "lion"}
+    )
+    assert "tiger" not in f"{options!r} {options.table}"
+    assert "lion" not in f"{options!r} {options.table}"
     arrived = pickle.loads(pickle.dumps(options))
-    assert arrived.address.options == {"secret_key": Secret("tiger"), "s3_foo": "lion"}
+    assert arrived.table.options == {"secret_key": Secret("tiger"), "s3_foo": "lion"}
     assert arrived == options
 
 
@@ -130,4 +132,4 @@ def test_no_frame_of_a_data_source_shows_a_secret() -> None:
 
 
 def test_an_address_with_a_password_does_not_show_it() -> None:
-    assert "tiger" not in repr(TableAddress.of("memory://user:tiger@host/t", {}))
+    assert "tiger" not in repr(TableRef.of("memory://user:tiger@host/t", {}))

@@ -18,7 +18,7 @@ import lance_core
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core_spark.source import LanceSource
 from tests.spark.conftest import read, write
-from tests.spark.test_round_trips import CASES
+from tests.spark.types.test_round_trips import CASES
 
 VERSIONS = ("0.1", "2.0", "2.1", "2.2")
 NULL_STRUCTS, MAPS = "2.1", "2.2"

@@ -23,9 +23,9 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.secret import Secret
-from lance_core_spark.options import Options
+from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.source import LanceSource
-from lance_core_spark.writer import LanceWriter, WrittenFragments
+from lance_core_spark.write.writer import LanceWriter, WrittenFragments
 from tests.spark.conftest import read, write
 
 SCHEMA = st.StructType().add("id", "long").add("name", "string")
@@ -288,6 +288,8 @@ def test_an_overwrite_replaces_the_schema(table: Path) -> None:
 def test_what_tasks_get_carries_secrets_that_do_not_show(tmp_path: Path) -> None:
     job = writer(tmp_path / "t.lance", **{"storage.secret_access_key": "tiger"})
     assert "tiger" not in repr(vars(job))
-    carried = vars(copy_of(job))["_plan"].address.options
+    carried = vars(copy_of(job))["_plan"].table.options
     assert carried == {"secret_access_key": Secret("tiger")}
-    assert "tiger" not in repr(Options.parse({"path": "t", "storage.secret_access_key": "tiger"}))
+    assert "tiger" not in repr(
+        DataSourceOptions.parse({"path": "t", "storage.secret_access_key": "tiger"})
+    )

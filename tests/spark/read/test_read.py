@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
-from lance_core_spark.address import TableAddress, TableVersion, open_version
-from lance_core_spark.options import Options
+from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.source import LanceSource
+from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from tests.spark.conftest import read
 
 TABLE = pa.table(
@@ -75,11 +75,11 @@ def test_a_frame_stays_at_the_version_it_was_made_of(spark: SparkSession, tmp_pa
 
 
 def test_a_table_that_was_replaced_is_not_mistaken_for_the_planned_one(tmp_path: Path) -> None:
-    address = TableAddress.of(str(tmp_path / "t.lance"), {})
+    address = TableRef.of(str(tmp_path / "t.lance"), {})
     lance_core.write_dataset(TABLE, tmp_path / "t.lance")
     now = TableVersion.of(address.open())
     assert open_version(address, now).count_rows() == 100
-    other = TableVersion(now.number, now.made - datetime.timedelta(microseconds=1))
+    other = TableVersion(now.number, now.timestamp - datetime.timedelta(microseconds=1))
     with pytest.raises(DatasetNotFoundError, match="was replaced"):
         open_version(address, other)
 
@@ -106,8 +106,8 @@ def test_columns_are_chosen_by_schema(spark: SparkSession, uri: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        (StructType().add("id", "string"), "'id' was asked for as string; the table has it as big"),
-        (StructType().add("name", "string", False), "asked for as string not null"),
+        (StructType().add("id", "string"), "'id' was requested as string; the table has it as big"),
+        (StructType().add("name", "string", False), "requested as string not null"),
         (StructType().add("nothing", "string"), "No field named nothing"),
         (StructType().add("_row_created_at_version", "long"), "No field named _row_created"),
     ],
@@ -177,4 +177,4 @@ def test_deleted_rows_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
 def test_options_do_not_show_in_plans(spark: SparkSession, uri: str) -> None:
     frame = read(spark, uri, **{"storage.secret_access_key": "tiger"}).where("id > 1")
     assert "tiger" not in str(frame._jdf.queryExecution().toString())
-    assert "tiger" not in repr(Options.parse({"path": uri, "storage.foo_key": "tiger"}))
+    assert "tiger" not in repr(DataSourceOptions.parse({"path": uri, "storage.foo_key": "tiger"}))

@@ -1,0 +1,1 @@
+"""Options of ``spark.read`` and ``df.write``, as values that are checked."""

@@ -1,0 +1,32 @@
+"""The options of ``spark.read`` and ``df.write``, sorted by what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lance_core.store.secret import Secret, hide_secrets
+from lance_core_spark.options.option_reader import OptionReader
+from lance_core_spark.options.read_options import LanceReadOptions
+from lance_core_spark.options.write_options import LanceWriteOptions
+from lance_core_spark.table_ref import TableRef
+
+
+@dataclass(frozen=True, slots=True)
+class DataSourceOptions:
+    """All options of a data source."""
+
+    table: TableRef
+    read: LanceReadOptions
+    write: LanceWriteOptions
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str | Secret]) -> DataSourceOptions:
+        """Raises `InvalidInputError` naming the option that is unknown or malformed."""
+        options = hide_secrets(options)
+        reader = OptionReader(options)
+        uri = reader.uri()
+        storage = reader.storage(uri)
+        read, write = LanceReadOptions.parse(reader), LanceWriteOptions.parse(reader)
+        reader.finish()
+        return cls(TableRef.of(uri, storage), read, write)

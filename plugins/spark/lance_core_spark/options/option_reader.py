@@ -1,0 +1,120 @@
+"""Options as Spark gives them: names in any case, values as text, each read once.
+
+Options that begin with ``storage.`` go to the store, and so do options that the store, a commit
+handler or the choice of one declares. Any other name that nothing reads is an error, so that a
+misspelt option is not ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.plugins import get_manager
+from lance_core.plugins.manager import plain_name
+from lance_core.plugins.store_cache import (
+    ALLOW_OPTION,
+    CAPABILITY_OPTIONS,
+    HANDLER_OPTION,
+)
+from lance_core.store.secret import Secret, plain
+from lance_core.store.uri import parse_uri
+
+STORAGE_PREFIX = "storage."
+
+_CLOUD_OPTION = re.compile(r"(?:aws|azure|gcs|google|s3)_")
+_IGNORED = frozenset(
+    {
+        "block_size",
+        "index_cache_size",
+        "max_rows_per_group",
+        "metadata_cache_size",
+        "queue_depth",
+        "topn_push_down",
+        "use_queued_write_buffer",
+    }
+)
+"""Options of the JVM connector that tune what does not exist here."""
+
+_UNSUPPORTED = {"tag", "branch", "replace_where", "table_id", "namespace_impl"}
+
+
+class OptionReader:
+    """The options that nothing has read yet, by their names in lower case."""
+
+    def __init__(self, options: Mapping[str, str | Secret]) -> None:
+        self._unread = {name.lower(): value for name, value in options.items()}
+        self._known: set[str] = set()
+
+    def text(self, name: str) -> str | None:
+        """Read an option; one without a value counts as not given."""
+        self._known.add(name)
+        return plain(self._unread.pop(name, "")).strip() or None
+
+    def number(self, name: str, minimum: int) -> int | None:
+        """Read an option that is a whole number of at least ``minimum``."""
+        text = self.text(name)
+        if text is None:
+            return None
+        if not re.fullmatch(r"[0-9]+", text) or int(text) < minimum:
+            raise InvalidInputError(
+                f"option {name!r} must be a whole number of at least {minimum}, not {text!r}"
+            )
+        return int(text)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Read an option that is true or false."""
+        text = (self.text(name) or str(default)).lower()
+        if text not in ("true", "false"):
+            raise InvalidInputError(f"option {name!r} must be 'true' or 'false', not {text!r}")
+        return text == "true"
+
+    def uri(self) -> str:
+        """Read the path that ``load`` or ``save`` was given."""
+        path, paths = self.text("path"), self.text("paths")
+        if path is None and paths is not None:
+            listed = json.loads(paths)
+            if len(listed) != 1:
+                raise UnsupportedFeatureError("one table at a time: load() takes one path")
+            path = listed[0]
+        if path is None:
+            raise InvalidInputError(
+                "no path was given. Tables of Spark's catalog are not supported (Spark does not "
+                "pass their path to the data source); use spark.read.format('lance').load(path), "
+                "df.write.format('lance').save(path), or CREATE TEMPORARY VIEW name USING lance "
+                "OPTIONS (path '...')"
+            )
+        return str(path)
+
+    def storage(self, uri: str) -> dict[str, str | Secret]:
+        """Read the options of the store of ``uri``."""
+        storage: dict[str, str | Secret] = {}
+        declared = _declared_options(parse_uri(uri).scheme)
+        of_handlers = get_manager().handler_options
+        for name in list(self._unread):
+            if name.startswith(STORAGE_PREFIX):
+                storage[name.removeprefix(STORAGE_PREFIX)] = self._unread.pop(name)
+            elif name in declared or plain_name(name) in of_handlers or _CLOUD_OPTION.match(name):
+                storage.setdefault(name, self._unread.pop(name))
+        return storage
+
+    def finish(self) -> None:
+        """Raise for an option that nothing has read."""
+        for name in sorted(self._unread.keys() - _IGNORED):
+            if name in _UNSUPPORTED:
+                raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
+            raise InvalidInputError(
+                f"unknown option {name!r}. Options are {', '.join(sorted(self._known))}; an option "
+                f"of the store is given as '{STORAGE_PREFIX}{name}'"
+            )
+
+
+def _declared_options(scheme: str) -> set[str]:
+    """Options of tables in the scheme's store that need no prefix, in lower case."""
+    store = get_manager().object_store(scheme)
+    names = {name for pair in store.option_aliases.items() for name in pair}
+    names |= store.secret_options | (store.options or frozenset())
+    names |= {"durability", HANDLER_OPTION, ALLOW_OPTION} | CAPABILITY_OPTIONS
+    return {name.lower() for name in names}

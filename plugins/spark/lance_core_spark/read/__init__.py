@@ -1,0 +1,1 @@
+"""Reads: partitions, pushed filters, and the reader that Spark's tasks run."""

@@ -1,0 +1,129 @@
+"""The reader of a table: the driver plans its partitions, tasks read them.
+
+Spark's filters narrow a scan only if the option ``pushDownFilters`` says so. Spark (4.3) keeps one
+reader for each data frame that was loaded, and the reader keeps the last filters that Spark pushed:
+``f.where(a).union(f.where(b))`` would read the rows of ``b`` twice, and ``f.count()`` afterwards
+would count only those. Only the user knows that a frame is used with one condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+import lance_core
+from lance_core.errors import InvalidInputError
+from lance_core_spark.options.read_options import LanceReadOptions
+from lance_core_spark.read import partitions as planning
+from lance_core_spark.read.filters import condition
+from lance_core_spark.read.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
+from lance_core_spark.table_ref import TableRef, TableVersion, open_version
+from lance_core_spark.task_threads import limit_threads_to_task
+from lance_core_spark.types.arrow_types import arrow_type
+from lance_core_spark.types.convert import convert_batch, split_batch
+
+
+class _PushFilters:
+    """Receives Spark's filters in place of a method.
+
+    Spark refuses to read with a class that overrides ``pushFilters`` while push-down is switched
+    off, which is the default. It detects an override by its ``__func__``.
+    """
+
+    def __init__(self, push: Callable[[list[Filter]], None]) -> None:
+        self._push = push
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> list[Filter]:
+        self._push(filters)
+        return filters  # All of them: Spark checks the rows again.
+
+
+class LanceReader(DataSourceReader):
+    """Reads the columns of ``schema`` from one version of a table. Raises `InvalidInputError`."""
+
+    def __init__(
+        self, table: TableRef, version: TableVersion, schema: StructType, options: LanceReadOptions
+    ) -> None:
+        self._table = table
+        self._version = version
+        self._options = options
+        self._pushed: pc.Expression | None = None
+        check_schema(schema, self._dataset(), options)
+        self._schema = pa.schema(
+            pa.field(f.name, arrow_type(f.dataType, (f.name,)), f.nullable) for f in schema
+        )
+        self._batch_rows = options.batch_size or planning.MAX_BATCH_ROWS
+
+    @property
+    def pushFilters(self) -> _PushFilters:  # noqa: N802
+        """What Spark calls with its filters; see `_PushFilters`."""
+        return _PushFilters(self._receive)
+
+    def _receive(self, filters: list[Filter]) -> None:
+        """Narrow the scan by the filters, if the options allow it.
+
+        A limit counts rows before Spark's filters, so it excludes them. A filter of the options is
+        SQL text, to which an expression cannot be added.
+        """
+        options = self._options
+        if not options.push_filters or options.limit is not None or options.filter is not None:
+            return
+        dataset = self._dataset()
+        pushed = condition(filters, dataset.schema, partial(_is_supported, dataset))
+        if pushed is not None:
+            self._pushed = pushed if self._pushed is None else self._pushed & pushed
+
+    def partitions(self) -> list[InputPartition]:
+        fragments = self._dataset().get_fragments()
+        size = planning.TableSize.of(fragments)
+        if self._options.batch_size is None:
+            self._batch_rows = planning.batch_rows(size)
+        rows = self._options.rows_per_partition or planning.partition_rows(size)
+        if self._options.limit is not None:
+            rows = max(1, size.rows)  # One task, which stops when it has enough rows.
+        return list(planning.partitions(fragments, rows))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, planning.LancePartition)
+        limit_threads_to_task()
+        names = self._schema.names
+        scanned = [ROW_ADDRESS if name == self._computed else name for name in names]
+        scanner = self._dataset().scanner(
+            list(dict.fromkeys(scanned)),
+            filter=self._pushed if self._options.filter is None else self._options.filter,
+            limit=self._options.limit,
+            batch_size=self._batch_rows,
+            row_ranges=partition.ranges,
+            blob_handling=self._options.blob_handling,
+        )
+        for scanned_batch in scanner.to_batches():
+            for batch in split_batch(scanned_batch):
+                columns = [self._values(batch, name) for name in names]
+                yield convert_batch(columns, self._schema, batch.num_rows)
+
+    def _values(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        if name != self._computed:
+            return batch.column(name)
+        return pc.shift_right(batch.column(ROW_ADDRESS), pa.scalar(32, pa.uint64()))
+
+    @property
+    def _computed(self) -> str | None:
+        """The fragment id's name, unless a stored column has it."""
+        return None if FRAGMENT_ID in self._dataset().schema.names else FRAGMENT_ID
+
+    def _dataset(self) -> lance_core.LanceDataset:
+        return open_version(self._table, self._version)
+
+
+def _is_supported(dataset: lance_core.LanceDataset, pushed: pc.Expression) -> bool:
+    try:
+        dataset.scanner([], filter=pushed)
+    except InvalidInputError:
+        return False  # Arrow has no such comparison; Spark applies it.
+    return True

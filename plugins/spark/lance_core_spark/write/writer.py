@@ -1,0 +1,131 @@
+"""The writer of a table: tasks write fragments, the driver commits all of them once.
+
+Each run of a task chooses new file names, so attempts that fail or run twice leave only files that
+no version references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+import lance_core
+from lance_core import LanceOperation
+from lance_core.dataset.values.transaction import properties_of
+from lance_core.errors import (
+    CommitUnknownError,
+    InvalidInputError,
+    LanceError,
+    OutcomeUnknownError,
+)
+from lance_core.fragment import FragmentMetadata, discard_fragments
+from lance_core_spark.task_threads import limit_threads_to_task
+from lance_core_spark.types.convert import convert_batch
+from lance_core_spark.write.legacy_dictionaries import encode
+from lance_core_spark.write.plan import WritePlan, write_files
+
+
+@dataclass(frozen=True)
+class WrittenFragments(WriterCommitMessage):
+    """What one task has written."""
+
+    fragments: tuple[FragmentMetadata, ...] = ()
+
+
+class LanceWriter(DataSourceArrowWriter):
+    """Writes rows of a plan. Spark makes copies: for each task, to commit, and to abort."""
+
+    def __init__(self, plan: WritePlan) -> None:
+        self._plan = plan
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFragments:
+        if self._plan.is_skipped:
+            return WrittenFragments()
+        limit_threads_to_task()
+        schema, dictionaries = self._plan.schema, self._plan.dictionaries
+        batches = (
+            convert_batch(encode(batch, schema, dictionaries), schema, batch.num_rows)
+            for batch in iterator
+            if batch.num_rows
+        )
+        fragments = write_files(self._plan, batches)
+        assert isinstance(fragments, list)
+        return WrittenFragments(tuple(fragments))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make the fragments of all tasks one version.
+
+        After an error, removes what the tasks wrote, unless it may have been committed.
+        """
+        plan = self._plan
+        if plan.is_skipped:
+            return
+        fragments = _fragments(messages)
+        try:
+            if any(message is None for message in messages):
+                raise InvalidInputError("a task did not report what it wrote")
+            lance_core.LanceDataset.commit(
+                plan.table.uri,
+                _transaction(plan, fragments),
+                storage_options=plan.table.options,
+                data_storage_version=plan.files.get("data_storage_version"),
+                **plan.commit,
+            )
+        except (CommitUnknownError, OutcomeUnknownError):
+            raise
+        except LanceError:
+            _discard(plan, fragments)
+            raise
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove what the tasks of a failed job wrote.
+
+        Spark also calls this after `commit` failed, which has removed the files where that is safe;
+        then no message is missing. If one is missing, `commit` was not called; this nevertheless
+        checks that no version is the transaction.
+        """
+        plan = self._plan
+        was_committing = all(message is not None for message in messages)
+        if plan.is_skipped or was_committing or _may_be_committed(plan):
+            return
+        _discard(plan, _fragments(messages))
+
+
+def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentMetadata]:
+    return [
+        fragment
+        for message in messages
+        if isinstance(message, WrittenFragments)
+        for fragment in message.fragments
+    ]
+
+
+def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_core.Transaction:
+    operation: LanceOperation.BaseOperation
+    if isinstance(plan.operation, LanceOperation.Overwrite):
+        # The fields as files have them: blobs have other fields there than in the rows.
+        operation = LanceOperation.Overwrite(plan.operation.new_schema, fragments)
+    else:
+        operation = LanceOperation.Append(fragments)
+    properties = properties_of(plan.message, None)
+    return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid, properties)
+
+
+def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
+    discard_fragments(fragments, plan.table.uri, storage_options=plan.table.options)
+
+
+def _may_be_committed(plan: WritePlan) -> bool:
+    """Whether a version may be this transaction; True if that cannot be found out."""
+    try:
+        dataset = plan.table.open_if_exists()
+        if dataset is None:
+            return False
+        later = range(plan.read_version + 1, dataset.version + 1)
+        transactions = [dataset.read_transaction(number) for number in later]
+    except LanceError:
+        return True
+    return any(one is None or one.uuid == plan.transaction_uuid for one in transactions)
