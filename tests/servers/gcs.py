@@ -32,7 +32,7 @@ from tests.servers.gcs_objects import Buckets, RefusedError, malformed
 from tests.servers.gcs_xml import XmlInterface, xml_refusal
 from tests.servers.process import STARTING, listen_until_input_ends, running_python
 
-JSON_FOLDERS = ("/storage/v1/", "/upload/storage/v1/")
+JSON_FOLDERS = ("/storage/v1/", "/download/storage/v1/", "/upload/storage/v1/")
 
 
 class Access:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
+
+import google_crc32c
 
 from tests.servers.gcs_objects import (
     Buckets,
@@ -80,6 +83,7 @@ class JsonInterface:
             ("DELETE", r"/storage/v1/b/([^/]+)", self._drop_bucket),
             ("GET", r"/storage/v1/b/([^/]+)/o", self._list),
             ("GET", r"/storage/v1/b/([^/]+)/o/([^/]+)", self._get),
+            ("GET", r"/download/storage/v1/b/([^/]+)/o/([^/]+)", self._download),
             ("DELETE", r"/storage/v1/b/([^/]+)/o/([^/]+)", self._delete),
             ("POST", r"/storage/v1/b/([^/]+)/o/([^/]+)/rewriteTo/b/([^/]+)/o/([^/]+)", self._copy),
             ("POST", r"/upload/storage/v1/b/([^/]+)/o", self._upload),
@@ -108,6 +112,7 @@ class JsonInterface:
     def _list(self, asked: Asked, bucket: str) -> Answer:
         asked.only(
             *("prefix", "startOffset", "delimiter", "maxResults", "pageToken", "fields"),
+            "projection",
         )
         most = min(asked.number("maxResults") or 1000, 1000)
         start = max(asked.query.get("startOffset", ""), asked.query.get("pageToken", ""))
@@ -122,14 +127,16 @@ class JsonInterface:
         return of_json(_chosen(page, asked.query.get("fields")))
 
     def _get(self, asked: Asked, bucket: str, name: str) -> Answer:
-        asked.only("alt", "ifGenerationMatch", "fields")
-        alt = asked.query.get("alt", "json")
-        if alt not in {"json", "media"}:
+        asked.only("fields", "projection")
+        stored = self._buckets.get(bucket, name)
+        return of_json(_chosen(_resource(bucket, stored), asked.query.get("fields")))
+
+    def _download(self, asked: Asked, bucket: str, name: str) -> Answer:
+        asked.only("alt", "ifGenerationMatch")
+        if asked.query.get("alt") != "media":
             raise malformed("Invalid value for alt.")
         stored = self._buckets.get(bucket, name, asked.number("ifGenerationMatch"))
-        if alt == "media":
-            return media(stored, asked.headers.get("range"))
-        return of_json(_chosen(_resource(bucket, stored), asked.query.get("fields")))
+        return media(stored, asked.headers.get("range"))
 
     def _delete(self, asked: Asked, bucket: str, name: str) -> Answer:
         asked.only("ifGenerationMatch")
@@ -152,30 +159,40 @@ class JsonInterface:
                 "done": False,
                 "rewriteToken": token,
                 "totalBytesRewritten": str(copied),
+                "objectSize": str(len(source.data)),
             }
         else:
             self._rewrites.pop(token, None)
             made = self._buckets.put(to_bucket, to_name, source.data, condition)
-            done = {"done": True, "resource": _resource(to_bucket, made)}
+            done = {
+                "done": True,
+                "resource": _resource(to_bucket, made),
+                "totalBytesRewritten": str(len(source.data)),
+                "objectSize": str(len(source.data)),
+            }
         return of_json(_chosen(done, asked.query.get("fields")))
 
     def _upload(self, asked: Asked, bucket: str) -> Answer:
-        asked.only("uploadType", "name", "ifGenerationMatch", "fields")
-        name, kind = asked.query.get("name"), asked.query.get("uploadType")
-        if not name:
-            raise malformed("Required parameter: name")
-        condition = asked.number("ifGenerationMatch")
-        self._buckets.check(bucket)
-        if kind == "media":
-            made = self._buckets.put(bucket, name, asked.body, condition)
-            return of_json(_chosen(_resource(bucket, made), asked.query.get("fields")))
+        asked.only("uploadType", "ifGenerationMatch")
+        kind = asked.query.get("uploadType")
+        if kind == "multipart":
+            properties, data = _multipart(asked)
+            return of_json(_resource(bucket, self._make(asked, bucket, properties, data)))
         if kind != "resumable":
             raise not_offered(f"uploadType {kind}")
-        if asked.body:
-            raise not_offered("metadata of an upload")
-        upload = self._buckets.begin(Session(bucket, name, condition))
+        name = _name(asked.body)
+        self._buckets.check(bucket)
+        upload = self._buckets.begin(Session(bucket, name, asked.number("ifGenerationMatch")))
         place = f"/upload/storage/v1/b/{quote(bucket)}/o?uploadType=resumable&upload_id={upload}"
         return Answer(200, {"location": f"http://{asked.headers['host']}{place}"})
+
+    def _make(self, asked: Asked, bucket: str, properties: bytes, data: bytes) -> Stored:
+        name, said = _name(properties), json.loads(properties).get("crc32c")
+        found = base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()
+        if said not in {None, found}:
+            raise malformed(f"Provided CRC32C {said} doesn't match calculated CRC32C {found}.")
+        self._buckets.check(bucket)
+        return self._buckets.put(bucket, name, data, asked.number("ifGenerationMatch"))
 
     def _session(self, asked: Asked, bucket: str) -> Session:
         asked.only("uploadType", "upload_id")
@@ -226,6 +243,34 @@ class JsonInterface:
             data = bytes(session.data)
             session.done = self._buckets.put(session.bucket, session.name, data, session.condition)
             session.data = bytearray()
+
+
+def _name(properties: bytes) -> str:
+    """The name in the properties of an object that is to be written; others are not offered."""
+    fields = json.loads(properties)
+    if not fields.keys() <= {"name", "contentType", "crc32c"}:
+        raise not_offered(f"properties {sorted(fields)}")
+    if not fields.get("name"):
+        raise malformed("Required: name")
+    return str(fields["name"])
+
+
+def _multipart(asked: Asked) -> tuple[bytes, bytes]:
+    """The properties and the bytes of an object in a body of ``multipart/related``."""
+    kind = asked.headers.get("content-type", "")
+    found = re.fullmatch(r'multipart/related; boundary="?([^"]+)"?', kind)
+    if not found:
+        raise malformed(f"Invalid content type {kind}")
+    line = b"--" + found[1].encode()
+    start, end = line + b"\r\n", b"\r\n" + line + b"--"
+    between = b"\r\n" + start
+    if not asked.body.startswith(start) or not asked.body.endswith(end):
+        raise malformed("Malformed multipart body.")
+    first, found_between, second = asked.body[len(start) : -len(end)].partition(between)
+    properties, data = first.partition(b"\r\n\r\n")[2], second.partition(b"\r\n\r\n")[2]
+    if not found_between or not properties:
+        raise malformed("Malformed multipart body.")
+    return properties, data
 
 
 def media(stored: Stored, wanted: str | None) -> Answer:

@@ -1,18 +1,25 @@
-"""Google Cloud Storage by its JSON interface.
+"""Google Cloud Storage by google-cloud-storage.
 
 The version tag of an object is its generation: a number that every write changes, and that a
-condition can name; generation 0 is "no object".
+precondition can name; generation 0 means that no object exists.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode
 
+import pyarrow as pa
+from google.api_core.client_info import ClientInfo
+from google.auth.credentials import AnonymousCredentials
+from google.cloud.storage import Blob, Bucket, Client
+from requests import Response
+
+from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.config import Secret
 from lance_core.store.remote.client import (
@@ -24,34 +31,35 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core_gcs.credentials import Authorization
-from lance_core_gcs.failures import Meaning, of_answer
+from lance_core_gcs.errors import Meaning
 from lance_core_gcs.logs import hide_uploads
-from lance_core_gcs.options import GcsOptions
-from lance_core_gcs.transport import MAX_LISTING, Answer, Transport
+from lance_core_gcs.options import GcsOptions, RegisteredClient, check_endpoint
+from lance_core_gcs.registry import CLIENTS
+from lance_core_gcs.session import MAX_ANSWER, PLAIN, USER_AGENT, Session
 from lance_core_gcs.uploads import CHUNK, Upload, Uploads
 
 FIELDS = "name,size,generation,updated"
-"""What is asked of the properties of an object."""
+"""Properties of objects in listings."""
 
 T = TypeVar("T")
 
-PLAIN = Meaning()
+BINARY = "application/octet-stream"
 OF_UPLOAD = Meaning(Failure.EXISTS, Failure.REFUSED, frozenset({308}))
-"""Of requests to a resumable upload. It states its condition at its start, if it has one."""
-
-NO_HEADERS: Mapping[str, str] = {}
-BINARY = {"content-type": "application/octet-stream"}
-
-# Without it the service unpacks objects that were stored compressed, and ignores the range.
-AS_STORED = {"accept-encoding": "gzip"}
+"""Of requests to a resumable upload, whose precondition is part of its start."""
 
 MAX_OBJECT = 5 << 40
 """Bytes of the largest object."""
 
+MAX_MULTIPART = 8 << 20
+"""Bytes of the largest object that the SDK writes by one request."""
+
 
 class GcsClient(RemoteClient):
-    """Requests to a bucket."""
+    """Requests to a bucket.
+
+    Every call to the SDK says ``retry=None``: a request is sent once, so that a precondition that
+    fails was not made to fail by the same request.
+    """
 
     max_put_size = MAX_OBJECT
     max_copy_size = MAX_OBJECT
@@ -62,63 +70,83 @@ class GcsClient(RemoteClient):
 
     def __init__(self, options: GcsOptions, capabilities: StoreCapabilities) -> None:
         hide_uploads()
-        self._name = f"gs://{options.bucket}"
+        self._options = options
         self._capabilities = capabilities
-        self._transport = Transport(options.endpoint, options.settings)
-        self._authorization = Authorization(options.identity, self._transport.fetch)
-        self._bucket = options.bucket
-        self._objects = f"/storage/v1/b/{options.bucket}/o"
-        self._incoming = f"/upload/storage/v1/b/{options.bucket}/o"
         self._uploads = Uploads()
+        self._given = _registered(options)
+        self._session, self._opened = _connect(options, self._given)
 
     @property
     def name(self) -> str:
-        return self._name
+        return f"gs://{self._options.bucket}"
 
     @property
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
 
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
-        query = {"alt": "media"}
-        if etag is not None:
-            query["ifGenerationMatch"] = etag
-        headers, most = AS_STORED, MAX_OBJECT
-        if wanted is not None:
-            headers = AS_STORED | {"range": f"bytes={wanted.start}-{wanted.stop - 1}"}
-            most = wanted.length
-        place = _place(self._object(key), query)
-        answer = self._send("GET", place, Meaning(Failure.CHANGED), headers, most=most)
+        most = MAX_OBJECT if wanted is None else wanted.length
+        body = _Body()
+        download = partial(
+            self._blob(key).download_to_file,
+            body,
+            start=None if wanted is None else wanted.start,
+            end=None if wanted is None else wanted.stop - 1,
+            # Else the service unpacks objects that are stored compressed and ignores the range.
+            raw_download=True,
+            if_generation_match=etag,
+            # The service has checksums of whole objects only.
+            checksum=None,
+            retry=None,
+            single_shot_download=True,
+        )
+        _, answer = self._call(download, Meaning(Failure.CHANGED), most)
         generation = answer.headers.get("x-goog-generation")
-        if answer.status not in {200, 206} or generation is None:
-            raise RequestError(Failure.UNKNOWN, f"HTTP {answer.status} comes with no object")
-        return Content(answer.body, _size(answer, wanted), generation)
+        if answer.status_code not in {200, 206} or generation is None:
+            raise RequestError(Failure.UNKNOWN, f"HTTP {answer.status_code} comes with no object")
+        return Content(body.data, _size(answer, body.data.size, wanted), generation)
 
     def head(self, key: str) -> RemoteObject:
-        answer = self._send("GET", _place(self._object(key), {"fields": FIELDS}), PLAIN)
-        return _read(answer, _remote_object)
+        blob = self._blob(key)
+        self._call(lambda: blob.reload(retry=None))
+        return _checked(_remote_object, blob)
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
-        query = {"uploadType": "media", "name": key, "fields": "generation"}
-        place = _place(self._incoming, query | _condition(if_absent))
-        # Others on the way answer for the service, too: only this says that there is an object.
-        _read(self._send("POST", place, _of_bucket(if_absent), BINARY, body), _generation)
+        blob, data = self._blob(key), b"".join(body)
+        upload = partial(
+            blob.upload_from_string,
+            data,
+            content_type=BINARY,
+            if_generation_match=_condition(if_absent),
+            # Of longer objects, the SDK compares checksums afterwards and deletes, without a
+            # precondition, what may be the object of another writer by then.
+            checksum="crc32c" if len(data) <= MAX_MULTIPART else None,
+            retry=None,
+        )
+        self._call(upload, _of_bucket(if_absent, {308}))
+        # Proxies may answer for the service: only a generation proves that there is an object.
+        _checked(_generation, blob)
 
     def delete(self, key: str) -> None:
-        self._send("DELETE", self._object(key), PLAIN)
+        self._call(lambda: self._blob(key).delete(retry=None))
 
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
-        """Copies between places or kinds of storage take several requests."""
-        rewrite = f"rewriteTo/b/{self._bucket}/o/{quote(target, safe='')}"
-        query = {"fields": "done,rewriteToken,totalBytesRewritten"} | _condition(if_absent)
+        """Copies between locations or storage classes take several requests."""
+        blob = self._blob(target)
         meaning = Meaning(Failure.EXISTS if if_absent else None)
-        before = -1
+        token, before = None, -1
         while True:
-            place = _place(f"{self._object(source)}/{rewrite}", query)
-            progress = _read(self._send("POST", place, meaning), _progress)
-            if progress is None:
+            rewrite = partial(
+                blob.rewrite,
+                self._blob(source),
+                token=token,
+                if_generation_match=_condition(if_absent),
+                retry=None,
+            )
+            (token, copied, _), _ = self._call(rewrite, meaning)
+            if token is None:
+                _checked(_generation, blob)
                 return
-            copied, query["rewriteToken"] = progress
             if copied <= before:
                 raise RequestError(Failure.UNKNOWN, "the copy makes no progress")
             before = copied
@@ -126,26 +154,29 @@ class GcsClient(RemoteClient):
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        query = {"prefix": prefix, "fields": f"items({FIELDS}),nextPageToken"}
-        if start_after is not None:
-            query["startOffset"] = start_after
-        if token is not None:
-            query["pageToken"] = token
-        if not deep:
-            query["delimiter"] = "/"
-        return _read(self._send("GET", _place(self._objects, query), _of_bucket(False)), _page)
+        pages = self._bucket.list_blobs(
+            prefix=prefix,
+            start_offset=start_after,
+            page_token=token,
+            delimiter=None if deep else "/",
+            fields=f"items({FIELDS}),nextPageToken",
+            retry=None,
+        )
+        blobs, _ = self._call(lambda: list(next(pages.pages)), _of_bucket(False))
+        objects = [_checked(_remote_object, blob) for blob in blobs]
+        return ListingPage(objects, _checked(_text, pages.next_page_token or "") or None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
-        query = {"uploadType": "resumable", "name": key} | _condition(if_absent)
-        kind = {"x-upload-content-type": BINARY["content-type"]}
-        place = _place(self._incoming, query)
-        answer = self._send("POST", place, _of_bucket(if_absent), kind)
-        # Only path and query: whoever answers does not choose where credentials go.
-        said = answer.headers.get("location", "")
-        _, _, upload = said.partition(f"{self._incoming}?")
-        if not re.fullmatch(r"[!-~]+", upload):
+        start = partial(
+            self._blob(key).create_resumable_upload_session,
+            content_type=BINARY,
+            if_generation_match=_condition(if_absent),
+            retry=None,
+        )
+        url, _ = self._call(start, _of_bucket(if_absent))
+        if not re.fullmatch(r"[!-~]+", url):
             raise RequestError(Failure.UNKNOWN, "the answer names no upload")
-        return self._uploads.add(Upload(Secret(f"{self._incoming}?{upload}"), if_absent))
+        return self._uploads.add(Upload(Secret(url), if_absent))
 
     def upload_part(
         self, key: str, upload: str, number: int, body: Sequence[memoryview]
@@ -165,104 +196,118 @@ class GcsClient(RemoteClient):
     def abort_upload(self, key: str, upload: str) -> None:
         started = self._uploads.drop(upload)
         if started is not None:
-            meaning = Meaning(expected=frozenset({404, 410, 499}))
-            self._send("DELETE", started.place.reveal(), meaning)
+            # The SDK cannot cancel an upload.
+            cancel = partial(self._session.request, "DELETE", started.url.reveal())
+            self._call(cancel, Meaning(expected=frozenset({404, 410, 499})))
 
     def renew_credentials(self) -> bool:
-        return self._authorization.renew()
+        return self._session.renew_credentials()
 
     def close(self) -> None:
-        self._transport.close()
+        self._session.close()
 
-    def _object(self, key: str) -> str:
-        return f"{self._objects}/{quote(key, safe='')}"
+    @property
+    def _bucket(self) -> Bucket:
+        """The bucket of the SDK; of another client if one was registered in the meantime."""
+        given = _registered(self._options)
+        if given is not self._given:
+            if check_endpoint(given.api_endpoint, self._options.settings) != self._options.endpoint:
+                raise InvalidInputError("the registered client has another endpoint than before")
+            self._session, self._opened = _connect(self._options, given)
+            self._given = given
+        return self._opened
+
+    def _blob(self, key: str) -> Blob:
+        return self._bucket.blob(key)
 
     def _send_chunk(
-        self, place: str, headers: Mapping[str, str], body: Sequence[memoryview]
-    ) -> Answer:
-        return self._send("PUT", place, OF_UPLOAD, headers, body)
+        self, url: str, headers: Mapping[str, str], body: Sequence[memoryview]
+    ) -> Response:
+        send = partial(self._session.request, "PUT", url, body, headers)
+        return self._call(send, OF_UPLOAD)[1]
 
-    def _send(
-        self,
-        method: str,
-        place: str,
-        meaning: Meaning,
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: Sequence[memoryview] = (),
-        *,
-        most: int = MAX_LISTING,
-    ) -> Answer:
-        """The answer to a request that was not refused."""
-        own = self._authorization.headers()
-        answer = self._transport.send(method, place, {**headers, **own}, body, most)
-        if meaning.accepts(answer.status):
-            return answer
-        raise of_answer(answer.status, answer.headers, answer.body.to_pybytes(), meaning)
+    def _call(
+        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_ANSWER
+    ) -> tuple[T, Response]:
+        return self._session.call(work, meaning, most)
 
 
-def _of_bucket(if_absent: bool) -> Meaning:
-    """Of requests that name no object that has to be there: what is missing is the bucket."""
-    return Meaning(Failure.EXISTS if if_absent else None, Failure.REFUSED)
+class _Body:
+    """What the SDK writes a body to, in one piece: kept without being copied."""
+
+    data = pa.py_buffer(b"")
+
+    def write(self, piece: bytes) -> int:
+        self.data = pa.py_buffer(piece)
+        return len(piece)
 
 
-def _condition(if_absent: bool) -> dict[str, str]:
-    return {"ifGenerationMatch": "0"} if if_absent else {}
+def _registered(options: GcsOptions) -> Any:
+    """The client that the caller registered, None if the options name none."""
+    identity = options.identity
+    return CLIENTS.get(identity.name) if isinstance(identity, RegisteredClient) else None
 
 
-def _place(path: str, query: Mapping[str, str]) -> str:
-    return f"{path}?{urlencode(query)}"
+def _connect(options: GcsOptions, given: Any) -> tuple[Session, Bucket]:
+    session = Session(options.endpoint, options.settings, options.identity)
+    client = Client(
+        project=None,
+        credentials=AnonymousCredentials(),  # the session adds the headers of the real ones
+        _http=session,
+        client_info=ClientInfo(user_agent=USER_AGENT),
+        client_options={"api_endpoint": options.endpoint},
+        extra_headers={} if given is None else given._extra_headers,  # noqa: SLF001 (no getter)
+    )
+    # It asks for the bucket's properties, from threads of its own, for traces that may be off.
+    client._bucket_metadata_cache = None  # noqa: SLF001 (the switch is an environment variable)
+    return session, client.bucket(options.bucket)
 
 
-def _size(answer: Answer, wanted: ByteRange | None) -> int:
-    """The size of the whole object; REFUSED if the answer is no part of it that was asked for."""
-    if answer.status != 206:
-        if wanted is None or (wanted.start == 0 and answer.body.size <= wanted.length):
-            return int(answer.body.size)
+def _of_bucket(if_absent: bool, expected: AbstractSet[int] = frozenset()) -> Meaning:
+    """Of requests that need no object: what is missing is the bucket."""
+    return Meaning(Failure.EXISTS if if_absent else None, Failure.REFUSED, frozenset(expected))
+
+
+def _condition(if_absent: bool) -> int | None:
+    return 0 if if_absent else None
+
+
+def _size(answer: Response, length: int, wanted: ByteRange | None) -> int:
+    """Bytes of the whole object, of which ``length`` came; REFUSED unless they were ``wanted``."""
+    if answer.status_code != 206:
+        if wanted is None or (wanted.start == 0 and length <= wanted.length):
+            return length
         raise RequestError(Failure.REFUSED, "the service ignores ranges")
-    said = answer.headers.get("content-range", "")
-    found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", said)
+    text = answer.headers.get("content-range", "")
+    found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
     if found is None or wanted is None or int(found[1]) != wanted.start:
         raise RequestError(Failure.REFUSED, "the service answers with another range")
     return int(found[2])
 
 
-def _read(answer: Answer, read: Callable[[dict[str, Any]], T]) -> T:
-    """What ``read`` finds in the JSON of an answer."""
-    if answer.body.size > MAX_LISTING:
-        raise RequestError(Failure.UNKNOWN, f"the answer has more than {MAX_LISTING} bytes")
+def _checked(read: Callable[[Any], T], value: Any) -> T:
+    """What ``read`` makes of properties that the service sent; UNKNOWN if they are malformed."""
     try:
-        return read(json.loads(answer.body.to_pybytes()))
-    except (
-        *(ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError),
-    ) as error:
+        return read(value)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = type(error).__name__
     raise RequestError(Failure.UNKNOWN, f"the answer cannot be read ({reason})")
 
 
-def _remote_object(fields: dict[str, Any]) -> RemoteObject:
+def _remote_object(blob: Blob) -> RemoteObject:
+    # The SDK's getters accept numbers and texts, and take 20 microseconds for each date.
+    fields = blob._properties  # noqa: SLF001
     updated, size = datetime.fromisoformat(fields["updated"]), int(fields["size"])
     if updated.tzinfo is None or size < 0:
         raise ValueError
-    return RemoteObject(_text(fields["name"]), size, updated, _generation(fields))
+    return RemoteObject(_text(fields["name"]), size, updated, _text(fields["generation"]))
 
 
-def _generation(fields: dict[str, Any]) -> str:
-    return _text(fields["generation"])
+def _generation(blob: Blob) -> str:
+    return _text(blob._properties["generation"])  # noqa: SLF001 (its getter accepts None)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
-
-
-def _page(fields: dict[str, Any]) -> ListingPage:
-    objects = [_remote_object(item) for item in fields.get("items", ())]
-    return ListingPage(objects, _text(fields.get("nextPageToken", "")) or None)
-
-
-def _progress(fields: dict[str, Any]) -> tuple[int, str] | None:
-    """How many bytes are copied, and what goes on with it; None when it is done."""
-    if fields["done"] is True:
-        return None
-    return int(fields["totalBytesRewritten"]), _text(fields["rewriteToken"])

@@ -1,4 +1,4 @@
-"""Headers that authorize requests, from tokens that are renewed when they have expired."""
+"""Authorization headers of google-auth's credentials, whose tokens are renewed on expiry."""
 
 from __future__ import annotations
 
@@ -14,36 +14,41 @@ from google.oauth2 import service_account
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core_gcs.identity import (
+from lance_core_gcs.options import (
     Ambient,
     Anonymous,
     CredentialsFile,
     Identity,
+    RegisteredClient,
     ServiceAccount,
     Token,
     json_object,
     read_text,
 )
+from lance_core_gcs.registry import CLIENTS
 
 SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 """Reading and writing objects, and nothing else."""
 
 Fetch = Callable[..., Any]
-"""A request to a token service, as google-auth makes it."""
+"""A request to a token service, with the signature of google-auth's requests."""
 
 
 class Authorization:
-    """The headers by which ``identity`` is known. Thread-safe; one thread renews for all.
+    """The authorization headers of ``identity``. Thread-safe; one thread renews for all.
 
-    Nothing is asked before the first request needs it. Raises `InvalidInputError` for files and
-    keys that cannot be used.
+    No token is fetched before the first request. Raises `InvalidInputError` for files and keys
+    that cannot be used.
     """
 
     def __init__(self, identity: Identity, fetch: Fetch) -> None:
         self._fetch = fetch
         self._lock = ForkSafeLock()
-        self._can_renew = not isinstance(identity, Anonymous | Token)
         self._credentials = _credentials(identity)
+        is_fixed = isinstance(identity, Token) or isinstance(
+            self._credentials, AnonymousCredentials
+        )
+        self._can_renew = not is_fixed
 
     def headers(self) -> dict[str, str]:
         """Headers for a request; `RequestError` if there is no token to be had."""
@@ -57,7 +62,7 @@ class Authorization:
         return headers
 
     def renew(self) -> bool:
-        """Get another token, because the service refuses this one. Whether there is one."""
+        """Fetch another token because the service refuses this one; False if there is none."""
         if not self._can_renew:
             return False
         with self._lock:
@@ -78,9 +83,9 @@ class Authorization:
 
 
 def _guarded(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns; a failure of google-auth as a `RequestError` without its details.
+    """What ``work`` returns; a failure of google-auth becomes a `RequestError` without details.
 
-    Its errors carry answers of token services, which can hold what was sent to them.
+    Its errors carry answers of token services, which can repeat the secrets sent to them.
     """
     try:
         return work()
@@ -96,13 +101,13 @@ def _guarded(work: Callable[[], Any]) -> Any:
     except exceptions.GoogleAuthError as error:
         kind = Failure.UNSENT if error.retryable else Failure.REFUSED
         failed = RequestError(kind, f"no token is issued: {_summary(error)}")
-    except Exception as error:  # whatever a library of cryptography makes of a bad key
+    except Exception as error:  # errors of cryptography for bad keys are of many types
         failed = RequestError(Failure.REFUSED, f"no token is issued ({type(error).__name__})")
     raise failed
 
 
 def _summary(error: Exception) -> str:
-    """The code by which OAuth names a failure, such as ``invalid_grant``."""
+    """The error code of OAuth, such as ``invalid_grant``."""
     first = error.args[0] if error.args else ""
     code = first.partition(":")[0] if isinstance(first, str) else ""
     known = code.replace("_", "").isalpha() and code.islower() and len(code) <= 40
@@ -115,7 +120,7 @@ def _ambient(fetch: Fetch) -> Credentials:
 
 
 def _credentials(identity: Identity) -> Credentials | None:
-    """What google-auth calls ``identity``; None for what is looked for when it is needed."""
+    """Credentials of ``identity``; None for those that are looked for by the first request."""
     match identity:
         case Anonymous():
             return AnonymousCredentials()
@@ -126,17 +131,20 @@ def _credentials(identity: Identity) -> Credentials | None:
         case CredentialsFile(path):
             source = f"file {path!r}"
             return _loaded(json_object(read_text(path), source), source)
+        case RegisteredClient(name):
+            # Its only door to them; Google's own libraries share credentials this way.
+            return _without_exchange(CLIENTS.get(name)._credentials)  # noqa: SLF001
         case Ambient():
             return None
 
 
 def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
-    """The credentials of a file of application default credentials, by its type."""
+    """The credentials in a file of application default credentials, by their type."""
     kind = fields.get("type")
     load = _external if kind == "external_account" else _LOADERS.get(str(kind))
     if load is None:
         raise InvalidInputError(f"{source}: credentials of type {kind!r} are not known")
-    # Texts of these errors can quote the key.
+    # The texts of these errors can quote the key.
     try:
         return _without_exchange(load(fields))
     except Exception as error:
@@ -145,7 +153,7 @@ def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
 
 
 def _service_account(fields: Mapping[str, Any]) -> Credentials:
-    # Keys made for pylance hold no more than it needs. Tokens are signed here: none is fetched.
+    # Keys made for pylance may lack token_uri, which signing tokens locally does not use.
     filled = {"token_uri": "https://oauth2.googleapis.com/token"} | dict(fields)
     return service_account.Credentials.from_service_account_info(filled, scopes=SCOPES)
 
@@ -161,7 +169,7 @@ def _impersonated(fields: Mapping[str, Any]) -> Credentials:
 
 
 def _external(fields: Mapping[str, Any]) -> Credentials:
-    """Workload identity federation: of AWS, by a program, or by a file or an address."""
+    """Workload identity federation: by AWS, a program, a file or a URL."""
     if fields.get("subject_token_type") == "urn:ietf:params:aws:token-type:aws4_request":
         return aws.Credentials.from_info(fields, scopes=SCOPES)
     if "executable" in fields.get("credential_source", {}):
@@ -177,7 +185,7 @@ _LOADERS: Mapping[str, Callable[[Mapping[str, Any]], Credentials]] = {
 
 
 def _without_exchange(credentials: Credentials) -> Credentials:
-    """Service accounts sign tokens by themselves instead of having them issued."""
+    """Credentials that sign tokens locally instead of fetching them, where they can."""
     if isinstance(credentials, service_account.Credentials):
         return credentials.with_always_use_jwt_access(True)
     return credentials

@@ -1,26 +1,167 @@
-"""What the storage options and the environment ask for, as one checked value."""
+"""Storage options and environment variables, as one checked value.
+
+Names are those that pylance and the library beneath it (object_store) have. No SDK is imported.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.config import Secret
+from lance_core.store.remote import settings
 from lance_core.store.remote.options import take, take_boolean
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.uri import StoreUrl
-from lance_core_gcs.identity import (
-    Ambient,
-    Anonymous,
-    CredentialsFile,
-    Identity,
-    ServiceAccount,
-    Token,
+from lance_core_gcs.registry import CLIENTS
+
+_OWN = {
+    "service_account": "google_service_account",
+    "google_service_account_path": "google_service_account",
+    "service_account_path": "google_service_account",
+    "service_account_key": "google_service_account_key",
+    "application_credentials": "google_application_credentials",
+    "google_bearer_token": "google_storage_token",
+    "bearer_token": "google_storage_token",
+    "skip_signature": "google_skip_signature",
+    "base_url": "google_base_url",
+    "google_bucket_name": "google_bucket",
+    "bucket": "google_bucket",
+    "bucket_name": "google_bucket",
+}
+
+CREDENTIALS = frozenset(
+    {
+        "google_application_credentials",
+        "google_client",
+        "google_service_account",
+        "google_service_account_key",
+        "google_skip_signature",
+        "google_storage_token",
+    }
 )
-from lance_core_gcs.names import CREDENTIALS, IN_ENVIRONMENT
+"""Options that choose credentials."""
+
+OPTIONS = CREDENTIALS | {"google_base_url", "google_bucket", "use_opendal"} | settings.OPTIONS
+"""Canonical names of all options."""
+
+ALIASES = _OWN | settings.aliases("google_")
+"""Other names, each with its canonical name."""
+
+SECRET_OPTIONS = (
+    frozenset({"google_service_account_key", "google_storage_token"}) | settings.SECRET_OPTIONS
+)
+
+_OF_CALLS = {"google_bucket", "google_client"}
+"""Options that the environment cannot set."""
+
+IN_ENVIRONMENT = {
+    **{name.upper(): name for name in OPTIONS - _OF_CALLS if name.startswith("google_")},
+    **{alias.upper(): name for alias, name in ALIASES.items() if alias.startswith("google_")},
+    "SERVICE_ACCOUNT": "google_service_account",
+}
+"""Environment variables that are read, each with the option that it sets."""
+
+_REQUIRED = ("client_email", "private_key")
+"""Fields that every key of a service account has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Requests carry no credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token from elsewhere, which cannot be renewed here."""
+
+    text: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """A key of a service account, as JSON text.
+
+    ``endpoint`` and ``is_anonymous``: fields that object_store reads from such a key for emulators.
+    ``source``: how errors name the key.
+    """
+
+    key: Secret
+    source: str
+    endpoint: str | None = None
+    is_anonymous: bool = False
+
+    @classmethod
+    def read(cls, path: str) -> ServiceAccount:
+        """From a file; `InvalidInputError` if it cannot be read or is none."""
+        return cls.parse(read_text(path), f"file {path!r}")
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> ServiceAccount:
+        """From JSON text; `InvalidInputError` if it is none."""
+        fields = json_object(text, source)
+        is_anonymous = fields.get("disable_oauth", False)
+        endpoint = fields.get("gcs_base_url")
+        if not isinstance(is_anonymous, bool) or not isinstance(endpoint, str | None):
+            raise InvalidInputError(f"{source} is malformed")
+        missing = [name for name in _REQUIRED if not isinstance(fields.get(name), str)]
+        if missing and not is_anonymous:
+            raise InvalidInputError(
+                f"{source} is no key of a service account: it has no {' and no '.join(missing)}"
+            )
+        return cls(Secret(text), source, endpoint or None, is_anonymous)
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialsFile:
+    """A file of application default credentials, of any type."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ambient:
+    """Application default credentials, of gcloud or of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredClient:
+    """The credentials of a client that the caller registered by ``name``."""
+
+    name: str
+
+
+Identity: TypeAlias = (
+    Anonymous | Token | ServiceAccount | CredentialsFile | Ambient | RegisteredClient
+)
+
+
+def read_text(path: str) -> str:
+    """The content of a file of credentials; `InvalidInputError` if it cannot be read."""
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"{path!r} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InvalidInputError(f"{path!r} is no text") from None
+
+
+def json_object(text: str, source: str) -> dict[str, object]:
+    """The object that ``text`` holds; `InvalidInputError`, without the text, if it holds none."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise InvalidInputError(f"{source} is no JSON object")
+    return fields
+
 
 DEFAULT_ENDPOINT = "https://storage.googleapis.com"
 
@@ -47,14 +188,14 @@ class GcsOptions:
 def read_options(
     url: StoreUrl, options: Mapping[str, str | Secret], environment: Mapping[str, str]
 ) -> GcsOptions:
-    """What to open; options come before ``environment``.
+    """The values of ``options``, and of ``environment`` for what these do not set.
 
     Raises `InvalidInputError` for what is malformed or contradicts itself, and
     `UnsupportedFeatureError` for what is known and not offered.
     """
     bucket = _bucket(url)
     given = {**_of_environment(options, environment), **options}
-    settings = RemoteSettings.of(given)
+    common = RemoteSettings.of(given)
     named = take(given, "google_bucket")
     if named not in {None, bucket}:
         raise InvalidInputError(f"{url} is in bucket {bucket!r}, not in 'google_bucket': {named!r}")
@@ -66,14 +207,18 @@ def read_options(
     identity, own_endpoint = _identity(given)
     if given:
         raise InvalidInputError(f"gs:// has no storage option {min(given)!r}")
-    checked = _endpoint(endpoint or own_endpoint or DEFAULT_ENDPOINT, settings)
-    return GcsOptions(bucket, checked, identity, settings)
+    if isinstance(identity, RegisteredClient):
+        if "google_base_url" in options:
+            raise InvalidInputError("'google_base_url' and 'google_client' exclude each other")
+        endpoint = own_endpoint
+    checked = check_endpoint(endpoint or own_endpoint or DEFAULT_ENDPOINT, common)
+    return GcsOptions(bucket, checked, identity, common)
 
 
 def _of_environment(
     options: Mapping[str, object], environment: Mapping[str, str]
 ) -> dict[str, str | Secret]:
-    """What the environment says; of credentials nothing if there are any among ``options``."""
+    """Options that the environment sets; no credentials if ``options`` have any."""
     own_credentials = not CREDENTIALS.isdisjoint(options)
     found: dict[str, str | Secret] = {}
     for variable, name in IN_ENVIRONMENT.items():
@@ -91,7 +236,8 @@ def _bucket(url: StoreUrl) -> str:
     return url.netloc
 
 
-def _endpoint(text: str, settings: RemoteSettings) -> str:
+def check_endpoint(text: str, settings: RemoteSettings) -> str:
+    """The endpoint as scheme, host and port; `InvalidInputError` for what is none."""
     try:
         place = urlsplit(text)
         port = place.port
@@ -111,11 +257,15 @@ def _endpoint(text: str, settings: RemoteSettings) -> str:
 
 
 def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
-    """Who asks, and the endpoint that a service account's key names, if it does."""
-    token = take(given, "google_storage_token")
+    """The credentials to use, and the endpoint of the key or client that names one."""
+    token, client = take(given, "google_storage_token"), take(given, "google_client")
     is_anonymous = take_boolean(given, "google_skip_signature")
     path, key = take(given, "google_service_account"), take(given, "google_service_account_key")
     file = take(given, "google_application_credentials")
+    if client is not None:
+        if is_anonymous or any(one is not None for one in (token, path, key, file)):
+            raise InvalidInputError("'google_client' and other credentials exclude each other")
+        return RegisteredClient(client), CLIENTS.get(client).api_endpoint
     if path is not None and key is not None:
         raise InvalidInputError(
             "of 'google_service_account' and 'google_service_account_key' only one can be given"

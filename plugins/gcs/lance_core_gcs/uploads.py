@@ -1,38 +1,43 @@
 """Resumable uploads: parts that follow each other, and an object at the end of the last.
 
-The service keeps bytes in multiples of `CHUNK` until it is told the length of the whole. What it
-says of a condition it says twice: when an upload begins, and, bindingly, when it ends.
+The service keeps bytes in multiples of `CHUNK` until it is told the length of the whole. It checks
+the precondition when an upload begins and, bindingly, when it ends.
+
+The SDK starts an upload; sending its parts is our own, for guarantees that the SDK does not give. A
+part is sent once; if no answer comes, the next attempt asks the service which bytes it has. A lost
+answer to the last part ends as unknown until that question settles it. Views of memory are sent
+without being joined. The SDK's own writer repeats by itself and cannot be asked.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from requests import Response
+
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.config import Secret
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core_gcs.transport import Answer
 
 CHUNK = 256 << 10
 """What the service keeps of an upload is a multiple of this many bytes."""
 
-SendChunk = Callable[[str, Mapping[str, str], Sequence[memoryview]], Answer]
-"""Sends bytes, given the place of the upload and headers; `RequestError` for a refusal."""
+SendChunk = Callable[[str, Mapping[str, str], Sequence[memoryview]], Response]
+"""Sends bytes, given the URL of the upload and headers; `RequestError` for a refusal."""
 
 
 @dataclass(slots=True)
 class Upload:
-    """An upload that was begun. Its address is a secret: who knows it can write.
+    """An upload that was begun. Its URL is a secret: it grants writing.
 
     ``kept``: bytes that the service is known to have. ``tail``: what waits to be sent because it
     fills no chunk. ``is_in_doubt``: a request was not answered, so that ``kept`` may be too low.
     """
 
-    place: Secret
+    url: Secret
     if_absent: bool
     starts: dict[int, int] = field(default_factory=lambda: {1: 0})
     kept: int = 0
@@ -69,7 +74,7 @@ class Upload:
     ) -> None:
         """Have the service keep the bytes before ``end``; ``body`` are those from ``start`` on."""
         if self.is_in_doubt:
-            self._learn(send(self.place.reveal(), _range(None, total), ()), total)
+            self._learn(send(self.url.reveal(), _range(None, total), ()), total)
             self.is_in_doubt = False
         if self.is_done or (total is None and self.kept >= end):
             return
@@ -78,14 +83,14 @@ class Upload:
         rest = _slice(body, self.kept - start, end - start)
         wanted = range(self.kept, end)
         self.is_in_doubt = True
-        self._learn(send(self.place.reveal(), _range(wanted, total), rest), total)
+        self._learn(send(self.url.reveal(), _range(wanted, total), rest), total)
         self.is_in_doubt = False
         if not self.is_done and (total is not None or self.kept < end):
             raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
 
-    def _learn(self, answer: Answer, total: int | None) -> None:
+    def _learn(self, answer: Response, total: int | None) -> None:
         """Take in what the service says that it keeps, or that the object is there."""
-        if answer.status != 308:
+        if answer.status_code != 308:
             if total is None or _size(answer) != total:
                 # Somebody else on the way has answered, or it is another object.
                 raise RequestError(Failure.UNKNOWN, "the answer tells of no upload")
@@ -140,9 +145,9 @@ def _slice(body: Sequence[memoryview], start: int, stop: int) -> list[memoryview
     return found
 
 
-def _size(answer: Answer) -> int | None:
+def _size(answer: Response) -> int | None:
     """The size of the object that an answer describes, None if it describes none."""
     try:
-        return int(json.loads(answer.body.to_pybytes())["size"])
+        return int(answer.json()["size"])
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         return None

@@ -16,15 +16,15 @@ from lance_core.store.uri import parse_uri
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
 from lance_core.testing.object_store_instances import OpenStore
+from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.servers.gcs import GcsServer
 
 
 def client_of(bucket: str, options: Mapping[str, str]) -> GcsClient:
     """With what the service guarantees: the server keeps it as well."""
-    return GcsClient(read_options(parse_uri(f"gs://{bucket}"), options, {}), OF_THE_SERVICE)
+    return GcsClient(read_options(parse_uri(f"gs://{bucket}"), options, {}), OF_GOOGLE)
 
 
 def open_bucket(

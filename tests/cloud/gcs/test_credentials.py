@@ -22,8 +22,8 @@ from lance_core.store.remote.client import Failure, RequestError
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Rule, json_error
 from lance_core_gcs.credentials import SCOPES, Authorization
-from lance_core_gcs.identity import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
-from lance_core_gcs.transport import Fetched
+from lance_core_gcs.options import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
+from lance_core_gcs.session import Fetched
 from tests.servers.gcs import GcsServer, running_gcs
 
 USES = 3

@@ -22,10 +22,10 @@ from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Fault, LateAnswer, Reset, Rule, SlowBody, Truncated
+from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
-from lance_core_gcs.failures import Meaning, of_answer
+from lance_core_gcs.errors import Meaning, of_answer
 from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.each_case import each_case
 from tests.patience import LASTING, ends_within
 from tests.servers.gcs import GcsServer
@@ -95,7 +95,7 @@ def test_the_text_is_short_and_shows_no_query() -> None:
 def client_at(endpoint: str, bucket: str = "bucket", **options: str) -> GcsClient:
     given = {"google_base_url": endpoint, "allow_http": "true", "google_skip_signature": "1"}
     read = read_options(parse_uri(f"gs://{bucket}"), {**given, **options}, {})
-    return GcsClient(read, OF_THE_SERVICE)
+    return GcsClient(read, OF_GOOGLE)
 
 
 def failure_of(client: GcsClient) -> Failure:

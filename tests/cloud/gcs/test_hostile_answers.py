@@ -14,9 +14,9 @@ from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Rule
+from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE
 from tests.cloud.gcs.conftest import Open
 from tests.patience import ends_within
 from tests.servers.gcs import GcsServer
@@ -33,7 +33,7 @@ def answering(answer: Says, timeout: str = "500ms") -> Iterator[GcsClient]:
         options = {"google_base_url": server.url, "allow_http": "true"}
         options |= {"google_skip_signature": "1", "timeout": timeout, "connect_timeout": "200ms"}
         read = read_options(parse_uri("gs://bucket"), options, {})
-        with closing(GcsClient(read, OF_THE_SERVICE)) as client:
+        with closing(GcsClient(read, OF_GOOGLE)) as client:
             yield client
 
 

@@ -15,9 +15,17 @@ from lance_core.plugins.store_cache import open_store as open_by_scheme
 from lance_core.store.base import Guarantee
 from lance_core.store.config import Secret
 from lance_core.store.uri import parse_uri
-from lance_core_gcs.identity import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
-from lance_core_gcs.names import ALIASES, OPTIONS
-from lance_core_gcs.options import GcsOptions, read_options
+from lance_core_gcs.options import (
+    ALIASES,
+    OPTIONS,
+    Ambient,
+    Anonymous,
+    CredentialsFile,
+    GcsOptions,
+    ServiceAccount,
+    Token,
+    read_options,
+)
 from lance_core_gcs.plugin import lance_object_stores
 from tests.each_case import each_case
 
@@ -74,7 +82,7 @@ def test_an_option_of_pylance_is_understood_in_any_case(
 def test_every_name_is_in_the_table() -> None:
     paths = {name for name, option in ALIASES.items() if option == "google_service_account"}
     prefixed = {f"google_{name}" for name in OPTIONS}
-    rest = {"google_service_account", "proxy_ca_certificate", *paths} | prefixed
+    rest = {"google_service_account", "google_client", "proxy_ca_certificate", *paths} | prefixed
     assert (OPTIONS | set(ALIASES)) - rest == set(HONOURED) - rest
 
 

@@ -18,9 +18,10 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Reset, Rule, Truncated, json_error
+from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE, lance_object_stores
+from lance_core_gcs.plugin import lance_object_stores
 from lance_core_gcs.uploads import CHUNK
 from tests.cloud.surfaces import everything
 from tests.servers.gcs import GcsServer
@@ -127,7 +128,7 @@ def test_the_address_of_an_upload_is_not_shown(
 ) -> None:
     with FaultProxy(gcs.endpoint) as proxy:
         given = {"google_base_url": proxy.url, "allow_http": "true", "google_skip_signature": "1"}
-        client = GcsClient(read_options(parse_uri(f"gs://{bucket}"), given, {}), OF_THE_SERVICE)
+        client = GcsClient(read_options(parse_uri(f"gs://{bucket}"), given, {}), OF_GOOGLE)
         settings = RemoteSettings(part_size=CHUNK, max_single_put=CHUNK, max_retries=1)
         proxy.set_rules([Rule(fault, "PUT", "/upload/*")])  # type: ignore[arg-type]  # a fault
         writer = RemoteStore(client, "t", settings).open_writer("object")

@@ -15,9 +15,9 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Reset, Rule, Truncated, json_error
+from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
-from lance_core_gcs.plugin import OF_THE_SERVICE
 from lance_core_gcs.uploads import CHUNK
 from tests.servers.gcs import GcsServer
 
@@ -38,7 +38,7 @@ def client(proxy: FaultProxy, bucket: str) -> Iterator[GcsClient]:
         "google_skip_signature": "true",
         "allow_http": "true",
     }
-    made = GcsClient(read_options(parse_uri(f"gs://{bucket}"), options, {}), OF_THE_SERVICE)
+    made = GcsClient(read_options(parse_uri(f"gs://{bucket}"), options, {}), OF_GOOGLE)
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""What answers and errors of connections say of a request."""
+"""Failures of requests: what answers of the service and errors of connections mean."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What some answers mean for a request; of the others it does not depend on the request.
+    """The failures that 412 and 404 stand for; those of other answers depend on no request.
 
-    ``unmet``: that its condition does not hold, None if it states none. ``missing``: that something
-    is not there.
+    ``unmet``: if the request's precondition fails, None if it has none. ``missing``: if an object
+    or upload is not there.
     """
 
     unmet: Failure | None = None
     missing: Failure = Failure.MISSING
     expected: frozenset[int] = frozenset()
-    """Statuses that are no refusals, besides 200 to 299."""
+    """Statuses that are successes, besides 200 to 299."""
 
     def accepts(self, status: int) -> bool:
-        """Whether an answer of this status is no refusal."""
+        """Whether this status is a success."""
         return 200 <= status < 300 or status in self.expected
 
 
-class Said(NamedTuple):
-    """What the body of a refusal says: a word for programs, "" for none, and a sentence."""
+class Refusal(NamedTuple):
+    """The body of a refusal: a code, "" for none, and a sentence."""
 
     reason: str
     message: str
@@ -61,28 +61,30 @@ class Said(NamedTuple):
 def of_answer(
     status: int, headers: Mapping[str, str], body: bytes, meaning: Meaning
 ) -> RequestError:
-    """The failure that an answer stands for."""
-    said = _said(body)
-    text = f"HTTP {status}: {said.message}" if said.message else f"HTTP {status}"
-    return RequestError(_failure(status, said, meaning), text, _seconds(headers.get("retry-after")))
+    """The failure that a refusal stands for."""
+    refusal = _refusal(body)
+    text = f"HTTP {status}: {refusal.message}" if refusal.message else f"HTTP {status}"
+    return RequestError(
+        _failure(status, refusal, meaning), text, _seconds(headers.get("retry-after"))
+    )
 
 
-def _failure(status: int, said: Said, meaning: Meaning) -> Failure:
-    if said.reason in _RATE_LIMITED:
+def _failure(status: int, refusal: Refusal, meaning: Meaning) -> Failure:
+    if refusal.reason in _RATE_LIMITED:
         return Failure.BUSY
     if status in {404, 410}:
-        is_bucket = said.message.startswith(_NO_BUCKET)
+        is_bucket = refusal.message.startswith(_NO_BUCKET)
         return Failure.REFUSED if is_bucket else meaning.missing
     if status == 412:
-        # Policies of organizations are preconditions, too.
-        is_ours = said.reason in {"conditionNotMet", ""}
+        # Violated policies of an organization are 412 as well.
+        is_ours = refusal.reason in {"conditionNotMet", ""}
         return meaning.unmet if meaning.unmet is not None and is_ours else Failure.REFUSED
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return Failure.UNKNOWN if status >= 500 else Failure.REFUSED
 
 
-def _said(body: bytes) -> Said:
+def _refusal(body: bytes) -> Refusal:
     """The reason and the message of a refusal: JSON, or else a plain sentence."""
     text = body[:100_000].decode("utf-8", "replace").strip()
     try:
@@ -91,26 +93,26 @@ def _said(body: bytes) -> Said:
         reason = next((one for one in reasons if isinstance(one, str)), "")
         message = error.get("message")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # Pages for people, such as those of proxies, say nothing of use.
-        return Said("", "" if text.startswith("<") else _shown(text))
-    return Said(reason, _shown(message) if isinstance(message, str) else "")
+        # HTML pages, such as those of proxies, are not worth quoting.
+        return Refusal("", "" if text.startswith("<") else _shown(text))
+    return Refusal(reason, _shown(message) if isinstance(message, str) else "")
 
 
 def _shown(text: str) -> str:
-    """One line of at most 300 characters, without what may be a query of a URL."""
+    """One line of at most 300 characters, without queries of URLs."""
     line = re.sub(r"\?[^\s\"']*=[^\s\"']*", "?***", " ".join(text.split()))
     return line if len(line) <= 300 else f"{line[:300]}…"
 
 
 def _seconds(text: str | None) -> float | None:
-    """What a ``Retry-After`` header asks for; dates are not heeded."""
+    """The seconds of a ``Retry-After`` header; dates are ignored."""
     if text is None or not re.fullmatch(r"\d{1,6}", text.strip()):
         return None
     return float(text)
 
 
 def of_exception(error: Exception) -> RequestError:
-    """The failure that an error of a connection stands for; its text is not used."""
+    """The failure that an error of a connection stands for, without its text."""
     if isinstance(error, ProxyError):
         error = error.original_error
         where = "the proxy"

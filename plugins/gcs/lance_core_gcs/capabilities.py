@@ -1,0 +1,24 @@
+"""What Google Cloud Storage guarantees, and what other servers of its interface do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lance_core.store.base import Guarantee, StoreCapabilities
+
+OF_GOOGLE = StoreCapabilities(
+    put_if_absent=Guarantee.YES,
+    multipart_if_absent=Guarantee.YES,
+    copy_if_absent=Guarantee.YES,
+    ordered_list=Guarantee.YES,
+    strong_reads=Guarantee.YES,
+)
+"""Preconditions on generations, and strongly consistent reads and listings."""
+
+OF_OTHERS = replace(
+    OF_GOOGLE,
+    # Some emulators accept preconditions and ignore them. The probe tells.
+    put_if_absent=Guarantee.UNKNOWN,
+    multipart_if_absent=Guarantee.UNKNOWN,
+    copy_if_absent=Guarantee.UNKNOWN,
+)

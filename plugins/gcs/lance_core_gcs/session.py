@@ -1,0 +1,254 @@
+"""The session by which the SDK sends its requests.
+
+``google.cloud.storage.Client`` takes any object with the ``request`` of ``requests.Session``. The
+SDK's own, an ``AuthorizedSession``, lacks these guarantees of the store contract:
+
+- A request and its answer end within a deadline. Its time-outs begin anew with every byte.
+- A request is sent once. It repeats requests that are answered with 401 and follows redirects.
+- Bodies are bounded. It reads all that is sent, and unpacks it.
+- Credentials go to the endpoint alone. Uploads are continued at whichever URL an answer names.
+- One thread renews a token for all. There, each thread does.
+- Nothing secret is logged. google-auth logs the headers and bodies of requests.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import urllib3
+from google.auth.exceptions import TransportError
+from requests import Response
+from urllib3.exceptions import HTTPError
+
+from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core_gcs.connections import direct, make_pool
+from lance_core_gcs.credentials import Authorization
+from lance_core_gcs.errors import Meaning, of_answer, of_exception
+from lance_core_gcs.options import Identity
+
+T = TypeVar("T")
+
+MAX_ANSWER = 64 << 20
+"""Longest answer, in bytes, that is no content of an object."""
+
+MAX_TEXT = 1 << 16
+"""Bytes of a refusal that are read."""
+
+MAX_TOKEN = 1 << 20
+"""Longest answer of a token service, in bytes."""
+
+PIECE = 16 << 20
+"""Most bytes to read at once, which allocates as many: twice the longest range of a read."""
+
+USER_AGENT = "lance-core-gcs"
+
+PLAIN = Meaning()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer of a token service, with the attributes that google-auth reads."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class _Call(threading.local):
+    """The call of the SDK that a thread is in: what it expects, and its last answer."""
+
+    meaning = PLAIN
+    most = MAX_ANSWER
+    response: Any = None
+
+
+class Session:
+    """Sends requests to ``endpoint`` alone, by way of the proxy of the settings or environment.
+
+    Thread-safe. A forked child makes connections of its own.
+    """
+
+    def __init__(self, endpoint: str, settings: RemoteSettings, identity: Identity) -> None:
+        self._endpoint = endpoint
+        self._settings = settings
+        self._wait = urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout)
+        self._authorization = Authorization(identity, self.fetch)
+        self._call = _Call()
+        self._process = os.getpid()
+        self._connections = make_pool(endpoint, settings)
+
+    def call(
+        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_ANSWER
+    ) -> tuple[T, Response]:
+        """The result of ``work``, which calls the SDK once, and the last answer that it got.
+
+        Of a longer body, ``most`` bytes and one are read. Raises `RequestError` whatever the SDK
+        raises, without its errors: their texts hold URLs and bodies.
+        """
+        call = self._call
+        call.meaning, call.most, call.response = meaning, most, None
+        try:
+            return work(), call.response
+        except RequestError as error:
+            failed = error
+        except Exception as error:  # of many types if the answer is malformed
+            kind = Failure.REFUSED if call.response is None else Failure.UNKNOWN
+            failed = RequestError(kind, f"the SDK fails with {type(error).__name__}")
+        raise failed
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        data: bytes | Sequence[memoryview] | None = None,
+        headers: Mapping[str, str] | None = None,
+        stream: bool = False,
+        **_: object,
+    ) -> Response:
+        """The answer to one request, with its whole body; only path and query of ``url`` matter.
+
+        Raises `RequestError` for refusals, before the SDK makes errors of them, and if no whole
+        answer comes. Of the arguments left out, the SDK's time-outs are replaced by those of the
+        settings. ``stream``: it is a download.
+        """
+        call = self._call
+        sent = self._headers(method, data, headers or {}, keeps_encoding=stream)
+        try:
+            answer = self._pool().urlopen(
+                method,
+                self._endpoint + _place(url),
+                # An iterator of views is sent without being joined.
+                body=data if data is None or isinstance(data, bytes) else iter(data),
+                headers=sent,
+                retries=False,
+                redirect=False,
+                timeout=self._wait,
+                preload_content=False,
+                decode_content=False,
+            )
+            is_success = call.meaning.accepts(answer.status)
+            body = _body(answer, call.most if is_success else MAX_TEXT)
+        except (HTTPError, OSError) as error:
+            failed = of_exception(error)
+        else:
+            if is_success:
+                call.response = _response(answer, body)
+                return call.response
+            failed = of_answer(answer.status, answer.headers, body, call.meaning)
+        raise failed
+
+    def fetch(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **_: object,
+    ) -> Fetched:
+        """The answer of a token service, for google-auth; raises its `TransportError`."""
+        # Only the machine's own metadata server is asked unencrypted: no proxy reaches it.
+        pool = self._pool() if url.startswith("https://") else direct(self._settings.timeout)
+        seconds = min(self._settings.timeout, timeout or self._settings.timeout)
+        connecting = min(seconds, self._settings.connect_timeout)
+        try:
+            answer = pool.urlopen(
+                method,
+                url,
+                body=body,
+                headers={"user-agent": USER_AGENT, **(headers or {})},
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=connecting, read=seconds),
+                preload_content=False,
+                decode_content=False,
+            )
+            data = _body(answer, MAX_TOKEN)[:MAX_TOKEN]
+            return Fetched(answer.status, answer.headers, data)
+        except (HTTPError, OSError, RequestError) as error:
+            failed = TransportError(type(error).__name__)
+        raise failed
+
+    def renew_credentials(self) -> bool:
+        """See `RemoteClient.renew_credentials`."""
+        return self._authorization.renew()
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._connections.clear()
+
+    def _headers(
+        self,
+        method: str,
+        data: bytes | Sequence[memoryview] | None,
+        headers: Mapping[str, str],
+        *,
+        keeps_encoding: bool,
+    ) -> dict[str, str]:
+        sent = {name.lower(): value for name, value in headers.items()}
+        if not keeps_encoding:
+            # The body comes as it is: unpacking it could exceed every bound.
+            sent.pop("accept-encoding", None)
+        if self._settings.user_agent is not None:
+            sent["user-agent"] = self._settings.user_agent
+        if method != "GET":
+            sent["content-length"] = str(_length(data))
+        return {**sent, **self._authorization.headers()}
+
+    def _pool(self) -> urllib3.PoolManager:
+        if self._process != os.getpid():
+            self._connections = make_pool(self._endpoint, self._settings)
+            self._process = os.getpid()
+        return self._connections
+
+
+def _place(url: str) -> str:
+    """Path and query of ``url``."""
+    return "/" + url.partition("://")[2].partition("/")[2]
+
+
+def _length(data: bytes | Sequence[memoryview] | None) -> int:
+    if data is None or isinstance(data, bytes):
+        return len(data or b"")
+    return sum(view.nbytes for view in data)
+
+
+def _body(answer: Any, most: int) -> bytes:
+    """The body of an answer; of one that is longer than ``most`` bytes, ``most`` and one.
+
+    The connection is given back, or closed if something of the body is left.
+    """
+    try:
+        text = answer.headers.get("content-length", "")
+        length = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else most + 1
+        wanted = min(length, most + 1)
+        pieces, missing = [], wanted
+        while missing and (piece := answer.read(min(missing, PIECE))):
+            pieces.append(piece)
+            missing -= len(piece)
+        if missing and wanted == length <= most:
+            raise RequestError(Failure.UNKNOWN, "the answer broke off")
+        if wanted > most and not missing:
+            answer.close()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    except BaseException:
+        answer.close()
+        raise
+    finally:
+        answer.release_conn()
+
+
+def _response(answer: Any, body: bytes) -> Response:
+    """An answer as the SDK knows it."""
+    response = Response()
+    response.status_code = answer.status
+    response.headers = answer.headers
+    response.raw = io.BytesIO(body)
+    return response
