@@ -31,8 +31,8 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core_gcs.errors import Meaning
-from lance_core_gcs.logs import hide_uploads
 from lance_core_gcs.options import GcsOptions, RegisteredClient, check_endpoint
 from lance_core_gcs.registry import CLIENTS
 from lance_core_gcs.session import MAX_ANSWER, PLAIN, USER_AGENT, Session
@@ -53,6 +53,10 @@ MAX_OBJECT = 5 << 40
 MAX_MULTIPART = 8 << 20
 """Bytes of the largest object that the SDK writes by one request."""
 
+_UPLOAD = re.compile(r"(upload_id=)[^&\s\"]+")
+_redaction = LogRedaction("google", "urllib3", redact=partial(_UPLOAD.sub, r"\1***"))
+"""The URL of an upload is enough to write to it, and urllib3 logs URLs."""
+
 
 class GcsClient(RemoteClient):
     """Requests to a bucket.
@@ -69,7 +73,7 @@ class GcsClient(RemoteClient):
     max_parts_at_once = 1
 
     def __init__(self, options: GcsOptions, capabilities: StoreCapabilities) -> None:
-        hide_uploads()
+        _redaction.attach()
         self._options = options
         self._capabilities = capabilities
         self._uploads = Uploads()

@@ -139,8 +139,8 @@ class Session:
             failed = of_exception(error)
         else:
             if is_success:
-                call.response = _response(answer, body)
-                return call.response
+                call.response = response = _response(answer, body)
+                return response
             failed = of_answer(answer.status, answer.headers, body, call.meaning)
         raise failed
 
@@ -230,9 +230,12 @@ def _body(answer: Any, most: int) -> bytes:
         length = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else most + 1
         wanted = min(length, most + 1)
         pieces, missing = [], wanted
-        while missing and (piece := answer.read(min(missing, PIECE))):
+        # An empty body is read as well: else its connection is not ready for the next request.
+        while piece := answer.read(min(missing, PIECE) or 1):
             pieces.append(piece)
             missing -= len(piece)
+            if not missing:
+                break
         if missing and wanted == length <= most:
             raise RequestError(Failure.UNKNOWN, "the answer broke off")
         if wanted > most and not missing:
