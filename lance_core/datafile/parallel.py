@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import Future, wait
 from itertools import islice
 from typing import TypeVar
 
 from lance_core.concurrency.cpu_count import cpu_count
-from lance_core.concurrency.submit import submit
+from lance_core.concurrency.pools import COMPUTE, is_pool_thread
 
 T = TypeVar("T")
 
-_MOST_THREADS = 4
+_MAX_THREADS = 4
 """Each holds a page and what it is made from, so that memory is bounded on large machines, too."""
 
 _AT_ONCE = 2
@@ -27,7 +26,7 @@ Made = Callable[[], Iterable[T]]
 
 def num_threads() -> int:
     """How many threads make pages: as many as the process may use processors, 4 at most."""
-    return min(_MOST_THREADS, cpu_count())
+    return min(_MAX_THREADS, cpu_count())
 
 
 def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:
@@ -35,16 +34,20 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
 
     Two items of each of some sources are made ahead, one more than there are threads. What a source
     raises is raised in its place, or that of the item before it; then, and when the iterator is
-    closed, nothing is being made any more.
+    closed, nothing is being made any more. A thread of a pool makes all of them itself.
     """
+    if is_pool_thread():
+        for number, source in enumerate(sources):
+            yield from ((number, item) for item in source())
+        return
     numbers = iter(range(len(sources)))
     ahead: deque[tuple[int, Iterator[T], Future[list[T]]]] = deque()
-    executor, process = _pool(), os.getpid()
+    process = os.getpid()
 
     def begin() -> None:
         for number in numbers:
             iterator = _items(sources[number])
-            ahead.append((number, iterator, submit(executor, _next, iterator)))
+            ahead.append((number, iterator, COMPUTE.submit(_next, iterator)))
             if len(ahead) > num_threads():
                 return
 
@@ -54,7 +57,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
             number, iterator, future = ahead[0]
             made = future.result()
             if len(made) == _AT_ONCE:
-                ahead[0] = number, iterator, submit(executor, _next, iterator)
+                ahead[0] = number, iterator, COMPUTE.submit(_next, iterator)
             else:
                 ahead.popleft()
                 begin()
@@ -74,14 +77,3 @@ def _items(source: Made[T]) -> Iterator[T]:
 def _next(iterator: Iterator[T]) -> list[T]:
     """The next items, fewer than `_AT_ONCE` at the end."""
     return list(islice(iterator, _AT_ONCE))
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads that only make pages: none of them ever waits for another."""
-    return ThreadPoolExecutor(num_threads(), thread_name_prefix="lance-core-pages")
-
-
-if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork; the child makes its own.
-    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from lance_core.commits.cleanup.clean import CleanupReport, clean
 from lance_core.commits.cleanup.files import FileKind
@@ -22,19 +21,16 @@ from lance_core.commits.cleanup.planning import plan
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.cleanup.scope import CleanupScope
 from lance_core.commits.environment import SYSTEM
-from lance_core.concurrency.submit import submit
+from lance_core.concurrency.pools import ThreadPool
 from lance_core.dataset.snapshot.open_table import branch_of, table_of
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 CONCURRENCY = 16
 """Store calls at a time, if the caller does not say."""
 
-MOST_THREADS = 256
+MAX_THREADS = 256
 """However many the caller asks for."""
 
 
@@ -134,8 +130,9 @@ def run(snapshot: Snapshot, policy: CleanupPolicy, concurrency: int | None = Non
     if concurrency is not None and concurrency < 1:
         raise InvalidInputError(f"delete_concurrency must be at least 1, got {concurrency}")
     root = snapshot.root
-    with _tidied(root), _Threads(min(concurrency or CONCURRENCY, MOST_THREADS)) as threads:
-        return clean(root.store, root.handler, policy, SYSTEM, _scope(snapshot, threads))
+    count = min(concurrency or CONCURRENCY, MAX_THREADS)
+    with _tidied(root), ThreadPool("cleanup", count) as threads:
+        return clean(root.store, root.handler, policy, SYSTEM, _scope(snapshot, threads, count))
 
 
 @contextlib.contextmanager
@@ -164,9 +161,9 @@ def explain(
     if max_files <= 0:
         raise InvalidInputError("max_files must be positive")
     root = snapshot.root
-    with _tidied(root), _Threads(CONCURRENCY) as threads:
-        policy = policy_of(snapshot, arguments)
-        planned = plan(root.store, root.handler, policy, SYSTEM, _scope(snapshot, threads))
+    with _tidied(root), ThreadPool("cleanup", CONCURRENCY) as threads:
+        policy, scope = policy_of(snapshot, arguments), _scope(snapshot, threads, CONCURRENCY)
+        planned = plan(root.store, root.handler, policy, SYSTEM, scope)
     files = _candidates(planned)
     counts: dict[FileKind, int] = {}
     for file in planned.files:
@@ -213,10 +210,10 @@ def _stats(
     )
 
 
-def _scope(snapshot: Snapshot, threads: _Threads) -> CleanupScope:
+def _scope(snapshot: Snapshot, threads: ThreadPool, count: int) -> CleanupScope:
     branch = branch_of(snapshot)
     tree = None if branch is None else table_of(snapshot.root).store
-    return CleanupScope(branch, tree, threads)
+    return CleanupScope(branch, tree, partial(threads.in_order, ahead=2 * count))
 
 
 def _whole(name: str, value: object) -> int | None:
@@ -235,26 +232,3 @@ def _version(value: object) -> int:
     if number < 0:
         raise InvalidInputError(f"versions are positive numbers, got {number}")
     return number
-
-
-class _Threads:
-    """Store calls in several threads: an `Each` that lives as long as its block."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._executor = ThreadPoolExecutor(count, thread_name_prefix="lance-core-cleanup")
-
-    def __enter__(self) -> _Threads:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._executor.shutdown(cancel_futures=True)
-
-    def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        waiting: deque[Future[R]] = deque()
-        for item in items:
-            waiting.append(submit(self._executor, work, item))
-            if len(waiting) >= 2 * self._count:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

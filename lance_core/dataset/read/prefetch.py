@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from lance_core.concurrency.pools import WAITING
+from lance_core.concurrency.pools import IO_THREADS
 from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -66,7 +66,7 @@ def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:
     """How many windows are read at a time; few if the scan ``may_end`` after any of them."""
     if snapshot.is_io_bound and not may_end:
-        return WAITING_STREAM_WINDOWS if is_stream else WAITING
+        return WAITING_STREAM_WINDOWS if is_stream else IO_THREADS
     return STREAM_WINDOWS if is_stream else TABLE_WINDOWS
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.pools import WAITING, in_order
+from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
@@ -148,7 +148,9 @@ def _gather(
     if _waits(snapshot, picks):
         is_io_bound = snapshot.is_io_bound
         tables = list(
-            in_order(read, picks, WAITING if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound)
+            in_order(
+                read, picks, IO_THREADS if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound
+            )
         )
     else:
         tables = [read(pick) for pick in picks]

@@ -12,7 +12,7 @@ from typing import Any
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.options import CommitOptions
-from lance_core.concurrency.pools import WAITING, in_order
+from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.dataset.maintenance.auto_cleanup import auto_cleanup
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
@@ -106,7 +106,7 @@ def commit(
     options = replace(
         options,
         age_of_files=options.age_of_files or (lambda: math.inf),
-        each=partial(in_order, ahead=WAITING, is_io_bound=root.store.read_ahead > 0),
+        each=partial(in_order, ahead=IO_THREADS, is_io_bound=root.store.read_ahead > 0),
     )
     read = None if base is None else Version(base.file, base.location)
     try:

@@ -7,6 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from lance_core.store.buffers import joined
@@ -15,7 +16,6 @@ from lance_core.store.read_planning import ReadPlan, plan_reads
 from lance_core.store.remote.client import Content, Failure, RemoteClient, RequestError
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.threads import RequestThreads
 
 _EMPTY = pa.py_buffer(b"")
 _REPLACED = "the object was replaced while it was read"
@@ -38,7 +38,7 @@ class Reader:
         self._sender = sender
         self._gap = settings.coalesce_gap
         self._size = settings.read_size
-        self.threads = RequestThreads(settings.parallel)
+        self.threads = ThreadPool("requests", settings.parallel)
 
     def ranges(self, path: str, key: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """See `ObjectStore.get_ranges`. Empty ranges alone ask nothing."""

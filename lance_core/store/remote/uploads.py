@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 
+from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError
 from lance_core.store.base import ObjectWriter
 from lance_core.store.buffers import byte_view
 from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.threads import RequestThreads
 
 PARTS_AT_ONCE = 3
 """Parts under way at the same time while they are of the usual length."""
@@ -78,7 +78,7 @@ class Uploads:
         client: RemoteClient,
         sender: Sender,
         settings: RemoteSettings,
-        threads: RequestThreads,
+        threads: ThreadPool,
     ) -> None:
         self.client = client
         self.sender = sender

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.retries import Sender
-from lance_core.store.remote.threads import RequestThreads
 from lance_core_dynamodb.failures import MissingTableError, failure_of
 from lance_core_dynamodb.schema import complaint, how_to_create
 from lance_core_dynamodb.session import LOG_REDACTION, Connection, connection_of
@@ -26,7 +26,7 @@ class DynamoClient:
 
     def __init__(self, table: str, connection: Connection) -> None:
         self.table = table
-        self.threads = RequestThreads(PARALLEL)
+        self.threads = ThreadPool("requests", PARALLEL)
         self._connection = connection
         self._is_checked = False
         self.sender = Sender(self, self._connection.remote)

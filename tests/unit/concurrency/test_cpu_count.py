@@ -53,5 +53,5 @@ print(*sorted(own))
     )
     assert done.returncode == 0, done.stderr
     threads = done.stdout.split()
-    assert "lance-core" in threads
+    assert "lance-core-compute" in threads
     assert len(threads) == len(set(threads))

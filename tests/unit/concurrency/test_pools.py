@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
-from lance_core.concurrency.pools import WAITING, in_order, num_threads
+import pytest
+
+from lance_core.concurrency.pools import IO_THREADS, ThreadPool, in_order, num_threads
+
+SCRIPT = """
+import atexit, threading
+import pyarrow as pa
+import lance_core as lance
+from lance_core.store.base import ByteRange
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.remote.store import RemoteStore
+from lance_core.testing.memory_client import MemoryClient
+
+remote = RemoteStore(MemoryClient(), "root", RemoteSettings(part_size=100, read_size=100))
+
+def use(place, main=threading.main_thread()):
+    main.join() if threading.current_thread() is not main else None
+    data = pa.table({"a": range(10000), "b": range(10000)})
+    lance.write_dataset(data, place, max_rows_per_file=2000)
+    assert lance.dataset(place).to_table().equals(data)
+    with remote.open_writer(place) as writer:
+        for _ in range(100):
+            writer.write(b"x" * 99)
+    assert remote.get(place).size == 9900
+    assert remote.get_ranges(place, [ByteRange(0, 9900)])[0].size == 9900
+    print("done", flush=True)
+
+atexit.register(use, "exit")
+threading.Thread(target=use, args=("late",)).start()
+"""
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -20,10 +52,29 @@ def test_work_within_work_does_not_wait_for_threads_that_wait() -> None:
 
 
 def test_work_that_waits_does_so_at_the_same_time() -> None:
-    together = threading.Barrier(WAITING, timeout=30)
+    together = threading.Barrier(IO_THREADS, timeout=30)
 
     def wait(number: int) -> int:
         together.wait()
         return number
 
-    assert list(in_order(wait, range(WAITING), WAITING, is_io_bound=True)) == [*range(WAITING)]
+    assert list(in_order(wait, range(IO_THREADS), IO_THREADS, is_io_bound=True)) == [
+        *range(IO_THREADS)
+    ]
+
+
+def test_a_pool_that_has_ended_leaves_the_work_to_the_caller() -> None:
+    with ThreadPool("test", 1) as pool:
+        assert pool.submit(divmod, 7, 2).result() == (3, 1)
+    assert pool.submit(divmod, 7, 2).result() == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(divmod, 7, 0).result()
+
+
+def test_tables_can_be_used_after_the_main_thread_has_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT]
+    paths = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=paths, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["done", "done"], done.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.concurrency import pools
 from lance_core.datafile import FileWriter, writer
 from lance_core.datafile.parallel import in_order, num_threads
 from lance_core.encodings.version import FileVersion
@@ -53,7 +54,18 @@ def test_what_sources_give_comes_in_their_order(count: int, items: int) -> None:
     expected = [(number, item) for number in range(count) for item in range(items)]
     assert [item for _, item in found] == expected
     assert [number for number, _ in found] == [number for number, _ in expected]
-    assert all(name.startswith("lance-core-pages") for name in sources.threads)
+    assert all(name.startswith("lance-core-compute") for name in sources.threads)
+
+
+def test_threads_of_a_pool_make_pages_themselves() -> None:
+    """They would wait for each other otherwise."""
+
+    def outer(_: int) -> list[int]:
+        return [item for item, _ in in_order(Sources(5, 2).all())]
+
+    tasks = 4 * pools.num_threads()
+    found = list(pools.in_order(outer, range(tasks), tasks))
+    assert found == [[item for item in range(5) for _ in range(2)]] * tasks
 
 
 def test_few_items_are_made_ahead() -> None:
