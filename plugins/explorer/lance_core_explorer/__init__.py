@@ -35,7 +35,7 @@ from lance_core_explorer.actors import (
     writer,
 )
 from lance_core_explorer.calls import Call, Raised
-from lance_core_explorer.commuting import lasting_manifests, private_files
+from lance_core_explorer.commutativity import lasting_manifests, private_files
 from lance_core_explorer.configuration import (
     Actor,
     Configuration,

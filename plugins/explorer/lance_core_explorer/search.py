@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from lance_core_explorer.configuration import Configuration
 from lance_core_explorer.judge import Judge, Verdict
 from lance_core_explorer.machine import Decision, Machine, State
-from lance_core_explorer.remembering import remembering
+from lance_core_explorer.memoization import remembering
 from lance_core_explorer.schedule import Schedule, shrunk
 
 Patch = Callable[[], AbstractContextManager[object]]

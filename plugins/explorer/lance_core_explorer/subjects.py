@@ -12,7 +12,7 @@ from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core_explorer.calls import Call
-from lance_core_explorer.commuting import lasting_manifests, private_files
+from lance_core_explorer.commutativity import lasting_manifests, private_files
 from lance_core_explorer.configuration import Eagerness, Effects, MakeHandler
 from lance_core_explorer.manifest_rows import ManifestRows, SimulatedManifestStore
 from lance_core_explorer.spaces import Space
