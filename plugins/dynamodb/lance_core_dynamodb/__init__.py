@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lance_core_dynamodb.creation import create_table
+    from lance_core_dynamodb.credentials import register_session, unregister_session
 
-__all__ = ["create_table"]
+__all__ = ["create_table", "register_session", "unregister_session"]
 
 
 def __getattr__(name: str) -> object:
-    # Whoever looks up plugins imports this package, and is not to wait for the SDK.
-    if name == "create_table":
-        from lance_core_dynamodb.creation import create_table
+    # Looking up plugins imports this package and must not wait for the SDK.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lance_core_dynamodb import creation, credentials
 
-        return create_table
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(creation if name == "create_table" else credentials, name)

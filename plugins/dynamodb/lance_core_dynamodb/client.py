@@ -1,24 +1,75 @@
-"""Requests to one DynamoDB table. Each is sent once: resending is what ``sender`` is for."""
+"""Requests to one DynamoDB table, by a client of boto3.
+
+Each is sent once: sending it again is what ``sender`` is for.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import RequestError
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.retries import Sender
-from lance_core_dynamodb.failures import MissingTableError, failure_of
+from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.secret import plain
+from lance_core_dynamodb.credentials import SESSIONS, session_of
+from lance_core_dynamodb.errors import MissingTableError, request_error
+from lance_core_dynamodb.options import (
+    ALLOW_HTTP_VARIABLE,
+    ENDPOINT_VARIABLE,
+    SESSION,
+    Access,
+    DynamoSettings,
+)
+from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import complaint, how_to_create
-from lance_core_dynamodb.session import LOG_REDACTION, Connection, connection_of
-from lance_core_dynamodb.settings import DynamoSettings
 
 MAX_CLIENTS = 64
 """Tables of rows whose connections are kept."""
 
 PARALLEL = 8
 """Rows that are removed at the same time."""
+
+LOG_REDACTION = LogRedaction("boto3", "botocore", "urllib3")
+
+VARIABLES = (
+    *(ENDPOINT_VARIABLE, ALLOW_HTTP_VARIABLE),
+    *("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"),
+)
+"""Of the environment, what says which table is meant and by whom."""
+
+MAX_CONNECTIONS = 16
+"""Clients of the SDK that are kept, by options."""
+
+REQUESTS = 16
+"""Requests that a client can have under way."""
+
+
+class Connection:
+    """A client of DynamoDB that sends each request once; it has connected to nothing yet.
+
+    Raises `InvalidInputError` if options or configuration cannot be used.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self.secrets = access.secrets()
+        self.remote = access.remote
+        self.sdk = _connect(access)
+        self._access = access
+
+    def renew(self) -> bool:
+        """Ask the environment for credentials anew; those of options and sessions stay."""
+        if self._access.keys is not None or SESSION in self._access.identity:
+            return False
+        self.sdk = _connect(self._access)
+        return True
 
 
 class DynamoClient:
@@ -85,9 +136,70 @@ class DynamoClient:
         except RequestError as error:
             failed = error
         except Exception as error:  # answers that are none end in errors of any kind
-            failed = failure_of(error, self._connection.secrets)
+            failed = request_error(error, self._connection.secrets)
         # Raised out here, it does not carry along what the SDK raised.
         raise failed
+
+
+_connections: LruCache[object, Connection] = LruCache(MAX_CONNECTIONS, parents_only=True)
+
+
+def connection_of(settings: DynamoSettings) -> Connection:
+    """The connection of this process, which all tables with the same options share."""
+    # What the environment says about the address and the region decides, too.
+    at = tuple((name, os.environ[name]) for name in VARIABLES if name in os.environ)
+    # A name may come to mean another session.
+    sessions = [SESSIONS.get(plain(name)) for key, name in settings.given if key == SESSION]
+    key = (settings.given, at, *sessions)
+    return _connections.get(key, lambda: Connection(settings.access()))
+
+
+def _connect(access: Access) -> Any:
+    failed = ""
+    try:
+        with LOG_REDACTION.quiet():
+            return _client(access)
+    except InvalidInputError:
+        raise
+    except (BotoCoreError, ValueError) as error:
+        failed = type(error).__name__
+    raise InvalidInputError(
+        f"DynamoDB cannot be used with these options and this environment ({failed}): check "
+        "region, profile, proxy and dynamodb_endpoint"
+    )
+
+
+def _client(access: Access) -> Any:
+    session, region = session_of(access)
+    keys = access.keys
+    client = session.client(
+        "dynamodb",
+        region_name=region,
+        endpoint_url=access.endpoint,
+        aws_access_key_id=keys.access if keys else None,
+        aws_secret_access_key=keys.secret.reveal() if keys else None,
+        aws_session_token=keys.token.reveal() if keys and keys.token else None,
+        verify=False if access.remote.allow_invalid_certificates else None,
+        config=_config(access.remote),
+    )
+    bound_responses(client, access.remote.timeout)
+    return client
+
+
+def _config(remote: RemoteSettings) -> Config:
+    proxies = None
+    if remote.proxy_url is not None:
+        proxies = {"http": remote.proxy_url, "https": remote.proxy_url}
+    return Config(
+        connect_timeout=remote.connect_timeout,
+        read_timeout=remote.timeout,
+        max_pool_connections=REQUESTS,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        ignore_configured_endpoint_urls=True,
+        tcp_keepalive=True,
+        proxies=proxies,
+        user_agent=remote.user_agent,
+    )
 
 
 _clients: LruCache[tuple[str, Connection], DynamoClient] = LruCache(MAX_CLIENTS, parents_only=True)

@@ -10,8 +10,8 @@ from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnkno
 from lance_core.store.config import Secret
 from lance_core.store.secret import hide_secrets
 from lance_core_dynamodb.client import DynamoClient, client_of
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
-from lance_core_dynamodb.settings import named
 
 PATIENCE = 300.0
 """Seconds that a new table may take until it can be used."""

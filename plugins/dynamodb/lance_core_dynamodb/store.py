@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from lance_core.errors import (
+    CorruptFileError,
     InvalidInputError,
     LanceError,
     ObjectExistsError,
@@ -23,9 +24,8 @@ from lance_core.errors import (
 from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
 from lance_core.store.config import Secret
 from lance_core_dynamodb.client import DynamoClient, client_of
-from lance_core_dynamodb.items import entry_of, item_of, key_of
+from lance_core_dynamodb.options import DynamoSettings, settings_of
 from lance_core_dynamodb.schema import BASE_URI, VERSION
-from lance_core_dynamodb.settings import DynamoSettings, settings_of
 
 _VERSIONS = 1 << 63
 """Detached versions, from here on, are never the latest."""
@@ -35,6 +35,12 @@ PAGE = 500
 
 _LONGEST_NAME = 2048
 """Bytes of the first part of a key."""
+
+_MAX_DIGITS = 20
+"""Digits of the numbers that an item can have."""
+
+COMMITTER = "lancedb"
+"""The ``committer`` of all items."""
 
 _ABSENT = f"attribute_not_exists({BASE_URI}) AND attribute_not_exists({VERSION})"
 _PRESENT = f"attribute_exists({BASE_URI}) AND attribute_exists({VERSION})"
@@ -181,3 +187,42 @@ def _query(base_uri: str, bound: int | None = None) -> dict[str, Any]:
 def _remove(client: DynamoClient, base_uri: str, key: Mapping[str, Any]) -> None:
     request = partial(client.request, "delete_item", Key=key)
     client.sender.write("remove row", base_uri, request)
+
+
+def key_of(base_uri: str, version: int) -> dict[str, Any]:
+    """The key of the row of a version."""
+    return {BASE_URI: {"S": base_uri}, VERSION: {"N": str(version)}}
+
+
+def item_of(base_uri: str, entry: ManifestEntry) -> dict[str, Any]:
+    """The item that says what ``entry`` says."""
+    item = key_of(base_uri, entry.version)
+    item["path"] = {"S": entry.path}
+    item["committer"] = {"S": COMMITTER}
+    if entry.size is not None:
+        item["size"] = {"N": str(entry.size)}
+    return item
+
+
+def entry_of(item: Mapping[str, Any]) -> ManifestEntry:
+    """What an item says; `CorruptFileError` if it is not one of a version's row."""
+    version = _number(item, VERSION)
+    path = item.get("path", {}).get("S")
+    if version is None or not isinstance(path, str):
+        raise CorruptFileError(
+            "an item of the DynamoDB table has no path, or no version", field="path"
+        )
+    return ManifestEntry(version, path, _number(item, "size"))
+
+
+def _number(item: Mapping[str, Any], name: str) -> int | None:
+    if name not in item:
+        return None
+    text = item[name].get("N")
+    if not (
+        isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+    ):
+        raise CorruptFileError(
+            f"an item of the DynamoDB table has a {name} that is not a whole number", field=name
+        )
+    return int(text)

@@ -18,7 +18,7 @@ from lance_core.testing.external_manifest_store import MakeRows
 from lance_core.testing.network import FaultProxy
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.service import FaultyService, ProxiedService
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.moto import Moto
 

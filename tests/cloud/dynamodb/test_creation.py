@@ -16,7 +16,7 @@ from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Reset, Rule
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.moto import Moto
 

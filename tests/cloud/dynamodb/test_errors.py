@@ -21,8 +21,8 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.remote.client import Failure
-from lance_core_dynamodb.failures import failure_of
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.errors import request_error
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.patience import ends_within
 from tests.servers.moto import Moto, running_moto
@@ -188,4 +188,4 @@ def test_only_a_proxy_that_was_not_reached_got_no_request(
     cause: Exception, failure: Failure
 ) -> None:
     error = ProxyConnectionError(proxy_url="http://x", error=ProxyError("no", cause))
-    assert failure_of(error).failure is failure
+    assert request_error(error).failure is failure

@@ -8,9 +8,9 @@ import pytest
 
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import OutcomeUnknownError, PluginError, StoreError
-from lance_core_dynamodb.answers import Answers
+from lance_core_dynamodb.options import named
+from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
-from lance_core_dynamodb.settings import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.patience import ends_within
 from tests.servers.raw import http, saying, trickling
@@ -48,4 +48,4 @@ def test_an_answer_that_trickles_is_given_up(more: bytes, through: str) -> None:
 
 def test_a_client_that_cannot_be_bounded_in_time_is_refused() -> None:
     with pytest.raises(PluginError, match="cannot be bounded in time"):
-        Answers(object(), 1.0)
+        bound_responses(object(), 1.0)

@@ -26,7 +26,7 @@ from lance_core.testing.network.faults import (
     json_error,
 )
 from lance_core_dynamodb import store
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.moto import Moto
 

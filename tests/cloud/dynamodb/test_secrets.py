@@ -18,7 +18,7 @@ from lance_core.store.config import Secret
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Rule
 from lance_core_dynamodb.client import client_of
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from tests.cloud.surfaces import everything
 from tests.servers.moto import Moto
@@ -137,7 +137,7 @@ PROGRAM = """
 import json, logging, sys
 logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
 logging.captureWarnings(True)
-from lance_core_dynamodb.settings import named
+from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 rows = DynamoManifestStore(named(sys.argv[1], json.loads(sys.argv[2])))
 rows.get("t", 1)

@@ -9,17 +9,20 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import boto3
 import lance as pylance
 import pytest
 
 import lance_core
+import lance_core_s3.credentials
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError, UnsupportedFeatureError
 from lance_core.plugins.handler_choice import select_commit_handler
 from lance_core.store.config import Secret, carrying_secrets
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import parse_uri
-from lance_core_dynamodb.settings import DynamoSettings, named, settings_of
+from lance_core_dynamodb import register_session, unregister_session
+from lance_core_dynamodb.options import DynamoSettings, named, settings_of
 from lance_core_dynamodb.store import DynamoManifestStore, open_rows
 
 KEYS = {"aws_access_key_id": "AK", "aws_secret_access_key": "SK"}
@@ -239,3 +242,60 @@ def test_the_same_table_is_asked_by_the_same_key_as_by_pylance(
             library.dataset(TABLE, storage_options=given)
     theirs, ours = recorder.asked
     assert ours == theirs
+
+
+# --- a session of the caller ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
+    """A session that is registered as ``mine``; the environment names other keys and regions."""
+    monkeypatch.setenv("AWS_REGION", "us-west-1")
+    for name, value in KEYS_OF_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = boto3.Session("BK", "BS", "BT", "eu-west-3")
+    register_session("mine", made)
+    yield made
+    unregister_session("mine")
+
+
+def asked_by(rows: DynamoManifestStore, recorder: Recorder) -> tuple[str, str, bool]:
+    """Key, region and whether there was a token, of a request for rows."""
+    with pytest.raises(InvalidInputError, match="no such table"):
+        rows.get("t", 1)
+    return recorder.asked[-1]
+
+
+def test_a_registered_session_signs_requests_in_its_region(
+    recorder: Recorder, session: boto3.Session
+) -> None:
+    given = {"aws_session": "mine", "allow_http": "true", "dynamodb_endpoint": recorder.url}
+    rows = DynamoManifestStore(named("commits", given))
+    assert asked_by(rows, recorder) == ("BK", "eu-west-3", True)
+    elsewhere = DynamoManifestStore(named("commits", given | {"region": "sa-east-1"}))
+    assert asked_by(elsewhere, recorder) == ("BK", "sa-east-1", True)
+    unregister_session("mine")
+    with pytest.raises(InvalidInputError, match="registered as 'mine'"):
+        rows.get("t", 1)
+    register_session("mine", boto3.Session("CK", "CS", region_name="eu-west-2"))
+    assert asked_by(rows, recorder) == ("CK", "eu-west-2", False)
+
+
+@pytest.mark.parametrize(
+    "given", [KEYS, {"aws_profile": "p"}, {"aws_provider_scheme": "ecs"}], ids=str
+)
+def test_a_session_has_all_credentials(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError, match="aws_session"):
+        named("commits", {"aws_session": "mine", **given})
+
+
+def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None:
+    with pytest.raises(InvalidInputError, match=r"no boto3\.Session"):
+        register_session("mine", boto3)
+    rows = DynamoManifestStore(named("commits", {"aws_session": "mine"}))
+    with pytest.raises(InvalidInputError, match=r"lance_core_dynamodb\.register_session\('mine'"):
+        rows.get("t", 1)
+
+
+def test_a_session_is_known_to_the_plugin_of_s3_as_well(session: boto3.Session) -> None:
+    assert lance_core_s3.credentials.SESSIONS.get("mine") is session

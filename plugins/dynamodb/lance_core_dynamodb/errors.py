@@ -1,4 +1,4 @@
-"""What botocore's exceptions say about the request that they ended.
+"""What exceptions of the SDK say about the request that they ended.
 
 They are not passed on: they hold headers, addresses and, if a signature does not fit, the text that
 was signed with the session token in it.
@@ -26,6 +26,7 @@ from botocore.exceptions import (
 )
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import is_unconnected, retry_after, tls_failure
 from lance_core_dynamodb.schema import how_to_create
 
 CONDITION = "ConditionalCheckFailedException"
@@ -65,21 +66,7 @@ class MissingTableError(RequestError):
         super().__init__(Failure.REFUSED, f"there is no such table; {how_to_create()}")
 
 
-_UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConnectionError"})
-"""What urllib3, beneath the SDK, calls that there is no connection."""
-
-
-def _is_before_sending(error: Exception) -> bool:
-    """Whether it is sure that a proxy was not reached, or made no tunnel.
-
-    The SDK says the same of connections that break when the request is under way.
-    """
-    cause = getattr(getattr(error, "kwargs", {}).get("error"), "original_error", None)
-    is_unconnected = type(cause).__name__ in _UNCONNECTED
-    return is_unconnected or str(cause).startswith("Tunnel connection failed")
-
-
-def failure_of(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
+def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
     """What became of the request, in words without ``secrets``."""
     if isinstance(error, ClientError):
         return _answered(error.response, secrets)
@@ -97,7 +84,7 @@ def failure_of(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
             "aws_access_key_id and aws_secret_access_key, or those of the AWS environment",
         )
     if isinstance(error, SSLError):
-        return _insecure(str(error))
+        return tls_failure(str(error))
     if isinstance(error, ParamValidationError):
         return RequestError(Failure.REFUSED, "DynamoDB does not take these parameters")
     kind = type(error).__name__
@@ -105,12 +92,9 @@ def failure_of(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
     return RequestError(Failure.UNKNOWN, f"{said} ({kind})")
 
 
-def _insecure(reason: str) -> RequestError:
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        return RequestError(Failure.REFUSED, "the server's certificate cannot be verified")
-    if "WRONG_VERSION_NUMBER" in reason or "record layer failure" in reason:
-        return RequestError(Failure.REFUSED, "the server does not speak TLS")
-    return RequestError(Failure.UNKNOWN, "the encrypted connection broke")
+def _is_before_sending(error: ProxyConnectionError) -> bool:
+    """Whether nothing was sent by way of the proxy; the SDK keeps what urllib3 raised."""
+    return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
 def _answered(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:
@@ -120,7 +104,8 @@ def _answered(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestErr
         return MissingTableError()
     status = about.get("HTTPStatusCode", 0)
     text = f"{status} {code}: {_cleaned(str(error.get('Message', '')), secrets)}"
-    return RequestError(_failure(code, status), text, _retry_after(about))
+    wait = retry_after(about.get("HTTPHeaders", {}).get("retry-after"))
+    return RequestError(_failure(code, status), text, wait)
 
 
 def _failure(code: str, status: int) -> Failure:
@@ -137,8 +122,3 @@ def _cleaned(message: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text[:_LONGEST]
-
-
-def _retry_after(about: Mapping[str, Any]) -> float | None:
-    seconds = str(about.get("HTTPHeaders", {}).get("retry-after", ""))
-    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 5 else None

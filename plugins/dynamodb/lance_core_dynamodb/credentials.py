@@ -1,0 +1,136 @@
+"""Sessions of boto3: whose credentials sign requests, and in which region.
+
+The region is that of the options, else of the environment (``AWS_REGION``, ``AWS_DEFAULT_REGION``),
+the profile or the machine, else `LAST_REGION`: pylance finds the same one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore import credentials, loaders
+from botocore.session import Session
+from botocore.utils import IMDSRegionProvider
+
+from lance_core.errors import InvalidInputError
+from lance_core.store.remote.options import take_boolean
+from lance_core.store.remote.sdk_objects import SdkObjects
+from lance_core_dynamodb import options as names
+from lance_core_dynamodb.options import Access
+
+LAST_REGION = "us-west-2"
+"""The region of the table if nothing names one."""
+
+_NO_REGION = "us-east-1"
+"""Where a token is exchanged if no region is given."""
+
+SESSIONS: SdkObjects[boto3.Session] = SdkObjects(
+    "boto3.Session", "lance_core_dynamodb.register_session", is_shared=True
+)
+"""The sessions that callers made; the plugin of S3 knows them as well."""
+
+
+def register_session(name: str, session: boto3.Session) -> str:
+    """Give ``session`` a name in this process, and return it: the value of option ``aws_session``.
+
+    Tables of rows that are opened with this option use the session's credentials, region and
+    configuration. The session is kept until `unregister_session`. It never travels: other
+    processes, except for forked children, register one of their own under the name. Raises
+    `InvalidInputError` if the name is malformed or that of another session.
+    """
+    if not isinstance(session, boto3.Session):
+        raise InvalidInputError(f"{type(session).__name__} is no boto3.Session")
+    return SESSIONS.register(name, session)
+
+
+def unregister_session(name: str) -> None:
+    """Forget the session of this name, if there is one; what uses it fails from then on."""
+    SESSIONS.unregister(name)
+
+
+def session_of(access: Access) -> tuple[boto3.Session, str]:
+    """The session that finds the credentials that were asked for, and the region of the table."""
+    given = dict(access.identity)
+    if names.SESSION in given:
+        registered = SESSIONS.get(given[names.SESSION])
+        own = registered.region_name
+        return registered, access.region or own or access.default_region or LAST_REGION
+    session = Session(profile=given.get(names.PROFILE))
+    session.user_agent_name = "lance-core-dynamodb"  # else boto3 adds its own to the option's
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    if names.METADATA in given:
+        session.set_config_variable("ec2_metadata_service_endpoint", given[names.METADATA])
+    if names.METADATA_VERSION_1 in given:
+        old_is_allowed = take_boolean({**given}, names.METADATA_VERSION_1)
+        session.set_config_variable("ec2_metadata_v1_disabled", not old_is_allowed)
+    provider = _provider(access, session)
+    if provider is not None:
+        resolver = credentials.CredentialResolver([provider])
+        session.register_component("credential_provider", resolver)
+    return boto3.Session(botocore_session=session), _region(session, access)
+
+
+def _region(session: Session, access: Access) -> str:
+    return (
+        access.region
+        or os.environ.get("AWS_REGION")
+        or session.get_config_variable("region")
+        or access.default_region
+        or IMDSRegionProvider(session).provide()
+        or LAST_REGION
+    )
+
+
+class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
+    """Descriptions of services, read once for all sessions: that takes longer than all else here.
+
+    Its list of paths is a copy: each new session of boto3 appends to it.
+    """
+
+    @property
+    def search_paths(self) -> list[str]:
+        return [*super().search_paths]
+
+
+@functools.cache
+def _loader(data_path: str | None) -> loaders.Loader:
+    paths = [Path(path).expanduser() for path in (data_path or "").split(os.pathsep) if path]
+    return _SharedLoader(extra_search_paths=[str(path) for path in paths])
+
+
+def _provider(access: Access, session: Session) -> credentials.CredentialProvider | None:
+    """The one source of credentials that the options name, None for the whole chain.
+
+    boto3 chooses a source only by the environment and by files, which all of a process shares.
+    """
+    given, source = access.identity, access.identity.get(names.SOURCE)
+    if source == "irsa" or (source is None and "aws_web_identity_token_file" in given):
+        return _web_identity(access, session)
+    if source == "ecs" or (source is None and not given.keys().isdisjoint(names.CONTAINER)):
+        container = {name.upper(): given[name] for name in names.CONTAINER if name in given}
+        return credentials.ContainerProvider({**os.environ, **container})
+    return None
+
+
+def _web_identity(access: Access, session: Session) -> credentials.CredentialProvider:
+    profile = {
+        short: access.identity.get(name) or os.environ.get(name.upper())
+        for name, short in names.WEB_IDENTITY.items()
+    }
+
+    def client_of(service: str, **arguments: Any) -> Any:
+        arguments |= {"region_name": access.region or _NO_REGION}
+        address = access.identity.get(names.TOKEN_EXCHANGE)
+        return session.create_client(service, endpoint_url=address, **arguments)
+
+    known = {name: value for name, value in profile.items() if value}
+    return credentials.AssumeRoleWithWebIdentityProvider(
+        load_config=lambda: {"profiles": {"": known}},
+        client_creator=client_of,
+        profile_name="",
+        disable_env_vars=True,
+    )
