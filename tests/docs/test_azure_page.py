@@ -12,7 +12,7 @@ BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->"
 
 def row(option: Option) -> str:
     text = option.text
-    if option.use is not Use.HEEDED:
+    if option.use is not Use.APPLIED:
         text = f"{option.use.value.capitalize()}: {text[0].lower()}{text[1:]}"
     others = " ".join(f"`{name}`" for name in option.others)
     return f"| `{option.name}` | {text} | {others} |\n"

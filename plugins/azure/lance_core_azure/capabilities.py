@@ -1,4 +1,4 @@
-"""What Azure Blob Storage guarantees, and what others that speak its language do."""
+"""What Azure Blob Storage guarantees, and what other servers of its API do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_AZURE = StoreCapabilities(
 
 OF_OTHERS = replace(
     OF_AZURE,
-    # Whether the condition is heeded is found out by trying.
+    # Other servers may ignore the condition: a probe tells.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
     copy_if_absent=Guarantee.UNKNOWN,

@@ -1,4 +1,4 @@
-"""Who asks: the credentials that options name, and what the SDK needs of them."""
+"""The credentials that options choose, and the objects of the SDK for them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
-from azure.core.credentials import AccessToken, AzureSasCredential
-
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core.store.secret import Secret
+from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.secret import Secret, plain
+from lance_core_azure.registry import CREDENTIAL_OBJECTS
 
 SCOPE = "https://storage.azure.com/.default"
-"""What tokens of Entra ID are asked for."""
+"""The scope of the tokens that are requested from Entra ID."""
 
 _NOT_IN_A_TOKEN = re.compile(r"[^\x21-\x7e]")
 
@@ -30,75 +30,144 @@ class Kind(enum.Enum):
 
     KEY = "access_key"
     SIGNATURE = "sas_token"
-    TOKEN = "bearer_token"  # noqa: S105 (what the option is called)
+    TOKEN = "bearer_token"  # noqa: S105 (a name of an option)
     PRINCIPAL = "client_secret"
     WORKLOAD = "workload_identity"
     CLI = "azure_cli"
     MANAGED = "managed_identity"
     DEFAULT = "default"
-    """Whatever Azure's own library finds in the environment."""
-    NOBODY = "nobody"
+    """azure-identity's `DefaultAzureCredential`."""
+    REGISTERED = "registered"
+    """Tokens of a credential object that the caller registered."""
+    ANONYMOUS = "anonymous"
 
     @property
     def is_token(self) -> bool:
-        """Whether a token is sent, which only TLS keeps from being copied."""
-        return self not in {Kind.KEY, Kind.SIGNATURE, Kind.NOBODY}
+        """Whether requests carry a token, which only TLS protects from being copied."""
+        return self not in {Kind.KEY, Kind.SIGNATURE, Kind.ANONYMOUS}
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether asking the same source again gives the same."""
+        return not self.is_token or self is Kind.TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What was chosen. ``secret``: key, signature or token; ``identity``: options for the rest."""
+    """The chosen ones: a ``secret`` (key, signature or token), or the options of an ``identity``.
+
+    ``registered``: the name of a credential object, and the object itself.
+    """
 
     kind: Kind
     secret: Secret = field(default_factory=Secret.missing)
     identity: tuple[tuple[str, str | Secret], ...] = ()
+    registered: tuple[str, Any] | None = field(default=None, repr=False)
 
     def for_sdk(self, account: str) -> Any:
         """What the SDK takes as a credential. `PluginLoadError` if a package is missing."""
-        if self.kind is Kind.NOBODY:
+        if self.kind is Kind.ANONYMOUS:
             return None
         if self.kind is Kind.KEY:
-            return {"account_name": account, "account_key": self.secret.reveal()}
+            return {"account_name": account, "account_key": self.reveal()}
+        if self.registered is not None:
+            credential = self.registered[1]
+            return TokenSource(credential) if self.kind.is_token else credential
         if self.kind is Kind.SIGNATURE:
-            return AzureSasCredential(self.secret.reveal())
+            from azure.core.credentials import AzureSasCredential
+
+            return AzureSasCredential(self.reveal())
         if self.kind is Kind.TOKEN:
             return FixedToken(self.secret)
         return _of_entra(self.kind, dict(self.identity))
 
+    def reveal(self) -> str:
+        """The key or signature; of a registered object the present one, which may be replaced."""
+        if self.registered is None:
+            return self.secret.reveal()
+        credential = self.registered[1]
+        key: str = (
+            credential.named_key.key if self.kind is Kind.KEY else credential.signature.lstrip("?")
+        )
+        return key
+
+    @property
+    def account(self) -> str | None:
+        """The account that a registered key is of; None where any may be meant."""
+        if self.registered is None or self.kind is not Kind.KEY:
+            return None
+        name: str = self.registered[1].named_key.name
+        return name
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the registered object, if one is used, is still what its name stands for.
+
+        Raises `InvalidInputError` if it is not registered any more.
+        """
+        if self.registered is None:
+            return True
+        name, credential = self.registered
+        return CREDENTIAL_OBJECTS.get(name) is credential
+
     @property
     def expiry(self) -> datetime | None:
-        """When a shared access signature ends; None where that is not known."""
+        """When a shared access signature expires; None where that is not known."""
         if self.kind is not Kind.SIGNATURE:
             return None
         try:
-            end = datetime.fromisoformat(dict(parse_qsl(self.secret.reveal())).get("se", ""))
+            end = datetime.fromisoformat(dict(parse_qsl(self.reveal())).get("se", ""))
         except ValueError:
             return None
         return end if end.tzinfo else end.replace(tzinfo=UTC)
 
 
 class FixedToken:
-    """A token that was given as it is, in the form in which the SDK asks for one."""
+    """A bearer token of the options, as the SDK asks for one."""
 
     def __init__(self, token: Secret) -> None:
         self._token = token
 
-    def get_token(self, *scopes: str, **_: object) -> AccessToken:
-        """The token, said to be good for another hour: only the service knows."""
+    def get_token(self, *scopes: str, **_: object) -> Any:
+        """The token. It is said to be valid for another hour: only the service knows."""
+        from azure.core.credentials import AccessToken
+
         return AccessToken(self._token.reveal(), int(time.time()) + 3600)
 
 
-def chosen(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
-    """The credentials that options say; `InvalidInputError` if they cannot be meant.
+class TokenSource:
+    """The tokens of a registered object, which may raise whatever its author likes."""
 
-    ``given``: texts of the options by canonical name; ``flags``: the boolean ones.
+    def __init__(self, credential: Any) -> None:
+        self._credential = credential
+
+    def get_token(self, *scopes: str, **options: Any) -> Any:
+        """The object's token; `RequestError` if it raises anything but errors of the SDK."""
+        from azure.core.exceptions import AzureError
+
+        try:
+            return self._credential.get_token(*scopes, **options)
+        except AzureError:
+            raise
+        except Exception as error:
+            reason = type(error).__name__
+        # Without the error, whose text may hold a secret. The request was not sent.
+        raise RequestError(Failure.REFUSED, f"the registered credential fails with {reason}")
+
+
+def choose_credentials(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
+    """The credentials that options choose; `InvalidInputError` if they are malformed.
+
+    ``given``: options by canonical name; ``flags``: the boolean ones.
     """
+    if "identity" in given:
+        return _registered(given, flags)
     if flags["skip_signature"]:
-        return Credentials(Kind.NOBODY)
+        return Credentials(Kind.ANONYMOUS)
     kind = _kind(given, flags["use_azure_cli"])
     identity = tuple((name, given[name]) for name in _IDENTITY if name in given)
     if kind is Kind.KEY:
-        return Credentials(kind, _checked_key(_needed(given, kind, "account_key")))
+        return Credentials(kind, _check_key(_needed(given, kind, "account_key")))
     if kind is Kind.SIGNATURE:
         return Credentials(kind, _signature(_needed(given, kind, "sas_token")))
     if kind is Kind.TOKEN:
@@ -111,20 +180,44 @@ def chosen(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Cred
     return Credentials(kind, identity=identity)
 
 
+def _registered(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
+    from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+
+    others = sorted({*_OTHERS & given.keys(), *(name for name in _FLAGS if flags[name])})
+    if others:
+        raise InvalidInputError(f"storage options 'identity' and {others[0]!r} exclude each other")
+    name = plain(given["identity"])
+    credential = CREDENTIAL_OBJECTS.get(name)
+    kind = Kind.REGISTERED
+    if isinstance(credential, AzureNamedKeyCredential):
+        kind = Kind.KEY
+    elif isinstance(credential, AzureSasCredential):
+        kind = Kind.SIGNATURE
+    return Credentials(kind, registered=(name, credential))
+
+
 _IDENTITY = (
     *("authority_host", "client_id", "client_secret", "federated_token_file", "msi_resource_id"),
     *("object_id", "tenant_id"),
 )
+_OTHERS = frozenset({*_IDENTITY, "account_key", "bearer_token", "credential_type", "sas_token"})
+_FLAGS = ("skip_signature", "use_azure_cli")
+"""Other options that choose credentials."""
+
 _NEEDED = {
     Kind.WORKLOAD: ("client_id", "tenant_id", "federated_token_file"),
     Kind.PRINCIPAL: ("client_id", "tenant_id", "client_secret"),
 }
 
 
+_UNNAMED = frozenset({Kind.ANONYMOUS, Kind.DEFAULT, Kind.REGISTERED})
+"""Kinds that are no value of the option ``credential_type``."""
+
+
 def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
-    wanted = _text(given.get("credential_type", "auto")).strip().lower()
+    wanted = plain(given.get("credential_type", "auto")).strip().lower()
     if wanted != "auto":
-        types = {kind.value: kind for kind in Kind if kind not in {Kind.DEFAULT, Kind.NOBODY}}
+        types = {kind.value: kind for kind in Kind if kind not in _UNNAMED}
         if wanted not in types:
             raise InvalidInputError(
                 f"storage option 'credential_type' must be one of auto, {', '.join(types)}, "
@@ -148,14 +241,10 @@ def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
 def _needed(given: Mapping[str, str | Secret], kind: Kind, name: str) -> str:
     if name not in given:
         raise InvalidInputError(f"credentials of type {kind.value} need the option {name!r}")
-    return _text(given[name]).strip()
+    return plain(given[name]).strip()
 
 
-def _text(value: str | Secret) -> str:
-    return value.reveal() if isinstance(value, Secret) else value
-
-
-def _checked_key(key: str) -> Secret:
+def _check_key(key: str) -> Secret:
     try:
         base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
@@ -164,7 +253,7 @@ def _checked_key(key: str) -> Secret:
 
 
 def _signature(text: str) -> Secret:
-    """A shared access signature as it stands in URLs, whether its values were quoted or not."""
+    """A shared access signature for URLs, with its values quoted whether they were or not."""
     parts = [part.partition("=") for part in text.lstrip("?").split("&") if part]
     if "sig" not in {name for name, _, _ in parts} or not text.isprintable():
         raise InvalidInputError("storage option 'sas_token' is no shared access signature")
@@ -172,8 +261,8 @@ def _signature(text: str) -> Secret:
     return Secret("&".join(quoted))
 
 
-# The store asks again by itself, until its own deadline. Seconds.
-_PATIENCE: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
+# Retries are the store's, which has a deadline. Seconds.
+_ONE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
 
 
 def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
@@ -186,18 +275,18 @@ def _of_entra(kind: Kind, given: dict[str, str | Secret]) -> Any:
             'pip install "lance-core-azure[identity]", or give one of the options account_key, '
             "sas_token, bearer_token, or skip_signature for what is public"
         ) from None
-    text = {name: _text(value) for name, value in given.items()}
+    text = {name: plain(value) for name, value in given.items()}
     host: dict[str, Any] = {}
     if "authority_host" in text:
         host["authority"] = text["authority_host"]
     client, tenant = text.get("client_id"), text.get("tenant_id")
     if kind is Kind.PRINCIPAL:
         secret = text["client_secret"]
-        return entra.ClientSecretCredential(tenant, client, secret, **host, **_PATIENCE)
+        return entra.ClientSecretCredential(tenant, client, secret, **host, **_ONE_TRY)
     if kind is Kind.WORKLOAD:
         file = text["federated_token_file"]
         return entra.WorkloadIdentityCredential(
-            tenant_id=tenant, client_id=client, token_file_path=file, **host, **_PATIENCE
+            tenant_id=tenant, client_id=client, token_file_path=file, **host, **_ONE_TRY
         )
     if kind is Kind.CLI:
         return entra.AzureCliCredential(**({"tenant_id": tenant} if tenant else {}))

@@ -1,4 +1,4 @@
-"""What an answer of the service, or none, says about a request."""
+"""What a response of the service, or none, says about a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODES = {
     "BlobNotFound": Failure.MISSING,
     "PathNotFound": Failure.MISSING,
     "ResourceNotFound": Failure.MISSING,
-    "InvalidBlockList": Failure.MISSING,  # the blocks of an upload are gone
+    "InvalidBlockList": Failure.MISSING,  # of an upload whose blocks are gone
     "InvalidRange": Failure.RANGE,
     "ServerBusy": Failure.BUSY,
     "PendingCopyOperation": Failure.BUSY,
@@ -36,12 +36,12 @@ _UNMET = frozenset(
     {
         *("ConditionNotMet", "TargetConditionNotMet", "BlobAlreadyExists", "PathAlreadyExists"),
         "ResourceAlreadyExists",
-        # A signature that allows to create, but not to overwrite.
+        # For a signature that permits to create, but not to overwrite.
         "UnauthorizedBlobOverwrite",
     }
 )
 _STATUSES = {
-    404: Failure.REFUSED,  # of the container, or of something that is no blob service
+    404: Failure.REFUSED,  # the container is missing, or this is no blob service
     408: Failure.UNKNOWN,
     416: Failure.RANGE,
     429: Failure.BUSY,
@@ -51,32 +51,37 @@ _MESSAGE = re.compile(r"<Message>(.*?)</Message>|\"message\"\s*:\s*\"(.*?)\"", r
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>|\"code\"\s*:\s*\"(\w{1,80})\"")
 _DETAIL = re.compile(r"<AuthenticationErrorDetail>(.*?)</AuthenticationErrorDetail>", re.DOTALL)
 _SECRETS = re.compile(r"(sig=|SharedKey \S+?:|Bearer )[^\s&'\"]+", re.IGNORECASE)
-_IS_OVER = ("not valid in the specified time frame", "token is expired")
+_HAS_EXPIRED = ("not valid in the specified time frame", "token is expired")
 
 
-def of_answer(status: int, headers: Mapping[str, str], body: bytes, unmet: Failure) -> RequestError:
-    """What an answer means that is no success. ``unmet``: what an unmet condition means."""
+def from_response(
+    status: int, headers: Mapping[str, str], body: bytes, unmet: Failure
+) -> RequestError:
+    """The error for a response that is no success. ``unmet``: what an unmet condition means."""
     text = body[:65536].decode("utf-8", "replace")
     code = headers.get("x-ms-error-code") or _group(_CODE, text) or ""
     detail = _group(_DETAIL, text) or ""
     failure = _failure(status, code, unmet)
-    if failure is Failure.REFUSED and any(words in detail for words in _IS_OVER):
+    if failure is Failure.REFUSED and any(words in detail for words in _HAS_EXPIRED):
         failure = Failure.EXPIRED
-    message = _shown(_group(_MESSAGE, text) or "")
-    told = f"status {status}{f', {code}' if code else ''}{f': {message}' if message else ''}"
+    message = _first_line(_group(_MESSAGE, text) or "")
+    reason = f"status {status}{f', {code}' if code else ''}{f': {message}' if message else ''}"
     if status in {401, 403}:
-        told += _clocks(headers.get("Date"))
-    identity = headers.get("x-ms-request-id", "")
-    if identity and failure not in {Failure.MISSING, Failure.EXISTS}:
-        told += f" (request {identity[:60]})"
-    return RequestError(failure, told, _retry_after(headers))
+        reason += _clock_skew(headers.get("Date"))
+    request_id = headers.get("x-ms-request-id", "")
+    if request_id and failure not in {Failure.MISSING, Failure.EXISTS}:
+        reason += f" (request {request_id[:60]})"
+    return RequestError(failure, reason, _retry_after(headers))
 
 
-def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
-    """What it means that there is no answer. Only errors of connecting prove that nothing came."""
+def from_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
+    """The error for a request without a whole response.
+
+    Only errors of connecting prove that the service did not get the request.
+    """
     if isinstance(error, http.ProxyError):
-        # Also of connections that break when the request is under way: the cause tells them apart.
-        error, host = _of_proxy(error), f"{host} by way of the proxy"
+        # urllib3 raises it as well if the connection breaks later: the cause tells.
+        error, host = _cause_at_proxy(error), f"{host} by way of the proxy"
     if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError):
         cause = _cause(error)
         return RequestError(Failure.UNSENT, f"no connection to {host}: {cause}")
@@ -92,10 +97,10 @@ def of_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
     return RequestError(Failure.UNKNOWN, f"the connection to {host} broke ({_cause(error)})")
 
 
-def _of_proxy(error: http.ProxyError) -> http.HTTPError | OSError:
+def _cause_at_proxy(error: http.ProxyError) -> http.HTTPError | OSError:
     cause = error.original_error
     if isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed"):
-        return http.NewConnectionError(None, str(cause))  # type: ignore[arg-type]  # it is not used
+        return http.NewConnectionError(None, str(cause))  # type: ignore[arg-type]  # unused
     return cause if isinstance(cause, http.HTTPError | OSError) else http.ProtocolError("")
 
 
@@ -108,14 +113,12 @@ def _failure(status: int, code: str, unmet: Failure) -> Failure:
         return _CODES[code]
     if status in _STATUSES:
         return _STATUSES[status]
-    # Whether a server that fails has applied a request is not known: 503 without "ServerBusy" may
-    # come from something between us and the service.
-    # Nor is it known of a success of another kind than the service has, as somebody on the way may
-    # tell it.
+    # A server that fails may have applied the request; 503 without "ServerBusy" may come from a
+    # gateway. A success with a status that the service does not use may come from a gateway, too.
     return Failure.REFUSED if 300 <= status < 500 else Failure.UNKNOWN
 
 
-def _clocks(date: str | None) -> str:
+def _clock_skew(date: str | None) -> str:
     try:
         ahead = (datetime.now(UTC) - parsedate_to_datetime(date or "")).total_seconds()
     except (TypeError, ValueError):
@@ -142,19 +145,19 @@ def _group(pattern: re.Pattern[str], text: str) -> str | None:
     return next(filter(None, found.groups()), None) if found else None
 
 
-def _shown(message: str) -> str:
-    """The first line: the others are the time, and what the service has of the request."""
+def _first_line(message: str) -> str:
+    """The first line: the others are the time and an id of the request."""
     line = html.unescape(message).strip().split("\n")[0].split("\\n")[0]
-    return hidden(" ".join(line.split())[:300])
+    return redact(" ".join(line.split())[:300])
 
 
-def hidden(text: str) -> str:
-    """``text`` without signatures."""
+def redact(text: str) -> str:
+    """``text`` without signatures and tokens."""
     return _SECRETS.sub(r"\1***", text)
 
 
 def _cause(error: BaseException) -> str:
-    """The system's own words for it, as far as there are any."""
+    """The operating system's message, else the name of the type."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, socket.gaierror):

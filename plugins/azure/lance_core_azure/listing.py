@@ -1,4 +1,4 @@
-"""What a listing says, in the service's XML."""
+"""Reading listings, which are XML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Listed(NamedTuple):
 
 
 def parse(body: bytes | bytearray) -> Listed:
-    """The objects of an answer to "List Blobs"; folders are none."""
+    """The objects of a response to "List Blobs", without folders."""
     try:
         # Of a service that is trusted with the data; the parser knows no external entities.
         root = ElementTree.fromstring(body)  # noqa: S314
@@ -28,7 +28,7 @@ def parse(body: bytes | bytearray) -> Listed:
             raise ValueError(root.tag)
         found = [_object(blob) for blob in blobs.iter("Blob")]
     except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
-        raise RequestError(Failure.UNKNOWN, "an answer is no listing of blobs") from None
+        raise RequestError(Failure.UNKNOWN, "the response is no listing of blobs") from None
     return Listed(
         [listed for listed, is_folder in found if not is_folder],
         root.findtext("NextMarker") or None,

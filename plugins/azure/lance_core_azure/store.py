@@ -6,24 +6,28 @@ import os
 from collections.abc import Mapping
 
 from lance_core.store.base import ObjectStore
+from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Credentials
-from lance_core_azure.redaction import install
-from lance_core_azure.settings import settings_of
+from lance_core_azure.errors import redact
+from lance_core_azure.options import read_options
+
+URLLIB3_LOGS = LogRedaction("urllib3", redact=redact)
+"""urllib3 logs whole URLs at DEBUG; shared access signatures are part of them."""
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-    """The objects below ``url``; asks the service nothing yet.
+    """The objects below ``url``; it sends no request.
 
     Raises `InvalidInputError` and `UnsupportedFeatureError` for options that cannot be used.
     """
-    install()
-    settings = settings_of(url, options, os.environ)
+    URLLIB3_LOGS.attach()
+    settings = read_options(url, options, os.environ)
 
     def renewed() -> Credentials:
-        return settings_of(url, options, os.environ).credentials
+        return read_options(url, options, os.environ).credentials
 
     return RemoteStore(AzureClient(settings, renewed), url.path, settings.remote)

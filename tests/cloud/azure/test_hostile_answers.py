@@ -61,6 +61,7 @@ def listed(blobs: bytes, marker: bytes = b"") -> bytes:
         (PART.replace(b"/20", b"/" + b"9" * 5000) + b"\r\nabc", Failure.UNKNOWN),
         (PART + b"content-length: 140737488355328\r\n\r\nabc", Failure.UNKNOWN),
         (PART + b"transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", Failure.UNKNOWN),
+        (PART.replace(b"-7", b"-6") + b"content-length: 2\r\n\r\nab", Failure.UNKNOWN),
         (PART + b"\r\n" + bytes(1 << 20), Failure.REFUSED),
         (PART.replace(b"206", b"207") + b"\r\nabc", Failure.UNKNOWN),
         (PART + b"x-ms-error-code: BlobNotFound\r\n\r\nabc", Failure.UNKNOWN),
@@ -75,6 +76,15 @@ def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Fail
         with pytest.raises(RequestError) as caught:
             client.get("key", ByteRange(5, 8))
         assert caught.value.failure is failure
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with saying(Says(PART + b"\r\nabc")) as other:
+        redirect = b"HTTP/1.1 307 no\r\nLocation: %s/x\r\ncontent-length: 0\r\n\r\n"
+        with answering(Says(redirect % other.url.encode())) as client:
+            with pytest.raises(RequestError, match="status 307") as caught:
+                client.get("key", ByteRange(5, 8))
+            assert caught.value.failure is Failure.REFUSED
 
 
 @pytest.mark.parametrize(

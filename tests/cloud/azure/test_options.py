@@ -13,21 +13,28 @@ from lance_core.store.remote import settings as shared
 from lance_core.store.uri import parse_uri
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Kind
-from lance_core_azure.options import ALIASES, BY_NAME, NAMES, SECRETS, TABLE, Use
+from lance_core_azure.options import (
+    ALIASES,
+    BY_NAME,
+    EMULATOR_KEY,
+    NAMES,
+    SECRETS,
+    TABLE,
+    AzureOptions,
+    Use,
+    read_options,
+)
 from lance_core_azure.plugin import lance_object_stores
-from lance_core_azure.settings import EMULATOR_KEY, AzureSettings, settings_of
 from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()
 SOME_KEY = "c29tZSBrZXk="
 
 
-def settled(
-    uri: str, environment: dict[str, str] | None = None, /, **options: str
-) -> AzureSettings:
+def settled(uri: str, environment: dict[str, str] | None = None, /, **options: str) -> AzureOptions:
     given = SPEC.canonical_options(options)
     assert not SPEC.undeclared_options(options)
-    return settings_of(parse_uri(uri), given, environment or {})
+    return read_options(parse_uri(uri), given, environment or {})
 
 
 PLACES = {
@@ -141,7 +148,7 @@ CREDENTIALS: dict[str, tuple[dict[str, str], Kind]] = {
     "the command line": ({"use_azure_cli": "true"}, Kind.CLI),
     "a managed identity": ({"object_id": "x"}, Kind.MANAGED),
     "another managed identity": ({"msi_resource_id": "x"}, Kind.MANAGED),
-    "nobody": ({"skip_signature": "true", "account_key": SOME_KEY}, Kind.NOBODY),
+    "nobody": ({"skip_signature": "true", "account_key": SOME_KEY}, Kind.ANONYMOUS),
     "nothing": ({}, Kind.DEFAULT),
     "an identity of the environment": ({"client_id": "x"}, Kind.DEFAULT),
     "a token before a key": ({"bearer_token": "abc", "account_key": SOME_KEY}, Kind.TOKEN),

@@ -9,14 +9,13 @@ import tracemalloc
 
 import pytest
 
-from lance_core.errors import PluginError, StoreError
+from lance_core.errors import StoreError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Rule
-from lance_core_azure.connections import pool_of
-from lance_core_azure.reading import Reading
+from lance_core_azure.session import Session
 from tests.cloud.azure.conftest import Open
 from tests.servers.azurite import ACCOUNT
 
@@ -53,11 +52,6 @@ def test_every_operation_is_one_request(store: RemoteStore, proxy: FaultProxy) -
     ]
 
 
-def test_an_sdk_by_which_no_request_can_be_sent_is_refused() -> None:
-    with pytest.raises(PluginError, match="has no pipeline"):
-        Reading(object())  # type: ignore[arg-type]  # what a later version may be
-
-
 def test_an_upload_is_blocks_and_their_list(store: RemoteStore, proxy: FaultProxy) -> None:
     with store.open_writer("big") as writer:
         for _ in range(5):
@@ -84,7 +78,7 @@ def test_connections_are_kept(opened: Open, container: str) -> None:
     store.put("file", b"content")
     for _ in range(20):
         store.get("file")
-    (pool,) = store.client._transport._pool.pools._container.values()  # type: ignore[attr-defined]
+    (pool,) = store.client._session._pool.pools._container.values()  # type: ignore[attr-defined]
     assert pool.num_connections == 1
     assert pool.num_requests == 21
 
@@ -244,4 +238,5 @@ def test_a_proxy_is_not_used_where_it_is_excluded(opened: Open, names: str) -> N
         proxy_url="http://127.0.0.1:1",
         proxy_excludes=names,
     )
-    assert type(pool_of(store.client._settings)).__name__ == "PoolManager"  # type: ignore[attr-defined]
+    session = Session(store.client._options)  # type: ignore[attr-defined]
+    assert type(session._pool).__name__ == "PoolManager"

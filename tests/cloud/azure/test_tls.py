@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from azure.core.credentials import AccessToken
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -20,6 +21,7 @@ from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
+from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores
 from tests.patience import ends_within
 from tests.servers.azurite import ACCOUNT, Azurite, running_azurite
@@ -124,6 +126,21 @@ def test_a_bundle_of_the_environment_is_trusted(secure: Azurite, container: str)
 @pytest.mark.usefixtures("trusted")
 def test_a_token_suffices_for_everything(secure: Azurite, container: str) -> None:
     use(opened(secure, container, bearer_token=token(3600)))
+
+
+class OwnTokens:
+    """A credential object, as users write them."""
+
+    def get_token(self, *scopes: str, **_: object) -> AccessToken:
+        assert scopes == ("https://storage.azure.com/.default",)
+        return AccessToken(token(3600), int(time.time()) + 3600)
+
+
+@pytest.mark.usefixtures("trusted")
+def test_the_tokens_of_a_registered_object_suffice(secure: Azurite, container: str) -> None:
+    name = register_credential("own-tokens", OwnTokens())
+    use(opened(secure, container, identity=name))
+    unregister_credential(name)
 
 
 @pytest.mark.usefixtures("trusted")

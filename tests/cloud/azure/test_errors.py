@@ -1,4 +1,4 @@
-"""What answers of the service mean for a request."""
+"""What responses of the service mean for a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import urllib3.exceptions as http
 
 from lance_core.store.remote.client import Failure
-from lance_core_azure.errors import of_answer, of_transport
+from lance_core_azure.errors import from_response, from_transport
 from tests.each_case import each_case
 
 ANSWERS = {
@@ -52,8 +52,9 @@ ANSWERS = {
 @each_case(("status", "code", "failure"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_means(status: int, code: str, failure: Failure) -> None:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>told</Message></Error>"
-    in_body = of_answer(status, {}, body.encode() if code else b"", Failure.EXISTS)
-    in_header = of_answer(status, {"x-ms-error-code": code} if code else {}, b"", Failure.EXISTS)
+    in_body = from_response(status, {}, body.encode() if code else b"", Failure.EXISTS)
+    headers = {"x-ms-error-code": code} if code else {}
+    in_header = from_response(status, headers, b"", Failure.EXISTS)
     assert (in_body.failure, in_header.failure) == (failure, failure)
     assert f"status {status}" in in_body.text
     assert code in in_body.text
@@ -63,7 +64,7 @@ def test_an_answer_means(status: int, code: str, failure: Failure) -> None:
 @pytest.mark.parametrize("unmet", [Failure.CHANGED, Failure.REFUSED])
 def test_what_an_unmet_condition_means_is_up_to_the_request(unmet: Failure) -> None:
     for status, code in ((412, "ConditionNotMet"), (403, "UnauthorizedBlobOverwrite")):
-        assert of_answer(status, {"x-ms-error-code": code}, b"", unmet).failure is unmet
+        assert from_response(status, {"x-ms-error-code": code}, b"", unmet).failure is unmet
 
 
 MESSAGE = """<?xml version="1.0" encoding="utf-8"?><Error><Code>AuthenticationFailed</Code>
@@ -73,7 +74,7 @@ RequestId:1\nTime:2</Message><AuthenticationErrorDetail>%s</AuthenticationErrorD
 
 def test_the_first_line_of_the_message_is_told() -> None:
     body = (MESSAGE % "The MAC signature 's3cr3t' is not the same").encode()
-    error = of_answer(403, {"x-ms-request-id": "17-ab"}, body, Failure.EXISTS)
+    error = from_response(403, {"x-ms-request-id": "17-ab"}, body, Failure.EXISTS)
     assert error.text == (
         "status 403, AuthenticationFailed: Server failed to authenticate the request & said so. "
         "(request 17-ab)"
@@ -82,14 +83,14 @@ def test_the_first_line_of_the_message_is_told() -> None:
 
 def test_a_signature_that_is_over_is_expired() -> None:
     detail = "Signature not valid in the specified time frame: Start [A] - Expiry [B]"
-    error = of_answer(403, {}, (MESSAGE % detail).encode(), Failure.EXISTS)
+    error = from_response(403, {}, (MESSAGE % detail).encode(), Failure.EXISTS)
     assert error.failure is Failure.EXPIRED
 
 
 @pytest.mark.parametrize(("minutes", "said"), [(-40, "ahead of"), (40, "behind"), (0, None)])
 def test_a_wrong_clock_is_named(minutes: int, said: str | None) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes))
-    error = of_answer(403, {"Date": date}, (MESSAGE % "").encode(), Failure.EXISTS)
+    error = from_response(403, {"Date": date}, (MESSAGE % "").encode(), Failure.EXISTS)
     assert error.failure is Failure.REFUSED
     if said is None:
         assert "clock" not in error.text
@@ -108,7 +109,7 @@ def test_a_wrong_clock_is_named(minutes: int, said: str | None) -> None:
     ],
 )
 def test_how_long_to_wait_is_passed_on(headers: dict[str, str], seconds: float | None) -> None:
-    assert of_answer(503, headers, b"", Failure.EXISTS).retry_after == seconds
+    assert from_response(503, headers, b"", Failure.EXISTS).retry_after == seconds
 
 
 SILENCE = {
@@ -140,7 +141,7 @@ SILENCE = {
 
 @pytest.mark.parametrize(("error", "failure"), SILENCE.values(), ids=SILENCE.keys())
 def test_no_answer_means(error: http.HTTPError, failure: Failure) -> None:
-    found = of_transport(error, "account.blob.core.windows.net")
+    found = from_transport(error, "account.blob.core.windows.net")
     assert found.failure is failure
     assert "account.blob.core.windows.net" in found.text
     assert "s3cr3t" not in found.text

@@ -1,0 +1,161 @@
+"""Credential objects of Azure's SDKs are used by their names, and never travel."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
+
+import lance_core
+from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
+from lance_core.store.base import ObjectStore, PutMode
+from lance_core.store.uri import parse_uri
+from lance_core_azure import register_credential, unregister_credential
+from lance_core_azure.options import read_options
+from lance_core_azure.plugin import lance_object_stores
+from lance_core_azure.store import open_store
+from tests.cloud.azure.test_failures import OTHER_KEY, signature
+from tests.servers.azurite import ACCOUNT, KEY, Azurite
+
+NAME = "mine"
+(SPEC,) = lance_object_stores()
+
+
+class Failing:
+    """A credential that raises what no SDK does."""
+
+    def get_token(self, *_: str, **__: object) -> object:
+        raise RuntimeError("canary8f1e")
+
+
+class Asynchronous:
+    async def get_token(self, *_: str, **__: object) -> object:
+        raise AssertionError
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    unregister_credential(NAME)
+
+
+@pytest.fixture
+def options(azurite: Azurite) -> dict[str, str]:
+    return {
+        "endpoint": azurite.endpoint,
+        "allow_http": "true",
+        "account_name": ACCOUNT,
+        "identity": NAME,
+        "client_retry_timeout": "1s",
+    }
+
+
+def use(store: ObjectStore) -> None:
+    store.put("a/file", b"content", PutMode.create)
+    with pytest.raises(ObjectExistsError):
+        store.put("a/file", b"other", PutMode.create)
+    store.copy("a/file", "b", PutMode.create)
+    assert bytes(store.get("b")) == b"content"
+    assert sorted(store.list_names("")) == ["b"]
+
+
+def test_a_key_suffices_and_names_its_account(container: str, options: dict[str, str]) -> None:
+    del options["account_name"]
+    assert register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, KEY)) == NAME
+    use(open_store(parse_uri(f"az://{container}/t"), options))
+
+
+@pytest.mark.parametrize("prefix", ["", "?"])
+def test_a_signature_suffices(container: str, options: dict[str, str], prefix: str) -> None:
+    register_credential(NAME, AzureSasCredential(prefix + signature(container, "rwdl")))
+    use(open_store(parse_uri(f"az://{container}/t"), options))
+
+
+def test_a_signature_may_be_replaced_in_its_object(container: str, options: dict[str, str]) -> None:
+    credential = AzureSasCredential(signature(container, "rwdl", hours=-1))
+    register_credential(NAME, credential)
+    store = open_store(parse_uri(f"az://{container}/t"), options)
+    with pytest.raises(StoreError, match="the shared access signature ended"):
+        store.put("file", b"content")
+    credential.update(signature(container, "rwdl"))
+    store.put("file", b"content")
+
+
+def test_what_a_name_stands_for_now_is_used(container: str, options: dict[str, str]) -> None:
+    register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, OTHER_KEY))
+    store = open_store(parse_uri(f"az://{container}/t"), options)
+    with pytest.raises(StoreError, match="status 403"):
+        store.put("file", b"content")
+    unregister_credential(NAME)
+    with pytest.raises(StoreError, match="no credential is registered as 'mine'"):
+        store.put("file", b"content")
+    register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, KEY))
+    store.put("file", b"content")
+
+
+def test_the_name_travels_and_the_object_does_not(container: str, options: dict[str, str]) -> None:
+    register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, KEY))
+    uri = f"az://{container}/table"
+    dataset = lance_core.write_dataset(pa.table({"x": [1, 2]}), uri, storage_options=options)
+    sent = pickle.dumps(dataset)
+    assert KEY.encode() not in sent
+    assert pickle.loads(sent).count_rows() == 2
+    unregister_credential(NAME)
+    with pytest.raises((InvalidInputError, StoreError), match="register_credential"):
+        pickle.loads(sent).to_table()
+
+
+def test_an_object_that_fails_is_told_without_its_text(container: str) -> None:
+    register_credential(NAME, Failing())  # type: ignore[arg-type]  # it has no token
+    options = {"account_name": "nobody", "identity": NAME, "client_retry_timeout": "1s"}
+    store = open_store(parse_uri(f"az://{container}/t"), options)
+    for operation in (
+        lambda: store.get("a"),
+        lambda: store.put("a", b"", PutMode.create),
+        lambda: store.copy("a", "b"),
+        lambda: list(store.list("")),
+    ):
+        with pytest.raises(StoreError, match="credential fails with RuntimeError") as caught:
+            operation()
+        assert not isinstance(caught.value, OutcomeUnknownError)
+        assert "canary8f1e" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("value", [object(), "key", None, Asynchronous()])
+def test_what_is_no_credential_is_refused(value: TokenCredential) -> None:
+    with pytest.raises(InvalidInputError, match=r"is no AzureNamedKeyCredential"):
+        register_credential(NAME, value)
+
+
+REFUSED = {
+    "a name that nobody registered": ({"identity": "other"}, "no credential is registered"),
+    "a key as well": ({"account_key": OTHER_KEY}, "'account_key' exclude each other"),
+    "a signature as well": ({"sas_token": "sig=a"}, "'sas_token' exclude each other"),
+    "a flag as well": ({"use_azure_cli": "true"}, "'use_azure_cli' exclude each other"),
+    "nobody as well": ({"skip_signature": "true"}, "'skip_signature' exclude each other"),
+    "another account": ({"account_name": "acct"}, f"is of the account '{ACCOUNT}', not of 'acct'"),
+}
+
+
+@pytest.mark.parametrize(("more", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_options_that_contradict_are_refused(more: dict[str, str], reason: str) -> None:
+    register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, KEY))
+    given = SPEC.canonical_options({"identity": NAME} | more)
+    with pytest.raises(InvalidInputError, match=reason):
+        read_options(parse_uri("az://c/t"), given, {})
+
+
+def test_a_token_is_not_sent_without_tls(options: dict[str, str]) -> None:
+    register_credential(NAME, Failing())  # type: ignore[arg-type]  # it has no token
+    with pytest.raises(InvalidInputError, match="tokens of Entra ID are not sent there"):
+        open_store(parse_uri("az://c/t"), options)
+
+
+def test_the_environment_names_no_object() -> None:
+    environment = {"AZURE_IDENTITY": NAME, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
+    found = read_options(parse_uri(f"az://c@{ACCOUNT}/t"), {}, environment)
+    assert found.credentials.registered is None
