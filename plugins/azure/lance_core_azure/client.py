@@ -34,8 +34,8 @@ from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
 from lance_core_azure.errors import from_response, redact
 from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
-from lance_core_azure.options import AzureOptions
 from lance_core_azure.session import Session
+from lance_core_azure.settings import AzureSettings
 
 T = TypeVar("T")
 
@@ -79,20 +79,20 @@ class AzureClient(RemoteClient):
     min_part_size = 1
     max_parts = 50_000
 
-    def __init__(self, options: AzureOptions, renewed: Callable[[], Credentials]) -> None:
-        self._options = options
+    def __init__(self, settings: AzureSettings, renewed: Callable[[], Credentials]) -> None:
+        self._settings = settings
         self._renewed = renewed
-        self._session = Session(options)
+        self._session = Session(settings)
         self._transport = self._session.transport()
-        self._capabilities = OF_AZURE if is_azure(options.host) else OF_OTHERS
-        self._connected = self._connect(options.credentials)
+        self._capabilities = OF_AZURE if is_azure(settings.host) else OF_OTHERS
+        self._connected = self._connect(settings.credentials)
 
     def __repr__(self) -> str:
         return f"AzureClient({self.name!r})"
 
     @property
     def name(self) -> str:
-        return f"az://{self._options.container}@{self._options.account}"
+        return f"az://{self._settings.container}@{self._settings.account}"
 
     @property
     def capabilities(self) -> StoreCapabilities:
@@ -205,13 +205,13 @@ class AzureClient(RemoteClient):
         self._session.close()
 
     def _connect(self, credentials: Credentials) -> _Connected:
-        options = self._options
-        agent = options.remote.user_agent
+        settings = self._settings
+        agent = settings.remote.user_agent
         more: dict[str, Any] = {"user_agent": agent, "user_agent_overwrite": True} if agent else {}
         container = ContainerClient(
-            options.endpoint,
-            options.container,
-            credential=credentials.for_sdk(options.account),
+            settings.endpoint,
+            settings.container,
+            credential=credentials.for_sdk(settings.account),
             transport=self._transport,
             # The store sends again what may be sent again.
             retry_total=0,
@@ -262,7 +262,7 @@ class AzureClient(RemoteClient):
     def _source(self, key: str) -> tuple[str, dict[str, Any]]:
         """The URL to copy an object from, and what authorizes the service to read it."""
         url = self._blob(key).url.partition("?")[0]
-        credentials, options = self._connected.credentials, self._options
+        credentials, settings = self._connected.credentials, self._settings
         if credentials.kind is Kind.ANONYMOUS:
             return url, {}
         if credentials.kind is Kind.SIGNATURE:
@@ -272,8 +272,8 @@ class AzureClient(RemoteClient):
             return url, {"source_authorization": f"Bearer {token}"}
         now = datetime.now(UTC)
         signature = generate_blob_sas(
-            options.account,
-            options.container,
+            settings.account,
+            settings.container,
             key,
             account_key=credentials.reveal(),
             permission=BlobSasPermissions(read=True),
@@ -310,7 +310,7 @@ class AzureClient(RemoteClient):
 
     def _from_sdk(self, error: HttpResponseError, unmet: Failure) -> RequestError:
         response: Any = error.response
-        if response is None or not response.request.url.startswith(self._options.endpoint):
+        if response is None or not response.request.url.startswith(self._settings.endpoint):
             return RequestError(
                 Failure.REFUSED,
                 "no token of Entra ID can be had, and no account_key, sas_token or bearer_token is "
@@ -322,7 +322,7 @@ class AzureClient(RemoteClient):
         if error.failure is not Failure.REFUSED:
             return error
         if "ContainerNotFound" in error.text:
-            container = self._options.container
+            container = self._settings.container
             return RequestError(
                 Failure.REFUSED, f"there is no container {container!r} ({error.text})"
             )

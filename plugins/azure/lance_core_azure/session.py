@@ -35,7 +35,7 @@ from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.response_limits import MAX_RESPONSE
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_azure.errors import from_transport
-from lance_core_azure.options import AzureOptions
+from lance_core_azure.settings import AzureSettings
 
 CALLERS = 16
 """Threads of callers that may send requests at the same time, besides those of the store."""
@@ -51,16 +51,16 @@ _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{1,15})")
 
 
 class Session:
-    """Sends requests to the endpoint of ``options``; no connection is made yet. Thread-safe.
+    """Sends requests to the endpoint of ``settings``; no connection is made yet. Thread-safe.
 
     Raises `InvalidInputError` for a proxy that cannot be used.
     """
 
-    def __init__(self, options: AzureOptions) -> None:
-        remote = options.remote
-        self._options = options
+    def __init__(self, settings: AzureSettings) -> None:
+        remote = settings.remote
+        self._settings = settings
         self._timeout = urllib3.Timeout(connect=remote.connect_timeout, read=remote.timeout)
-        self._pool = _make_pool(options)
+        self._pool = _make_pool(settings)
         self._process = os.getpid()
         self._lock = ForkSafeLock()
 
@@ -80,7 +80,7 @@ class Session:
         """The response to one request, with its whole body; `RequestError` if none comes.
 
         The time-outs and the proxy of the SDK, which are left out, are replaced by those of the
-        options.
+        settings.
         """
         try:
             answer = self._connections().urlopen(
@@ -97,7 +97,7 @@ class Session:
             limit = _limit(headers) if answer.status < 300 else MAX_REFUSAL
             body = _body(answer, limit)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            failure = from_transport(error, self._options.host)
+            failure = from_transport(error, self._settings.host)
         else:
             if answer.status >= 300 or len(body) <= limit:
                 return _response(answer, url, body)
@@ -115,7 +115,7 @@ class Session:
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():  # the parent goes on using its connections
-                    self._pool = _make_pool(self._options)
+                    self._pool = _make_pool(self._settings)
                     self._process = os.getpid()
         return self._pool
 
@@ -163,12 +163,12 @@ def _response(answer: urllib3.BaseHTTPResponse, url: str, body: bytes) -> Respon
     return response
 
 
-def _make_pool(options: AzureOptions) -> urllib3.PoolManager:
+def _make_pool(settings: AzureSettings) -> urllib3.PoolManager:
     """Connections, none of which is made yet; `InvalidInputError` for an unusable proxy."""
-    remote = options.remote
+    remote = settings.remote
     size = remote.parallel + CALLERS
-    proxy = _proxy(options)
-    context = _tls(remote) if options.endpoint.startswith("https:") else None
+    proxy = _proxy(settings)
+    context = _tls(remote) if settings.endpoint.startswith("https:") else None
     if proxy is None:
         pool = urllib3.PoolManager(num_pools=2, maxsize=size, ssl_context=context)
     else:
@@ -201,14 +201,14 @@ def _through(
         raise InvalidInputError("storage option 'proxy_url' is not the URL of a proxy") from None
 
 
-def _proxy(options: AzureOptions) -> str | None:
+def _proxy(settings: AzureSettings) -> str | None:
     """The proxy for the endpoint: of the option, else of the environment."""
-    remote, host = options.remote, options.host
+    remote, host = settings.remote, settings.host
     if remote.proxy_url is not None:
         return None if _is_excluded(host, remote.proxy_excludes or "") else remote.proxy_url
     if proxy_bypass(host):
         return None
-    return getproxies().get(urlsplit(options.endpoint).scheme)
+    return getproxies().get(urlsplit(settings.endpoint).scheme)
 
 
 def _is_excluded(host: str, names: str) -> bool:

@@ -13,7 +13,7 @@ from lance_core.store.uri import StoreUrl
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Credentials
 from lance_core_azure.errors import redact
-from lance_core_azure.options import read_options
+from lance_core_azure.settings import read_settings
 
 URLLIB3_LOGS = LogRedaction("urllib3", redact=redact)
 """urllib3 logs whole URLs at DEBUG; shared access signatures are part of them."""
@@ -25,9 +25,9 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStor
     Raises `InvalidInputError` and `UnsupportedFeatureError` for options that cannot be used.
     """
     URLLIB3_LOGS.attach()
-    settings = read_options(url, options, os.environ)
+    settings = read_settings(url, options, os.environ)
 
     def renewed() -> Credentials:
-        return read_options(url, options, os.environ).credentials
+        return read_settings(url, options, os.environ).credentials
 
     return RemoteStore(AzureClient(settings, renewed), url.path, settings.remote)

@@ -13,28 +13,21 @@ from lance_core.store.remote import settings as shared
 from lance_core.store.uri import parse_uri
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Kind
-from lance_core_azure.options import (
-    ALIASES,
-    BY_NAME,
-    EMULATOR_KEY,
-    NAMES,
-    SECRETS,
-    TABLE,
-    AzureOptions,
-    Use,
-    read_options,
-)
+from lance_core_azure.options import ALIASES, BY_NAME, NAMES, SECRETS, TABLE, Use
 from lance_core_azure.plugin import lance_object_stores
+from lance_core_azure.settings import EMULATOR_KEY, AzureSettings, read_settings
 from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()
 SOME_KEY = "c29tZSBrZXk="
 
 
-def settled(uri: str, environment: dict[str, str] | None = None, /, **options: str) -> AzureOptions:
+def settled(
+    uri: str, environment: dict[str, str] | None = None, /, **options: str
+) -> AzureSettings:
     given = SPEC.canonical_options(options)
     assert not SPEC.undeclared_options(options)
-    return read_options(parse_uri(uri), given, environment or {})
+    return read_settings(parse_uri(uri), given, environment or {})
 
 
 PLACES = {

@@ -14,8 +14,8 @@ from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnkno
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
-from lance_core_azure.options import read_options
 from lance_core_azure.plugin import lance_object_stores
+from lance_core_azure.settings import read_settings
 from lance_core_azure.store import open_store
 from tests.cloud.azure.test_failures import OTHER_KEY, signature
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
@@ -146,7 +146,7 @@ def test_options_that_contradict_are_refused(more: dict[str, str], reason: str) 
     register_credential(NAME, AzureNamedKeyCredential(ACCOUNT, KEY))
     given = SPEC.canonical_options({"identity": NAME} | more)
     with pytest.raises(InvalidInputError, match=reason):
-        read_options(parse_uri("az://c/t"), given, {})
+        read_settings(parse_uri("az://c/t"), given, {})
 
 
 def test_a_token_is_not_sent_without_tls(options: dict[str, str]) -> None:
@@ -157,5 +157,5 @@ def test_a_token_is_not_sent_without_tls(options: dict[str, str]) -> None:
 
 def test_the_environment_names_no_object() -> None:
     environment = {"AZURE_IDENTITY": NAME, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
-    found = read_options(parse_uri(f"az://c@{ACCOUNT}/t"), {}, environment)
+    found = read_settings(parse_uri(f"az://c@{ACCOUNT}/t"), {}, environment)
     assert found.credentials.registered is None

@@ -238,5 +238,5 @@ def test_a_proxy_is_not_used_where_it_is_excluded(opened: Open, names: str) -> N
         proxy_url="http://127.0.0.1:1",
         proxy_excludes=names,
     )
-    session = Session(store.client._options)  # type: ignore[attr-defined]
+    session = Session(store.client._settings)  # type: ignore[attr-defined]
     assert type(session._pool).__name__ == "PoolManager"

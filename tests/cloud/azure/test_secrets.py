@@ -18,8 +18,8 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Reset, Rule, Truncated, xml_error
-from lance_core_azure.options import read_options
 from lance_core_azure.plugin import lance_object_stores
+from lance_core_azure.settings import read_settings
 from tests.cloud.azure.test_failures import signature
 from tests.cloud.surfaces import everything
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
@@ -62,7 +62,7 @@ def test_options_are_not_shown(
     if "endpoint" not in given:
         shown += [repr(SPEC.canonical_options(options)), pickle.dumps(config).decode("latin-1")]
     try:
-        settings = read_options(parse_uri(uri), SPEC.canonical_options(options), {})
+        settings = read_settings(parse_uri(uri), SPEC.canonical_options(options), {})
         shown += [repr(settings.credentials), str(settings.credentials)]
         store = open_store(uri, options)
         assert isinstance(store, RemoteStore)
