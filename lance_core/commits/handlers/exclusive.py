@@ -1,4 +1,4 @@
-"""Writing a manifest while nobody else may: look that it is absent, write it, see what comes of it.
+"""Writing a manifest while other writers are excluded: check that it is absent, write, verify.
 
 This is what the handlers do that keep other writers away by something outside the store. Where the
 store guarantees put-if-absent, the write is conditional all the same, and nothing rests on the
@@ -42,7 +42,7 @@ _PAUSES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 33 / 64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExclusiveWriter:
-    """Writes manifests into ``store``; whoever calls it keeps other writers away meanwhile."""
+    """Writes manifests into ``store``; the caller excludes other writers meanwhile."""
 
     store: ObjectStore
     environment: Environment
@@ -115,7 +115,7 @@ class ExclusiveWriter:
     def _is_there(self, candidate: Candidate) -> bool | None:
         """Whether the manifest is this one; None if that cannot be seen.
 
-        Raises `ObjectExistsError` for another: somebody writes without heeding the exclusion.
+        Raises `ObjectExistsError` for another one: a writer that is not excluded.
         """
         try:
             found = self.store.get(candidate.path)

@@ -1,8 +1,7 @@
-"""What actors do: write, read, clean up. All of it by the shipped code.
+"""Bodies of actors that write and read tables with the shipped code.
 
-Bodies are made of parts: a `Change` makes a transaction of the version that was read, `writer`
-commits changes one after the other. Files of rows stand for themselves: what a data file holds
-matters to nobody here, so it holds its own name.
+A `Change` makes an operation from the version that was read; `writer` commits changes one after the
+other. The content of a data file does not matter here: it is the file's name.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from lance_core.errors import ObjectExistsError, ObjectNotFoundError, OutcomeUnk
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that has an effect on others, or sees theirs."""
+    """A call that changes or reads what actors share."""
 
     space: str
     method: str
@@ -24,7 +24,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """What the call is about, in a schedule's text."""
+        """The key or path of the call, for the text of a schedule."""
         return str(self.arguments[0])
 
 
@@ -50,5 +50,5 @@ def not_found(path: str) -> Raised:
 
 
 def exists(path: str) -> Raised:
-    """The answer to a conditional write that met something."""
+    """The answer to a conditional write whose object exists."""
     return Raised(ObjectExistsError, (path,))

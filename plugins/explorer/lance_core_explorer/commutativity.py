@@ -1,15 +1,15 @@
-"""Calls that need not wait for others, because their order makes no difference.
+"""Calls that commute with every other call, so that their order makes no difference.
 
-Only calls of which this holds for every other call that an actor of the configuration may make:
+Such calls are:
 
 - `data/` and `_transactions/`: files whose names carry an identity that only their writer knows.
-  Where nobody lists these folders nobody else can tell whether they are there.
+  Unless an actor lists these folders, no other actor can see whether they exist.
 - staged manifests: names of the same kind, which listings of versions pass over. Others learn the
   name from a row that names it, and that comes after it.
-- reads of a manifest that is in place: where nothing removes or replaces manifests, the answer is
-  the same for ever after.
+- reads of a manifest that is in place: the answer stays the same if no actor removes or replaces
+  manifests.
 
-Time is not among "every other call": while the schedule may still let time pass, nothing is eager.
+The passing of time is not a call: while the schedule may still let time pass, no call is eager.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ON_ONE = frozenset({"put", "create", "delete", "head", "get"})
 
 
 def private_files(call: Call) -> Eagerness:
-    """Where nobody lists data files and transactions."""
+    """For configurations in which no actor lists data files or transactions."""
     folder = call.key.partition("/")[0]
     is_private = call.method in _ON_ONE and folder in {DATA, TRANSACTIONS}
     if call.space == "store" and is_private:
@@ -34,7 +34,7 @@ def private_files(call: Call) -> Eagerness:
 
 
 def lasting_manifests(call: Call) -> Eagerness:
-    """Where, moreover, manifests are never removed nor replaced."""
+    """For configurations in which, moreover, no manifest is removed or replaced."""
     if call.space != "store":
         return Eagerness.NEVER
     folder, _, name = call.key.rpartition("/")

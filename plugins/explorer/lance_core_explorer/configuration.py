@@ -1,4 +1,4 @@
-"""What is explored, as data: who takes part, on which store and handler, and what may go wrong."""
+"""Configurations: actors, the store and the handler they use, and the faults that may occur."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lance_core_explorer.worlds import Fate
 
 
 class Effects:
-    """All that the code of an actor may touch."""
+    """The store, the handler and the environment that the code of an actor uses."""
 
     def __init__(self, port: Port, configuration: Configuration) -> None:
         self.port = port
@@ -30,23 +30,23 @@ class Effects:
         self.handler: CommitHandler = configuration.handler(self)
         self.note = port.note
         self.is_resting = configuration.replaces
-        """Whether writers pause between their commits, so that others can be alone."""
+        """Whether writers pause between their commits, so that another actor can run alone."""
         self.opened: Version | None = port.worlds.opened
-        """The version that `Configuration.setup` made, as somebody has it who opened it then."""
+        """The version that `Configuration.setup` made, as read right after it was made."""
         self.most_attempts = sum(actor.commits for actor in configuration.actors) + (
             configuration.max_faults + 1
         )
-        """I13: more attempts than one for each other commit and each fault are a mistake."""
+        """Maximum attempts of a commit (I13): one, and one for each other commit and each fault."""
 
 
 Body = Callable[[Effects], None]
-"""What an actor does. It is run again from its start whenever it sees something new, so it keeps
+"""The code of an actor. The explorer runs it again from its start for each new answer, so it keeps
 nothing between runs and takes everything from its `Effects`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who works on the table.
+    """One of those that work on the table at the same time.
 
     ``follows``: the name of the actor after whose crash this one starts, None to start at once.
     ``starts_late``: may start after time has passed. ``may_fail``: whether faults strike its calls.
@@ -68,17 +68,17 @@ MakeHandler = Callable[[Effects], CommitHandler]
 class Eagerness(enum.Enum):
     """Whether a call commutes with everything that others may do.
 
-    Such a call need not wait: trying what others could do before it leads to nothing new.
+    Such a call is made at once: trying calls of others before it leads to no new state.
     """
 
     NEVER = enum.auto()
     ONCE_PRESENT = enum.auto()
-    """If there is an object under its key, because nobody removes or replaces that one."""
+    """If there is an object under its key, because no actor removes or replaces it."""
     ALWAYS = enum.auto()
 
 
 def never_eager(call: Call) -> Eagerness:
-    """The safe answer."""
+    """Never eager: the safe choice for calls that are not known to commute."""
     return Eagerness.NEVER
 
 
@@ -92,9 +92,10 @@ class Scope(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Something that holds in every state. ``check`` says what is wrong, "" if nothing is.
+    """A property of every state. ``check`` returns how a state breaks it, or "".
 
-    Its argument is `Facts`, of which the configuration itself is one.
+    The argument of ``check`` is `Facts`. Facts hold the configuration, which holds invariants, so
+    the type cannot be named here.
     """
 
     name: str
@@ -103,13 +104,13 @@ class Invariant:
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The property in words."""
         return (self.check.__doc__ or "").strip()
 
 
 WRITE_FAULTS = (Fate.CRASH, Fate.LATE, Fate.SENT_TWICE, Fate.REFUSED)
-"""What can go wrong on a store that keeps its promises. A late landing includes a lost answer (it
-lands at once) and a lost request (it never lands)."""
+"""The faults of a store that keeps its guarantees. `Fate.LATE` includes a lost answer (the write is
+applied at once) and a lost request (the write is never applied)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +123,16 @@ class Configuration:
     ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
     most ``max_passing`` times; a call that was not answered lands within ``late_for`` seconds or
     never. ``preemptions``: how often the schedule may leave an actor that could go on, None for any
-    number. ``shortest_sleep``: if positive, whoever sleeps goes on when the time has passed, and
-    after so many seconds at least; time passes when nobody can do anything else. If 0, sleep takes
-    no time.
+    number. ``shortest_sleep``: if positive, a sleep takes at least so many seconds, and time passes
+    when every actor sleeps. If 0, a sleep takes no time.
 
     ``is_local``: looking at the store takes no request, as with local files. ``page``: see
     `Objects`. ``spaces``: what actors share besides the objects. ``eager``: which
     calls may be made at once, without trying what others could do before them. ``only_adds``: no
     transaction removes data files. ``cleans``: old versions are removed; ``has_foreign_cleaner``:
-    by somebody who follows none of our rules. ``replaces``: the table is dropped and made again.
+    by a program that follows none of our rules. ``replaces``: the table is dropped and made again.
 
-    ``next_writer`` commits once all is over; ``final_cleanup`` removes what nobody needs then.
+    At the end ``next_writer`` commits, and ``final_cleanup`` removes what no version needs.
     ``invariants``: what must hold, None for all. ``violates``: a control, whose schedules are
     expected to break an invariant.
     """

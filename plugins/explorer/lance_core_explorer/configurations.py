@@ -1,4 +1,4 @@
-"""What is explored of the shipped code: configurations by name, and the two sets that are run.
+"""The configurations of the shipped handlers, and the two sets that are run.
 
 `SHORT` is run with every change, `FULL` before a release. Configurations that bound pre-emptions
 say so in their name.
@@ -36,16 +36,16 @@ from lance_core_explorer.subjects import Subject
 from lance_core_explorer.worlds import Fate
 
 NEXT = opening_writer(appending)
-"""The writer that comes when all is over (I12)."""
+"""The writer that commits at the end (I12)."""
 
 STALLS = (601.0, 1201.0)
 """Just past the commit deadline, and past twice that."""
 
 
 def configuration(subject: Subject, name: str, actors: Sequence[Actor]) -> Configuration:
-    """``actors`` on a table of one fragment, with the handler of ``subject``; nothing goes wrong.
+    """``actors`` on a table of one fragment, with the handler of ``subject``, without faults.
 
-    To be changed by `dataclasses.replace`.
+    Change it by `dataclasses.replace`.
     """
     return Configuration(
         f"{subject.name}/{name}",
@@ -62,7 +62,7 @@ def configuration(subject: Subject, name: str, actors: Sequence[Actor]) -> Confi
 
 
 def writers(subject: Subject, number: int, commits: int, faults: int) -> Configuration:
-    """So many writers append so many times each, and so much goes wrong."""
+    """``number`` writers append ``commits`` times each, with up to ``faults`` faults."""
     actors = [_writer(f"w{i + 1}", commits) for i in range(number)]
     made = configuration(subject, f"{number}w x {commits}op, {faults} faults", actors)
     return replace(made, max_faults=faults, violates=subject is subjects.UNSAFE)
@@ -170,7 +170,7 @@ def paged(configuration: Configuration, page: int) -> Configuration:
 
 
 def forgetful(configuration: Configuration) -> Configuration:
-    """Nothing goes wrong but that a read or a listing may not show what is new."""
+    """Without faults, but reads and listings may return the state at the start."""
     name = f"{configuration.name}: stale reads"
     return replace(configuration, name=name, faults=(Fate.STALE,))
 
@@ -196,8 +196,8 @@ def reader_and_cleaner(subject: Subject, number: int = 2) -> Configuration:
 def recreation(subject: Subject, faults: int = 0) -> Configuration:
     """A table is dropped and made anew under writers that have the old one open (lance#8738).
 
-    Dropping takes place while nobody is in the middle of a commit: the format has nothing that
-    could protect one.
+    No writer is in the middle of a commit while the table is dropped: the format has nothing that
+    could protect that commit.
     """
     actors = (
         _writer("w1", 2),
@@ -215,7 +215,7 @@ def bounded(configuration: Configuration, preemptions: int) -> Configuration:
 
 
 CONTROL = writers(subjects.UNSAFE, 2, 1, 0)
-"""The unsafe handler: it must be found to lose commits."""
+"""The unsafe handler: the explorer must find that it loses commits."""
 
 SHORT = (
     CONTROL,
@@ -231,7 +231,7 @@ SHORT = (
     reader_and_cleaner(subjects.PUT_IF_ABSENT, 1),
     forgetful(writers(subjects.PUT_IF_ABSENT, 2, 1, 1)),
 )
-"""For every change."""
+"""The configurations that run with every change."""
 
 FULL = (
     # The largest first, so that two processes end at about the same time.
@@ -279,4 +279,4 @@ FULL = (
     forgetful(writers(subjects.UNORDERED, 2, 2, 1)),
     CONTROL,
 )
-"""Before a release."""
+"""The configurations that run before a release."""

@@ -1,8 +1,8 @@
-"""What must hold in every state of every schedule: I1 to I14.
+"""The invariants I1 to I14 of every state of every schedule.
 
-Each invariant is a small function that returns what is wrong, "" if nothing is. It is asked once
-for each world (`Scope.WORLD`), for each world together with what the actors have found out
-(`Scope.STATE`), or once all actors are done (`Scope.END`).
+Each invariant is a function that returns how a state breaks it, or "". It is called once for each
+world (`Scope.WORLD`), for each world together with the notes of the actors (`Scope.STATE`), or when
+all actors are done (`Scope.END`).
 
 A *ghost* is a version that a stopped writer published long after its time, below the newest
 version, where a cleanup had freed the number. Its writer does not acknowledge it, and no later
@@ -25,7 +25,7 @@ from lance_core_explorer.view import Seen, View
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an invariant may look at.
+    """The facts about a state that an invariant judges.
 
     ``notes``: what each actor found out. ``now``: virtual seconds. ``is_busy``: an actor is not
     done. ``is_quiet``: no write is under way any more.
@@ -73,7 +73,7 @@ def acknowledged_is_kept(facts: Facts) -> str:
 
 
 def _is_replaced(facts: Facts) -> bool:
-    """Whether the table is another one than at the beginning."""
+    """True if the table was dropped and made again."""
     opened = facts.view.worlds.opened
     first = facts.view.by_number.get(1)
     if not facts.configuration.replaces or opened is None or first is None:
@@ -274,7 +274,7 @@ def _is_kept(path: str, needed: set[str]) -> bool:
 
 
 def _ghosts(facts: Facts) -> set[int]:
-    """Versions that nobody acknowledged and the next one does not contain; see the module."""
+    """Versions that were not acknowledged and that the next one lacks; see the module."""
     configuration = facts.configuration
     may_be = configuration.has_foreign_cleaner or (configuration.passing and configuration.cleans)
     if not may_be or facts.view.head is None:
@@ -309,5 +309,5 @@ ALL = (
     Invariant("I11", Scope.END, quiet_cleanup_leaves_no_orphan),
 )
 """Every invariant. I13 (bounded attempts) is noted by the actors themselves, and reported as C1.
-I14 (an expired lease cannot publish, and stands in nobody's way) is what I1, I7
-and I12 say of tables under a lease."""
+I14 (an expired lease cannot publish and does not block others) follows from I1, I7 and I12 of
+tables under a lease."""

@@ -1,4 +1,4 @@
-"""Judging states by the invariants, each distinct question once."""
+"""Judging states by the invariants, each distinct combination once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Verdict:
 class Judge:
     """Applies the invariants of a configuration to states.
 
-    A world is judged once; a world together with what the actors found out, once; an end, once.
+    Each world, each pair of a world and the notes of the actors, and each end is judged once.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -61,7 +61,7 @@ class Judge:
         return self._ends[key]
 
     def _is_between(self, state: State) -> bool:
-        """Whether a table is half dropped or half made, where nobody looks."""
+        """True while a table is half dropped or half made, which no invariant judges."""
         nodes = self._machine.nodes
         return any(nodes[entry].is_alone for entry in state.actors if entry >= 0)
 

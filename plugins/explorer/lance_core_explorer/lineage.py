@@ -1,7 +1,7 @@
-"""Whether one version is another one changed by a transaction: what each operation may change.
+"""Whether a version is its predecessor changed by a transaction: what each operation may change.
 
-This is written down here a second time, in a few lines for each operation and on fragments and
-their files only, so that a defect in how operations are applied does not excuse itself.
+The effects of operations are written down here a second time, on fragments and their files only, so
+that a defect in the code that applies operations is not part of the expectation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def mismatch(before: Seen, after: Seen, history: Mapping[int, Seen]) -> str:
-    """What of ``after`` is not ``before`` changed by the transaction of ``after``; "" if all is."""
+    """How ``after`` differs from ``before`` changed by the transaction of ``after``, or ""."""
     if after.transaction is None:
         return ""
     old, new = _parts(before.file.manifest.fragments), _parts(after.file.manifest.fragments)

@@ -1,9 +1,9 @@
-"""The state of an exploration, the decisions a schedule can take in it, and what they lead to.
+"""States of an exploration, the decisions that a schedule can take, and the states they lead to.
 
-A state says what the world holds, where each actor is, which faults are left, which time it is and
-which unanswered writes may still land. Everything is a number or a tuple of numbers.
+A state consists of the world, the node of each actor, the faults that are left, the time, and the
+unanswered writes that may still land. All of these are numbers or tuples of numbers.
 
-An actor that ended or crashed counts by what it found out and no longer by how: `-1 - notes`.
+An actor that ended or crashed is represented by its notes alone, as `-1 - notes`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Late(NamedTuple):
 class State(NamedTuple):
     """A state of the exploration.
 
-    ``last`` is the actor that made the latest call and ``preemptions`` how often it may still be
-    left while it could go on; both are 0 if that is not bounded.
+    ``last`` is the actor that made the latest call. ``preemptions``: how often the schedule may
+    still leave an actor that could go on. Both are 0 if pre-emptions are not bounded.
     """
 
     world: int
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An actor's pending call meets a fate."""
+    """The pending call of an actor is answered."""
 
     actor: int
     fate: Fate
@@ -171,7 +171,7 @@ class Machine:
         return not (state.passing and self.configuration.passing)
 
     def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:
-        """Let only that actor go on whose call commutes with everything else, if there is one."""
+        """Keep only the actor whose call commutes with all others, if there is one."""
         if not self._is_timeless(state):
             return False
         for actor, entry in enumerate(state.actors):
@@ -181,7 +181,7 @@ class Machine:
         return False
 
     def _take_steps(self, state: State, found: list[tuple[Decision, State]]) -> list[float]:
-        """The next calls of all actors; returns when those wake up who sleep."""
+        """The next calls of all actors; returns when the sleeping ones wake up."""
         wakes: list[float] = []
         for actor, entry in enumerate(state.actors):
             if entry >= 0:
@@ -199,7 +199,7 @@ class Machine:
         return wakes
 
     def _only_one(self, state: State, found: list[tuple[Decision, State]]) -> bool:
-        """Let the actor go on that nobody may interrupt, if there is one."""
+        """Keep only the actor that runs alone, if there is one."""
         running = [(i, self.nodes[entry]) for i, entry in _each(state) if entry >= 0]
         for actor, node in running:
             asks = self._asks_to_be_alone(node.call)
@@ -235,7 +235,7 @@ class Machine:
     def _steps(
         self, state: State, actor: int, node: Node, found: list[tuple[Decision, State]]
     ) -> None:
-        """Everything that can become of the pending call of one actor."""
+        """Every outcome of the pending call of one actor."""
         if self._bounded:
             left = self._preempted(state, actor)
             if left < 0:
@@ -260,10 +260,9 @@ class Machine:
         return state.preemptions - 1
 
     def _fates_of(self, state: State, call: int) -> tuple[Fate, ...]:
-        """What can go wrong with a call.
+        """The faults of a call.
 
-        A late write that nobody else can tell from one that landed at once, or from none, is one
-        of these two.
+        If no other actor can see when a late write lands, it lands at once or never.
         """
         if Fate.LATE in self._fates and self._is_timeless(state):
             self._is_eager(call, state.world)

@@ -1,4 +1,4 @@
-"""Actors that remove things: cleanups, and whoever drops a table and makes it anew."""
+"""Actors that remove objects: cleanups, and one that drops a table and makes it again."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def foreign_cleaner(patience: float = 0.0) -> Body:
 
 
 def janitor(effects: Effects) -> None:
-    """Cleans up for good, much later; for `Configuration.final_cleanup`."""
+    """Cleans up much later, when every file may be removed; for `Configuration.final_cleanup`."""
     clean(effects.store, effects.handler, IMPATIENT, effects.environment)
 
 
 def recreator(effects: Effects) -> None:
-    """Drops the table while nobody is in the middle of a commit, and makes it anew."""
+    """Drops the table while no writer is in the middle of a commit, and makes it again."""
     effects.port.ask("rest", "alone", "drop")
     drop(effects.store)
     effects.handler.forget()

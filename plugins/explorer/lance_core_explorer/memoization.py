@@ -1,8 +1,8 @@
-"""Remembering what pure functions returned, so that running an actor again costs less.
+"""Memoized pure functions, so that running an actor again costs less.
 
 Parsing, applying and serialising depend on their arguments alone. An actor that runs again with
-the same answers calls them again with the same arguments. What is remembered is what the shipped
-functions, with whatever patch is in force, have returned in this exploration; nothing outlives it.
+the same answers calls them again with the same arguments. Results are those of the shipped
+functions, patches included, and are kept for one exploration.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an actor found out: the ends of its commits, what it read. Invariants are about these.
+"""Notes of an actor: how its commits ended and what it read. Invariants judge them.
 
 Transactions are known by their uuids. Notes are values, so that equal histories meet in one state.
 """

@@ -1,12 +1,11 @@
-"""Actors as tries: what an actor does next is a function of the answers that it got.
+"""Actors as tries: the next call of an actor is a function of the answers that it got.
 
-A `Node` stands for one actor after one history of answers. It holds the call that the actor makes
-next, or the end. The actor runs, from its start, only when it gets an answer that it never got
-after that history; then there is a new node. So the trie is filled by the shipped code and nothing
-else, and every schedule that brings the same answers shares it.
+A `Node` is one actor after one history of answers. It holds the actor's next call, or its end. For
+an answer that is new after that history the actor runs from its start, and there is a new node. So
+the shipped code alone fills the trie, and all schedules with the same answers share it.
 
-A run that has reached a new node goes on, as if nobody else did anything and nothing went wrong:
-that is a schedule, too, and the search would run the actor from its start for each node of it.
+A run that reaches a new node continues without other actors and without faults. That is a schedule
+as well, and it saves the runs from the start that the search would make for each of its nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from lance_core_explorer.port import ALARM, REST, Pending, ReplayPort
 from lance_core_explorer.worlds import Fate, Worlds
 
 DEEPEST = 250
-"""Calls; an actor that makes more of them will never end (I13)."""
+"""Maximum calls of an actor; one that makes more never ends (I13)."""
 
 ENDED = -1
 """In place of the number of a call: the actor is done."""
@@ -115,7 +114,7 @@ class Player:
         return node
 
     def run(self, node: Node, world: int) -> None:
-        """Find out what the actor does at ``node``, and after it if it is alone in ``world``."""
+        """Run the actor to ``node``, and on if it is alone in ``world``."""
         self.runs += 1
         history = node.history()
         run = _Run(self._worlds, node, world)

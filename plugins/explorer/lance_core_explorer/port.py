@@ -1,4 +1,4 @@
-"""How the code of an actor meets the world: every call goes through a port.
+"""Ports: every call of an actor to what it shares goes through one.
 
 A `ReplayPort` answers from a record and stops the actor at the first call that has no answer. A
 `LivePort` applies every call at once: for setting up a table, and for looking at one.
@@ -41,7 +41,7 @@ class Pending(BaseException):
 
 
 class Port(ABC):
-    """What an actor calls, and its own time, chance and identities."""
+    """Calls of an actor, and its own time, chance and identities."""
 
     shortest_sleep = 0.0
 
@@ -49,10 +49,10 @@ class Port(ABC):
         self.worlds = worlds
         self.actor = actor
         self.notes: list[Hashable] = []
-        """What the actor has found out; the invariants are about that."""
+        """The notes of the actor, which invariants judge."""
         self.read_time = False
         self.is_alone = False
-        """Whether nobody else may go on; see `Rest`."""
+        """True while no other actor may go on; see `Rest`."""
         self.decisions = 0
         """How often a call was made that decides about a version."""
         self._identities = 0
@@ -78,7 +78,7 @@ class Port(ABC):
         return answer
 
     def note(self, value: Hashable) -> None:
-        """Record what the actor has found out; see `lance_core_explorer.notes`."""
+        """Add a note of the actor; see `lance_core_explorer.notes`."""
         self.notes.append(value)
 
     def new_uuid(self) -> uuid.UUID:
@@ -87,7 +87,7 @@ class Port(ABC):
         return _identity(self.actor, self._identities)
 
     def environment(self) -> Environment:
-        """Time that the schedule moves, and no chance."""
+        """An environment whose time the schedule moves, and without chance."""
         return Environment(
             clock=lambda: EPOCH_NS + int(self._time() * 1e9),
             monotonic=self._time,
@@ -134,7 +134,7 @@ class ReplayPort(Port):
 
     def send(self, call: Call) -> Hashable:
         if self.pending is not None:
-            raise Pending  # what an actor does while it is unwound (leaving a `with`) is not done
+            raise Pending  # calls of an actor that is being unwound (leaving a `with`) are not made
         if self._position == len(self._answers):
             number = self.worlds.call(call)
             answer = self._go_on(number)

@@ -1,4 +1,4 @@
-"""Running sets of configurations and printing what they came to."""
+"""Running sets of configurations and printing their reports."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def run(
     limits: Limits = UNLIMITED,
     processes: int = 1,
 ) -> bool:
-    """Explore ``configurations`` and write a table; whether all came out as they should.
+    """Explore ``configurations`` and write a table; true if all are as expected.
 
-    That is: each explored to the end without a violation, and each control found to violate.
+    Expected is that each is explored to the end without a violation, and each control violates.
     """
     controls = {one.name for one in configurations if one.violates}
     write(_line(_HEADING))

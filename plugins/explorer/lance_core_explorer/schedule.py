@@ -1,4 +1,4 @@
-"""Schedules as text: written down, read again, replayed, and made shorter.
+"""Schedules as text: writing, reading, replaying and shortening them.
 
 ::
 
@@ -38,7 +38,7 @@ from lance_core_explorer.worlds import Fate
 _STEP = re.compile(r"(?P<actor>\S+) (?P<call>\S+ \S+(?: \S+)?) -> (?P<fate>.+)")
 _PASSES = re.compile(r"passes (?P<seconds>[0-9.]+) s")
 MOST_TRIES = 3000
-"""How many schedules are tried to find a shorter one."""
+"""Maximum schedules that are tried to find a shorter one."""
 
 _FATES = {fate.value: fate for fate in Fate}
 
@@ -145,7 +145,7 @@ def shrunk(
 
 
 def _shorter(taken: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
-    """``taken`` without some decisions in a row: many at first, and the latest first."""
+    """``taken`` without a run of decisions: long runs first, the latest first."""
     for size in (8, 4, 2, 1):
         for start in range(len(taken) - size, -1, -1):
             yield taken[:start] + taken[start + size :]

@@ -1,7 +1,7 @@
 """Trying every schedule of a configuration.
 
-The search goes depth first and visits each state once. Two schedules that lead to the same state
-have the same future; that, and nothing else, is what makes millions of schedules affordable.
+The search goes depth first and visits each state once: two schedules that lead to the same state
+have the same continuations. That makes millions of schedules affordable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an exploration came to.
+    """The result of an exploration.
 
     ``states`` and ``ends`` are distinct ones; an end is a state in which all actors are done.
     ``runs``: how often an actor's code was run. ``exhausted``: every schedule within the bounds of
@@ -84,7 +84,7 @@ def explore(
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Millions of small values that all stay alive are not worth looking through again."""
+    """Without garbage collection: millions of small values stay alive until the end."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -133,7 +133,7 @@ class _Search:
                 self._report(verdict, path)
                 if len(self._violations) >= self._limits.violations:
                     return False
-                continue  # what follows from a broken state proves nothing
+                continue  # states after a broken one prove nothing
             if self._states % 1024 == 0:
                 gc.collect(1)
                 if self._is_over(started):

@@ -1,8 +1,8 @@
 """What actors share, as pure functions from a state and a call to changes and an answer.
 
-A `Space` holds hashable values by key. A state is never changed: `Space.answer` is told what is
-there and says what becomes different. Whoever explores a protocol with services of its own writes a
-`Space` for each of them, and a client that sends its calls through `Port.ask`.
+A `Space` holds hashable values by key. `Space.answer` gets the state and returns the changes; a
+state itself is never changed. To explore a protocol with a service of its own, write a `Space` for
+the service and a client that sends its calls through `Port.ask`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from lance_core_explorer.calls import Call, exists, not_found
 
 Items: TypeAlias = Mapping[str, Hashable]
-"""What a space holds."""
+"""The values of a space by key."""
 
 Changes: TypeAlias = Mapping[str, Hashable | None]
 """New values by key; None removes a key."""
@@ -23,7 +23,7 @@ NOTHING: Changes = {}
 
 
 class Space(ABC):
-    """Something that actors share."""
+    """A service that actors share."""
 
     name: str
     """As in `Call.space`."""
@@ -60,7 +60,7 @@ class Objects(Space):
     """The objects of one store: all methods of `lance_core.store.base.ObjectStore`, atomic.
 
     ``page``: how many objects one request of a listing returns, None for all. ``is_hidden``: paths
-    that listings leave out, because everybody passes over them.
+    that listings leave out, because every actor ignores them.
     """
 
     name = "store"
@@ -142,10 +142,10 @@ def _as_stored(value: Hashable) -> Stored:
 
 
 class Rest(Space):
-    """Where actors are who do nothing, and the right to be the only one who does something.
+    """Pauses of actors, and the right to run alone.
 
-    ``pause`` ends like any call. ``alone`` ends when everybody else is done or pauses; until
-    ``over`` nobody else goes on.
+    ``pause`` ends like any call. ``alone`` ends when every other actor is done or pauses; no other
+    actor goes on until ``over``.
     """
 
     name = "rest"
@@ -156,7 +156,7 @@ class Rest(Space):
 
 
 class Alarm(Space):
-    """Sleep that takes time: a call ends when the time that it names has come."""
+    """Sleep that takes time: a call ends at the time that it names."""
 
     name = "time"
     writes = frozenset()

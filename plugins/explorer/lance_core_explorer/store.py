@@ -1,4 +1,4 @@
-"""The store of the simulated world: an `ObjectStore` whose every call goes through a port."""
+"""The simulated store: an `ObjectStore` whose calls go through a port."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SimulatedStore(ObjectStore):
 
 
 class _Writer(ObjectWriter):
-    """A multipart upload: it is one put when it is completed, and nothing if it never is."""
+    """A multipart upload: one put when it is closed, and nothing before."""
 
     def __init__(self, store: SimulatedStore, path: str) -> None:
         self._store = store
@@ -123,5 +123,5 @@ def _meta(path: str, stored: Stored) -> ObjectMeta:
 
 @lru_cache(maxsize=1 << 16)
 def etag(content: bytes) -> str:
-    """The ETag of an object: it follows from its bytes alone, as on most stores."""
+    """The ETag of an object, a function of its bytes as on most stores."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""The shipped commit handlers, each as it is used on a store that it is made for."""
+"""The shipped commit handlers, each on a store with the guarantees that it requires."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import StoreLeases
 
 TERMS = LeaseTerms(duration=9.0, request_lifetime=4.0, patience=60.0)
-"""Short ones: a waiting writer looks often, and every look is a step."""
+"""Short terms: a waiting writer lists often, and each listing is a step."""
 
 _UNORDERED = replace(EVERYTHING, ordered_list=Guarantee.NO)
 _LEASES = replace(_UNORDERED, rename_if_absent=Guarantee.NO)
@@ -30,7 +30,7 @@ _DUMB = replace(_UNORDERED, put_if_absent=Guarantee.NO, rename_if_absent=Guarant
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A handler and its world; see `Configuration` for the fields."""
+    """A handler and its store; see `Configuration` for the fields."""
 
     name: str
     handler: MakeHandler
@@ -41,7 +41,7 @@ class Subject:
     is_lasting: bool = True
 
     def eager(self, call: Call) -> Eagerness:
-        """Which calls commute where nothing is cleaned up and no table dropped."""
+        """Which calls commute if there is no cleanup and no table is dropped."""
         return lasting_manifests(call) if self.is_lasting else private_files(call)
 
 

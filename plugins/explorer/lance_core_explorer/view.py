@@ -1,7 +1,7 @@
-"""What a world shows to somebody who looks at it while nobody else does anything.
+"""Views: a world as a reader finds it while no other actor runs.
 
-The looking is done by the shipped code, on a copy: a reader that finishes what others left behind
-changes only what it sees itself.
+The shipped code reads a copy of the world: a reader that completes the commits of others changes
+that copy only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A version as a reader finds it. ``transaction`` is what led to it, None if nobody says."""
+    """A version as a reader finds it. ``transaction`` made it, None if that is unknown."""
 
     location: ManifestLocation
     file: ManifestFile
@@ -57,7 +57,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What somebody alone came to: a result or an error, and the world after it."""
+    """The outcome of a body that ran alone: a result or an error, and the world after it."""
 
     result: object
     error: Exception | None
@@ -75,7 +75,7 @@ class View:
     def alone(
         self, body: Callable[[Effects], object], now: float = 0.0, name: str = "observer"
     ) -> Look:
-        """Run ``body`` from this world on, with nobody else around and nothing going wrong."""
+        """Run ``body`` from this world on, without other actors and without faults."""
         port = LivePort(self.worlds, name, self.world, now)
         try:
             result = body(Effects(port, self._configuration))
@@ -84,7 +84,7 @@ class View:
         return Look(result, None, port.world)
 
     def then(self, look: Look) -> View:
-        """The world after somebody looked."""
+        """The world after ``look``."""
         return View(self._configuration, self.worlds, look.world)
 
     @cached_property
@@ -122,7 +122,7 @@ class View:
 
     @cached_property
     def folder(self) -> Look:
-        """All versions that the table's folder shows to those who know of no external store."""
+        """All versions that the table's folder lists, without an external store."""
         return self.alone(lambda effects: _read(effects.store, list_manifests(effects.store)))
 
 
@@ -158,5 +158,5 @@ def parsed(data: bytes, path: str) -> ManifestFile:
 
 
 def digest_of(file: ManifestFile) -> str:
-    """A short name of the content of a manifest."""
+    """A hash of the content of a manifest."""
     return hashlib.blake2b(serialize_manifest_file(file), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""All states of the world that were met, and the steps between them, each computed once.
+"""All states of the world that were reached, and the steps between them, each computed once.
 
 Worlds, calls and answers are numbered, and a step is looked up by numbers. That makes exploring a
 state cheap: the code under exploration runs only when an actor sees something new.
@@ -16,11 +16,11 @@ from lance_core_explorer.calls import Call, Raised, unknown
 from lance_core_explorer.spaces import Items, Space
 
 State: TypeAlias = Mapping[str, Items]
-"""What every space holds, by its name."""
+"""The state of each space, by its name."""
 
 
 class Fate(enum.Enum):
-    """What becomes of a call. The value is what a schedule says after ``->``."""
+    """The outcome of a call. The value is its text in a schedule, after ``->``."""
 
     ANSWERED = "ok"
     REQUEST_LOST = "lost before it was applied"
@@ -56,7 +56,7 @@ class Worlds:
         self._contents: dict[bytes, bytes] = {}
         self.empty = self.world({name: {} for name in self.spaces})
         self.start = self.empty
-        """The world at the beginning of a schedule, which stale reads may still show."""
+        """The world at the start of a schedule, which stale reads may return."""
         self.opened: Version | None = None
         """The newest version at the beginning."""
 
@@ -92,7 +92,7 @@ class Worlds:
         return wanted.method in self.spaces[wanted.space].writes
 
     def effect(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
-        """What comes of ``call`` in ``world``; None if ``fate`` makes no difference to it."""
+        """The step of ``call`` in ``world``; None if ``fate`` makes no difference to it."""
         key = (world, call, fate, now)
         try:
             return self._effects[key]

@@ -37,9 +37,8 @@ def lease_handler(
 ) -> CommitHandler:
     """The handler of a table whose commits need a lease.
 
-    The leases are looked at by the first commit and no sooner; their store is probed if it leaves
-    open whether it guarantees put-if-absent. Raises `InvalidInputError` for options that cannot be
-    used.
+    The first commit opens the store of the leases, and probes it if its put-if-absent is unknown.
+    Raises `InvalidInputError` for invalid options.
     """
     given = _given(url, options)
     terms = LeaseTerms(
@@ -53,7 +52,7 @@ def lease_handler(
     def prove() -> CommitHandler:
         kept = known
         if uri is not None:
-            # What the user says of the table's store says nothing of this one.
+            # Options that override capabilities apply to the table's store only.
             said = {k: value for k, value in options.items() if k not in CAPABILITY_OPTIONS}
             kept = _proven(open_store(uri, said), parse_uri(uri), said, environment)
         elif known.capabilities.put_if_absent is Guarantee.UNKNOWN:
@@ -72,7 +71,7 @@ def lease_handler(
 def _proven(
     store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> DeclaredStore:
-    """The store with what it guarantees, after a probe if it leaves open what leases need."""
+    """The store with its guarantees, after a probe if its put-if-absent is unknown."""
     known = store.capabilities
     if known.put_if_absent is Guarantee.UNKNOWN:
         known = probe_store(store, url, options, environment)

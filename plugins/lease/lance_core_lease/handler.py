@@ -27,19 +27,18 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 
 LONGEST = 1800.0
-"""Seconds; no term of a lease may be longer. Old records of leases rely on it."""
+"""Seconds; the maximum of every term. Removing old records relies on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
     """What the writers of a table agree on, all in seconds.
 
-    ``duration``: how long a lease lasts unless it is renewed. ``request_lifetime``: how long after
-    it was sent a write to the table's store may still be applied, at most. ``patience``: how long a
-    writer waits for the lease of others before its commit fails; to be longer than a dead writer
-    holds it, and shorter than the deadline of commits. A writer that died holds up the
-    others for ``duration + request_lifetime``. Raises `InvalidInputError` for terms that cannot
-    work.
+    ``duration``: how long a lease lasts unless it is renewed. ``request_lifetime``: the table's
+    store applies a write within this time after it was sent, or never. ``patience``: how long a
+    writer waits for the leases of others before its commit fails; choose it longer than
+    ``duration + request_lifetime``, for which a dead writer blocks the others, and shorter than the
+    deadline of commits. Raises `InvalidInputError` for terms that contradict each other.
     """
 
     duration: float = 150.0
@@ -60,11 +59,11 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lease:
-    """The right to commit, as long as something ``remains`` of it.
+    """The right to commit while ``remains`` is positive.
 
-    ``number`` grows from each lease to the next, renewals included. ``token`` is its holder's
-    alone. ``duration`` in seconds. ``elapsed`` returns the seconds since a moment before the lease
-    was asked for (`Environment.stopwatch`).
+    ``number`` grows from each lease to the next, renewals included. ``token`` identifies the
+    holder. ``duration`` is in seconds. ``elapsed`` returns the seconds since a moment before the
+    lease was requested (`Environment.stopwatch`).
     """
 
     number: int
@@ -79,32 +78,32 @@ class Lease:
 
 
 class LeaseStore(Protocol):
-    """Where leases are kept. At most one is held at any time; it is lost only by time or release.
+    """Keeps the leases of a table. At most one is held at any time; it ends by time or by release.
 
-    Each method ends by returning, or raises `StoreError` or whatever the store below raises; then
-    nothing may be concluded but that the caller holds no new lease.
+    If a method raises `StoreError` or an error of the store below, the caller holds no new lease;
+    nothing else may be concluded.
     """
 
     def acquire(self) -> Lease:
-        """A lease, once all earlier ones are released or long over.
+        """A new lease, as soon as every earlier one is released or has expired.
 
-        "Long over" means: their full duration, and the lifetime of a request beyond it, has passed
-        by the clock of this process since they were first seen. Raises
-        `RetryableCommitConflictError` if that takes too long.
+        A lease has expired when its duration and the lifetime of a request have passed since this
+        process first saw it, by the clock of this process. Raises `RetryableCommitConflictError`
+        if that takes too long.
         """
 
     def renew(self, lease: Lease) -> Lease:
         """The lease with its full duration again; `StoreError` if it was lost."""
 
     def release(self, lease: Lease) -> None:
-        """Let the next one have it without waiting. Nothing may be sent under it any more."""
+        """End the lease for the next writer. Nothing may be sent under it afterwards."""
 
 
 class LeaseCommitHandler(DirectoryCommitHandler):
     """Writes manifests while it holds a lease; see `ExclusiveWriter` for how.
 
     Requires ``strong_reads``. All writers of a table have to use the same leases. If the table's
-    store guarantees put-if-absent, no commit is lost whatever becomes of the lease.
+    store guarantees put-if-absent, no commit is lost even if the lease is.
     """
 
     def __init__(
@@ -120,15 +119,15 @@ class LeaseCommitHandler(DirectoryCommitHandler):
         self._writer = ExclusiveWriter(store, environment, self._terms.request_lifetime)
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        """Make a version under a lease of its own; `CommitLockError` if there is none to be had."""
+        """Make a version under a new lease; `CommitLockError` if none can be acquired."""
         holding = _Holding(self._acquired(), self._leases, self._terms.request_lifetime)
         try:
             location = self._writer.write(candidate, holding.make_last)
         except Exception:
-            holding.release()  # what was sent has had its time, or cannot replace anything
+            holding.release()  # no write is under way that could replace a manifest
             raise
-        # Anything that is no Exception leaves at once, with a write perhaps under way: then the
-        # lease is left to end by itself.
+        # After a KeyboardInterrupt or the like a write may be under way: the lease is not released
+        # and expires.
         is_late = holding.lease.remains <= 0
         holding.release()
         if is_late:
@@ -147,7 +146,7 @@ class LeaseCommitHandler(DirectoryCommitHandler):
 
 
 class _Holding:
-    """A lease from when it is acquired until it is released, renewed where it would not last."""
+    """A lease between acquire and release, renewed if it would expire during a write."""
 
     def __init__(self, lease: Lease, leases: LeaseStore, request_lifetime: float) -> None:
         self.lease = lease
@@ -155,7 +154,7 @@ class _Holding:
         self._request_lifetime = request_lifetime
 
     def make_last(self) -> None:
-        """Make sure that the lease outlasts a write that is sent now, or raise `StoreError`."""
+        """Raise `StoreError` unless the lease, renewed if need be, outlasts a write sent now."""
         if self.lease.remains < self._request_lifetime:
             try:
                 self.lease = self._leases.renew(self.lease)
@@ -165,6 +164,6 @@ class _Holding:
             raise StoreError("the lease would end before the write is over; nothing was sent")
 
     def release(self) -> None:
-        """Let the next one have it."""
-        with contextlib.suppress(Exception):  # then it ends by itself
+        """Release the lease."""
+        with contextlib.suppress(Exception):  # it expires
             self._leases.release(self.lease)

@@ -1,4 +1,4 @@
-"""The entry module: it says what there is."""
+"""The entry module of the plugin: descriptors only."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """Leases as objects of a store that guarantees put-if-absent.
 
-Each lease, each renewal and each release is a record with the next number, created and never
-changed; the record with the highest number says who holds the lease. Of all who want to make the
-next record exactly one succeeds, and that it could be made proves that it was the highest: for
-numbers do not become free again while anybody may still be about to use them. Old records are
-removed only when a thousand have come after them, and much later than a record may be made after
-the look at the highest one (`FRESH`, or the duration of a lease).
+Each lease, each renewal and each release is a record with the next number, which is created and
+never changed; the record with the highest number names the holder. Put-if-absent lets exactly one
+writer create the next record. A record that could be created was the highest, because numbers are
+not used again while a writer may be about to use them: a record is removed only after a thousand
+later ones, and much later than a writer may create a record after listing (`FRESH`, or the duration
+of a lease).
 
-No clock is compared with another one's: that a lease is over is what a waiting writer measures
-itself, from when it first saw the lease.
+Clocks of different machines are never compared: a waiting writer measures by its own clock how long
+ago it first saw the lease.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ FOLDER = "_leases"
 """Where records are, below the root of the store."""
 
 FRESH = 60.0
-"""Seconds within which a record is made after the highest one was looked up, or does not count.
-For leases that last longer, as many seconds as they last."""
+"""Maximum seconds between listing the records and creating the next one, or the duration of the
+lease if that is longer. A record that took longer does not count."""
 
 KEPT_SECONDS = 3600.0
 KEPT_RECORDS = 1000
-"""Records stay for so long after the next one, by the store's dates, and at least so many."""
+"""Minimum age of a record that is removed, by the store's dates, and of records that are kept."""
 
 REMOVED_EVERY = 256
-"""Old records are removed once in so many records, by whoever makes the next one."""
+"""The writer of every such record removes the old ones."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 4.0
 """Seconds; the longest pause between the first two looks at a lease that another holds, and
 between any two."""
 
 MAX_BYTES = 4096
-"""No record is longer."""
+"""Maximum length of a record."""
 
 _LAST = (1 << 64) - 1
 _NAME = re.compile(r"([0-9]{20})\.json", re.ASCII)
@@ -76,7 +76,7 @@ class _Record:
 
     @property
     def lasts(self) -> float:
-        """Seconds after which nothing sent under it can be under way any more."""
+        """Seconds after which no write sent under the lease can be under way."""
         return 0.0 if self.token is None else self.duration + self.request_lifetime
 
     def to_json(self) -> bytes:
@@ -148,11 +148,11 @@ class StoreLeases:
                 self._store.put(marker.path, marker.to_json(), PutMode.create)
 
     def _made(self, last: int, fresh: Callable[[], float]) -> Lease | None:
-        """The lease with the number after ``last``, None if it could not be had.
+        """The lease with the number after ``last``, None if another writer created that record.
 
-        ``fresh`` returns the seconds since before ``last`` was known to be the highest number. Each
-        attempt has a token of its own: one that lands late has been seen by others since then, and
-        not since it was tried again.
+        ``fresh`` returns the seconds since a moment before ``last`` was known to be the highest
+        number. Each attempt has its own token: others count the time of an attempt that lands late
+        from when they saw it, so this writer must not take it for a later attempt.
         """
         token, terms = str(self._environment.new_uuid()), self._terms
         elapsed = self._environment.stopwatch()
@@ -173,7 +173,7 @@ class StoreLeases:
         return Lease(record.number, token, terms.duration, elapsed)
 
     def _newest(self) -> _Record | None:
-        """The record that counts."""
+        """The record with the highest number."""
         names = (name for name in self._store.list_names(FOLDER) if _NAME.fullmatch(name))
         if self._store.capabilities.ordered_list is Guarantee.YES:
             newest = next(names, None)
@@ -182,7 +182,7 @@ class StoreLeases:
         return None if newest is None else self._read(_LAST - int(newest[:20]))
 
     def _read(self, number: int) -> _Record:
-        """A record; `CorruptFileError` if it is none, which only a human can put right."""
+        """A record; `CorruptFileError` if the file is not one, which a person has to repair."""
         path = _Record(number, None, 0.0, 0.0).path
         data = self._store.get(path)
         record = _parsed(number, data.to_pybytes()) if data.size <= MAX_BYTES else None
@@ -193,7 +193,7 @@ class StoreLeases:
         return record
 
     def _remove_old(self) -> None:
-        """Remove records that have long ceased to count; failing is harmless."""
+        """Remove records that no writer needs any more; a failure is harmless."""
         with contextlib.suppress(Exception):
             found = sorted(self._store.list(FOLDER), key=lambda meta: meta.path)
             for newer, meta in itertools.pairwise(found[KEPT_RECORDS:]):
