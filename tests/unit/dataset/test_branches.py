@@ -109,6 +109,17 @@ def test_checking_out_goes_between_branches(table: lance.LanceDataset) -> None:
     assert (there.version, content(there)) == (4, [1, 2, 3, 4, 5, 6])
 
 
+def test_branches_of_a_relative_path_are_found_from_another_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dataset = lance.write_dataset(pa.table({"i": [1]}), "t")
+    dataset.create_branch("side")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert dataset.checkout_version(("side", None)).count_rows() == 1
+
+
 def test_a_branch_of_a_branch_reads_files_of_both(table: lance.LanceDataset) -> None:
     first = lance.write_dataset(rows(5), table.create_branch("a"), mode="append")
     first = delete_rows(first, {0: [1]})

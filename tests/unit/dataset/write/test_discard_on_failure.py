@@ -1,0 +1,119 @@
+"""New files are removed if their change certainly fails, and stay if it may have been committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write import deletions, fragment_writer
+from lance_core.dataset.write import discard_on_failure as discarding
+from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import (
+    CommitConflictError,
+    CommitError,
+    CommitUnknownError,
+    LanceError,
+    RetryableCommitConflictError,
+)
+from lance_core.schema import Schema
+from lance_core.table.transactions.operations import Append
+from lance_core.table.transactions.transaction import Transaction
+
+ROWS = pa.table({"i": range(10)})
+
+
+@pytest.fixture
+def snapshot(uri: str) -> Snapshot:
+    return lance.write_dataset(ROWS, uri).snapshot
+
+
+def write_both(snapshot: Snapshot, files: NewFiles) -> None:
+    """A new fragment, and a deletion file of the old one, as an update writes them."""
+    files.data += fragment_writer.write_fragments(
+        snapshot.root,
+        ROWS.to_reader(),
+        Schema.from_arrow(ROWS.schema),
+        fragment_writer.WriteOptions(FileVersion.V2_2),
+    )
+    found = deletions.find(snapshot, deletions.plan_of(snapshot, "i < 3"))
+    files.deletions += deletions.write_deletions(snapshot, found).updated
+
+
+def write_and_commit(snapshot: Snapshot) -> None:
+    with discard_on_failure(snapshot.root) as files:
+        write_both(snapshot, files)
+        files.commit(snapshot, append(files), CommitOptions())
+
+
+def new_files(uri: str) -> int:
+    data = len(list(Path(uri, "data").glob("*"))) - 1
+    return data + len(list(Path(uri, "_deletions").glob("*")))
+
+
+def failing(error: BaseException) -> Callable[..., NoReturn]:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    return fail
+
+
+def test_whatever_fails_before_the_commit_removes_the_files(snapshot: Snapshot, uri: str) -> None:
+    def change(error: BaseException) -> NoReturn:
+        with discard_on_failure(snapshot.root) as files:
+            write_both(snapshot, files)
+            assert new_files(uri) == 2
+            raise error
+
+    for error in (ValueError("x"), KeyboardInterrupt(), CommitError("x"), MemoryError()):
+        with pytest.raises(type(error)):
+            change(error)
+        assert new_files(uri) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [CommitConflictError("x"), RetryableCommitConflictError("x"), LanceError("x")]
+)
+def test_a_definite_failure_of_the_commit_removes_the_files(
+    snapshot: Snapshot, uri: str, monkeypatch: pytest.MonkeyPatch, error: LanceError
+) -> None:
+    monkeypatch.setattr(discarding, "commit", failing(error))
+    with pytest.raises(type(error)):
+        write_and_commit(snapshot)
+    assert new_files(uri) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [CommitUnknownError("lost", "uuid", 2), KeyboardInterrupt(), RuntimeError("defect")]
+)
+def test_files_that_may_be_part_of_a_version_stay(
+    snapshot: Snapshot, uri: str, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    monkeypatch.setattr(discarding, "commit", failing(error))
+    with pytest.raises(type(error)):
+        write_and_commit(snapshot)
+    assert new_files(uri) == 2
+
+
+def test_committed_files_stay(snapshot: Snapshot, uri: str) -> None:
+    with discard_on_failure(snapshot.root) as files:
+        files.data += fragment_writer.write_fragments(
+            snapshot.root,
+            ROWS.to_reader(),
+            Schema.from_arrow(ROWS.schema),
+            fragment_writer.WriteOptions(FileVersion.V2_2),
+        )
+        made = files.commit(snapshot, append(files), CommitOptions())
+    assert made.version == 2
+    assert lance.dataset(uri).count_rows() == 20
+
+
+def append(files: NewFiles) -> Transaction:
+    return Transaction(1, "4c2b6e4e-0000-4000-8000-000000000000", Append(tuple(files.data)))
