@@ -19,6 +19,9 @@ MAX_RESPONSE = 32 << 20
 PIECE = 1 << 20
 """Bytes that are read at once, at most."""
 
+LARGE_PIECE = 16 << 20
+"""Bytes that are read at once into memory that is allocated for them: twice the longest range."""
+
 _SHORT = 1 << 16
 """Bytes up to which a body is read by one call: it most likely arrives in one piece."""
 
@@ -34,6 +37,23 @@ class Raw(Protocol):
 
     def close(self) -> None:
         """Give up the connection."""
+
+
+class Pooled(Protocol):
+    """A response of urllib3 whose body was not read yet."""
+
+    @property
+    def length_remaining(self) -> int | None:
+        """The bytes of the body, None if that is not announced."""
+
+    def read(self, amt: int, /) -> bytes:
+        """The next bytes, b"" at the end."""
+
+    def close(self) -> None:
+        """Give up the connection."""
+
+    def release_conn(self) -> None:
+        """Give back the connection."""
 
 
 class ReadBody(io.BytesIO):
@@ -79,3 +99,29 @@ def read_content(raw: Raw, length: int) -> pa.Buffer:
             raise RequestError(Failure.UNKNOWN, "the response broke off")
         position += count
     return buffer
+
+
+def read_pooled(response: Pooled, limit: int) -> bytes:
+    """The body of ``response``; of one that is longer than ``limit`` bytes, these and one more.
+
+    The connection is given back, or closed if some of the body is left. Raises what urllib3 does.
+    """
+    pieces: list[bytes] = []
+    missing = limit + 1
+    try:
+        if response.length_remaining is not None:
+            missing = min(missing, response.length_remaining)
+        # An empty body is read as well: else its connection is not ready for the next request.
+        while piece := response.read(min(missing, LARGE_PIECE) or 1):
+            pieces.append(piece)
+            missing -= len(piece)
+            if not missing:
+                break
+        if sum(map(len, pieces)) > limit:
+            response.close()
+    except BaseException:
+        response.close()
+        raise
+    finally:
+        response.release_conn()
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

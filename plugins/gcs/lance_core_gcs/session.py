@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from requests import Response
 from urllib3.exceptions import HTTPError
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.response_limits import read_pooled
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.credentials import Authorization
@@ -43,9 +43,6 @@ MAX_TEXT = 1 << 16
 
 MAX_TOKEN = 1 << 20
 """Longest answer of a token service, in bytes."""
-
-PIECE = 16 << 20
-"""Most bytes to read at once, which allocates as many: twice the longest range of a read."""
 
 USER_AGENT = "lance-core-gcs"
 
@@ -134,7 +131,7 @@ class Session:
                 decode_content=False,
             )
             is_success = call.meaning.accepts(answer.status)
-            body = _body(answer, call.most if is_success else MAX_TEXT)
+            body = read_pooled(answer, call.most if is_success else MAX_TEXT)
         except (HTTPError, OSError) as error:
             failed = of_exception(error)
         else:
@@ -170,7 +167,7 @@ class Session:
                 preload_content=False,
                 decode_content=False,
             )
-            data = _body(answer, MAX_TOKEN)[:MAX_TOKEN]
+            data = read_pooled(answer, MAX_TOKEN)[:MAX_TOKEN]
             return Fetched(answer.status, answer.headers, data)
         except (HTTPError, OSError, RequestError) as error:
             failed = TransportError(type(error).__name__)
@@ -218,34 +215,6 @@ def _length(data: bytes | Sequence[memoryview] | None) -> int:
     if data is None or isinstance(data, bytes):
         return len(data or b"")
     return sum(view.nbytes for view in data)
-
-
-def _body(answer: Any, most: int) -> bytes:
-    """The body of an answer; of one that is longer than ``most`` bytes, ``most`` and one.
-
-    The connection is given back, or closed if something of the body is left.
-    """
-    try:
-        text = answer.headers.get("content-length", "")
-        length = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else most + 1
-        wanted = min(length, most + 1)
-        pieces, missing = [], wanted
-        # An empty body is read as well: else its connection is not ready for the next request.
-        while piece := answer.read(min(missing, PIECE) or 1):
-            pieces.append(piece)
-            missing -= len(piece)
-            if not missing:
-                break
-        if missing and wanted == length <= most:
-            raise RequestError(Failure.UNKNOWN, "the answer broke off")
-        if wanted > most and not missing:
-            answer.close()
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    except BaseException:
-        answer.close()
-        raise
-    finally:
-        answer.release_conn()
 
 
 def _response(answer: Any, body: bytes) -> Response:

@@ -7,7 +7,13 @@ import io
 import pytest
 
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.response_limits import MAX_RESPONSE, PIECE, read_content, read_response
+from lance_core.store.remote.response_limits import (
+    MAX_RESPONSE,
+    PIECE,
+    read_content,
+    read_pooled,
+    read_response,
+)
 
 
 class Body(io.BytesIO):
@@ -48,3 +54,52 @@ def test_content_that_ends_early_is_no_content(length: int) -> None:
     with pytest.raises(RequestError, match="broke off") as caught:
         read_content(io.BytesIO(bytes(length - 1)), length)
     assert caught.value.failure is Failure.UNKNOWN
+
+
+class Response(Body):
+    """A response of urllib3, with ``length_remaining`` bytes, and the calls that concern it."""
+
+    def __init__(self, content: bytes, length_remaining: int | None) -> None:
+        super().__init__(content, most=7)
+        self.length_remaining = length_remaining
+        self.calls: list[str] = []
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.calls.append("read")
+        return super().read(size)
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def release_conn(self) -> None:
+        self.calls.append("release")
+
+
+@pytest.mark.parametrize("is_announced", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 19, 20])
+def test_a_body_within_its_limit_is_read_and_its_connection_kept(
+    length: int, is_announced: bool
+) -> None:
+    response = Response(bytes(length), length if is_announced else None)
+    assert read_pooled(response, 20) == bytes(length)
+    assert "read" in response.calls
+    assert "close" not in response.calls
+    assert response.calls[-1] == "release"
+
+
+@pytest.mark.parametrize("announced", [None, 25, 1 << 60])
+def test_of_a_longer_body_one_byte_more_is_read(announced: int | None) -> None:
+    response = Response(bytes(25), announced)
+    assert read_pooled(response, 20) == bytes(21)
+    assert response.calls[-2:] == ["close", "release"]
+
+
+def test_a_body_that_cannot_be_read_gives_up_its_connection() -> None:
+    class Broken(Response):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError("gone")
+
+    response = Broken(b"", None)
+    with pytest.raises(OSError, match="gone"):
+        read_pooled(response, 20)
+    assert response.calls == ["close", "release"]
