@@ -1,4 +1,4 @@
-"""What this project promises, as tests for those who extend it. Needs pytest and hypothesis."""
+"""The contracts of this project as tests for authors of plugins. Needs pytest and hypothesis."""
 
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler import CommitHandlerTests

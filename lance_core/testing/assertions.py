@@ -1,4 +1,4 @@
-"""Assertions of the conformance kit: each says what was done, what came of it and what must.
+"""Assertions of the conformance kit: each names the call, its result and the required result.
 
 Importing this module makes pytest rewrite the assertions of the whole kit, so that a failure shows
 the values that were compared. `lance_core.testing` therefore imports it first.
@@ -21,7 +21,7 @@ E = TypeVar("E", bound=BaseException)
 Kinds: TypeAlias = type[E] | tuple[type[E], ...]
 
 _SHOWN = 40
-"""Bytes of a wrong content that are shown."""
+"""Maximum bytes of a wrong content that a message shows."""
 
 
 def _rewrite_assertions() -> None:
@@ -36,7 +36,7 @@ _rewrite_assertions()
 
 
 def check_bytes(got: pa.Buffer | bytes, wanted: bytes, doing: str) -> None:
-    """Raise `AssertionError` unless ``got`` is ``wanted``; ``doing`` says what gave it."""
+    """Raise `AssertionError` unless ``got`` is ``wanted``; ``doing`` names the call."""
     __tracebackhide__ = True
     if pa.py_buffer(got).equals(pa.py_buffer(wanted)):
         return
@@ -50,7 +50,7 @@ def check_bytes(got: pa.Buffer | bytes, wanted: bytes, doing: str) -> None:
 
 
 class Caught(Generic[E]):
-    """What `must_raise` caught, from the end of its block on."""
+    """The exception that `must_raise` caught, available after its block."""
 
     error: E
 

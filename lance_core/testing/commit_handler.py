@@ -32,21 +32,21 @@ __all__ = ["CommitHandlerTests", "MakeHandler", "MakeOther"]
 
 
 class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
-    """Everything that a commit handler must hold. Subclass it and provide two fixtures.
+    """The contract of a commit handler. Subclass it and provide two fixtures.
 
     ``open_store``: makes another instance of a store each time it is called within a test, all
     rooted at the same table, which has no objects when the test starts.
     ``make_handler``: makes a handler of the table, given the store or a wrapper around it.
 
-    Other processes call both, too, so it must be possible to pickle them: functions of modules,
-    classes, or `functools.partial` of one. Where the store or the handler keeps something in one
-    process, provide ``store`` in place of ``open_store``, and set ``in_process_only``.
+    Other processes call both, so it must be possible to pickle them: functions of modules, classes,
+    or `functools.partial` of one. If the store or the handler has state in one process, provide
+    ``store`` in place of ``open_store``, and set ``in_process_only``.
 
     ``store``: the instance that most tests use, by default what ``open_store`` makes.
     ``service``: the `FaultyService` that the handler talks to, None (the default) if it talks to
     nothing but the store.
-    ``make_other``: makes the store and the handler of another table, which share with the others
-    whatever tables share, such as a service; None (the default) if tables share nothing.
+    ``make_other``: makes the store and the handler of another table, which shares with the first
+    what tables share, such as a service; None (the default) if tables share nothing.
     """
 
     in_process_only: ClassVar[str] = ""

@@ -1,6 +1,6 @@
-"""Part of the contract of commit handlers: how a commit ends when the store's calls go wrong.
+"""Part of the contract of commit handlers: how a commit ends when calls of the store fail.
 
-Whatever happens, a commit that is reported as done is in the history once, one that is reported as
+In every case a commit that is reported as done is in the history once, one that is reported as
 failed is not in it, and one whose outcome is unknown is in it at most once.
 """
 
@@ -44,7 +44,7 @@ from lance_core.testing.stores.faulty import (
 )
 
 FAULTS = (Refused(), RequestLost(), ResponseLost(), SentTwice(), LandsLate())
-"""What can become of a write."""
+"""The faults of a write."""
 
 FINAL = "_versions/*[0-9].manifest"
 """Where manifests are."""
@@ -114,7 +114,7 @@ class FaultTests:
         assert told == (transaction.uuid, 2), "the error must name the transaction and the version"
         faulty.later.clear()
         faulty.set_rules([])
-        # Committing the same transaction again settles it, whatever had become of it.
+        # Committing the same transaction again decides it, applied or not.
         made = commit_transaction(handler, faulty, transaction, environment=IMPATIENT)
         _check_made(made, handler, store, transaction)
 
@@ -160,7 +160,7 @@ class FaultTests:
 
 
 class _GoesBlind(FaultyStore):
-    """Has no faults until the first write, which is not that of a manifest."""
+    """Strikes from the first write on, which is not that of a manifest."""
 
     def __init__(self, inner: ObjectStore, later: list[FaultRule]) -> None:
         super().__init__(inner)
@@ -252,7 +252,7 @@ def check_outcome(
         f"a commit ended so: {told}. Its transaction is in the history {times} times, must be "
         f"{' or '.join(map(str, sorted(allowed)))}: only CommitUnknownError leaves it open"
     )
-    # Nothing stands in the way of whoever comes next, least of all of the same transaction.
+    # The next commit succeeds, also one of the same transaction.
     commit_transaction(reader, store, transaction, environment=IMPATIENT)
     newest = commit_transaction(reader, store, append(1), environment=IMPATIENT)
     found = history(reader, store)

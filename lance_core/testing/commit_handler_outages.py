@@ -1,7 +1,7 @@
 """Part of the contract of commit handlers: outages that last, and faults of a handler's service.
 
-An outage often begins with the answer to the request that was on its way. Whoever takes that for
-"not applied" finds no second chance to learn the truth.
+An outage often begins with the lost answer of a request that was applied. A handler that reports
+such a request as not applied reports a commit that exists as failed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from lance_core.testing.stores.faulty import WRITES, FaultRule, FaultyStore, Ref
 T = TypeVar("T")
 
 WRITES_OF_A_COMMIT = range(1, 7)
-"""Which of its writes to the store begins an outage: more than handlers send."""
+"""Numbers of the write that begins an outage: more than a handler sends."""
 
 REQUESTS_OF_A_COMMIT = range(1, 5)
-"""Which of its requests to a service meets a fault."""
+"""Numbers of the request to a service that meets a fault."""
 
 
 class OutageTests:
-    """A store or a service that stays away, and one that answers again."""
+    """Outages of the store or of a service, and their ends."""
 
     def test_an_outage_that_begins_with_a_lost_answer_is_never_called_a_failure(
         self, store: ObjectStore, make_handler: MakeHandler

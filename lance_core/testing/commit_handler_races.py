@@ -35,7 +35,7 @@ WRITERS = 6
 ROUNDS = 10
 
 HEAD_START = 0.2
-"""Seconds that an overtaking writer gets before the other goes on: one of them may have locked."""
+"""Maximum seconds that a writer waits to be overtaken: it may hold a lock that the other needs."""
 
 T = TypeVar("T")
 
@@ -164,7 +164,7 @@ class RaceTests:
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Makes an attempt to commit versions beyond those that the race is about."""
+    """Attempts to commit versions above those of the race."""
 
     open_table: OpenTable
 
@@ -175,7 +175,7 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Sending:
-    """Sends a candidate for each version; returns the manifests that it was told became one."""
+    """Commits a candidate for each version; returns the manifests that were acknowledged."""
 
     open_table: OpenTable
 
@@ -192,7 +192,7 @@ class _Sending:
 
 @dataclass(frozen=True)
 class _Appending:
-    """Appends several times; returns the uuids that it was told are committed."""
+    """Appends several times; returns the uuids of acknowledged commits."""
 
     open_table: OpenTable
 
@@ -208,7 +208,7 @@ class _Appending:
 
 
 class _Overtaken(StoreWrapper):
-    """Starts a rival right before one of its calls, the first being 1, and lets it go first."""
+    """Starts a rival right before the nth call, counted from 1, and lets it go first."""
 
     def __init__(
         self, inner: ObjectStore, before: int, start_rival: Callable[[], Future[bool]]

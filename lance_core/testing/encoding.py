@@ -8,8 +8,8 @@
         def samples(self):
             return {"few": pa.array([1, 2, 4]), "with nulls": pa.array([1, None])}
 
-An encoding has to give back what it was given: as a whole, in ranges and for single rows, from
-buffers that lie anywhere. What is damaged ends in a `LanceError` or in arrays that are sound.
+Decoding must return the encoded array: as a whole, in ranges and for single rows, from buffers at
+any offset. Damaged data must end in a `LanceError` or in sound arrays.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MUTANTS = 300
 """Damaged copies of each sample, half of the buffers, half of the description."""
 
 MEASURED = 30
-"""For how many of the buffers the memory is measured, which takes several times as long."""
+"""Damaged copies of which the memory is measured, which takes several times as long."""
 
 _NEVER, _ALWAYS = 0, 1 << 40
 
 
 class EncodingTests:
-    """Everything that an encoding of arrays must hold. Subclass it and set ``spec``.
+    """The contract of an encoding of arrays. Subclass it and set ``spec``.
 
     ``samples`` gives the arrays to store, by name; each must be one that the encoding can hold.
     An encoding that is only read has no encoder: override ``stored`` then.

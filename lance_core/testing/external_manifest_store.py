@@ -49,7 +49,7 @@ def row(version: int, base_uri: str, suffix: str = "") -> ManifestEntry:
 
 
 class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
-    """Everything that an external manifest store must hold. Subclass it and provide a fixture.
+    """The contract of an external manifest store. Subclass it and provide a fixture.
 
     ``make_rows``: makes an `ExternalManifestStore` of the same rows each time it is called within a
     test, rows that no other test sees. Other processes call it, too, so it must be possible to

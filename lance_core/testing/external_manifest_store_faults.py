@@ -17,7 +17,7 @@ from lance_core.testing.assertions import must_raise
 from lance_core.testing.service import FaultyService, ServiceFault
 
 REQUESTS_OF_A_CALL = range(1, 4)
-"""Which request of a call meets a fault."""
+"""Numbers of the request that meets a fault."""
 
 
 class RowFaultTests:

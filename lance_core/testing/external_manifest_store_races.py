@@ -94,7 +94,7 @@ class RowRaceTests:
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Makes an attempt to add rows beyond those that the race is about."""
+    """Attempts to add rows above those of the race."""
 
     make_rows: MakeRows
     base_uri: str
@@ -111,7 +111,7 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Adding:
-    """Adds a row for each version; returns those that this process was told it added."""
+    """Adds a row for each version; returns those that were acknowledged."""
 
     make_rows: MakeRows
     base_uri: str

@@ -1,4 +1,4 @@
-"""A service in memory, for the tests of what is made of a service's requests."""
+"""A client of a service in memory, for tests of stores that are made of such clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CAPABILITIES = replace(
     rename_if_absent=Guarantee.NO,
     link_if_absent=Guarantee.NO,
 )
-"""What the service guarantees: everything that such services can."""
+"""Every guarantee that such services can give."""
 
 
 class MemoryClient(RemoteClient):

@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class MemoryManifestStore(ExternalManifestStore):
-    """Rows by table and version, seen by whoever holds this object.
+    """Rows by table and version, shared by all users of this object.
 
-    ``service``: what the requests go through; it may be told to fail.
+    ``service``: requests go through it, so that tests can make them fail.
     """
 
     def __init__(self, service: InProcessService | None = None) -> None:

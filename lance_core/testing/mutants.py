@@ -1,6 +1,6 @@
-"""Damaged copies of files: to show that a reader never does worse than raise an error.
+"""Damaged copies of files: a reader must raise a typed error or return sound data.
 
-Everything is drawn from a seed, so a failing mutant can be made again.
+Mutants follow from a seed, so that a failing one can be made again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def mutate_message(message: Message, chance: random.Random) -> str:
     if not fields:
         return "nothing"
     present = [field for field, _ in message.ListFields()]
-    # Mostly what is there: absent fields are many, and setting one often says nothing.
+    # Mostly fields that are set: most fields are absent, and setting one often changes nothing.
     field: Any = chance.choice(present if present and chance.random() < 0.8 else fields)
     if field.is_repeated and field.message_type and field.message_type.GetOptions().map_entry:
         message.ClearField(field.name)

@@ -7,8 +7,8 @@
         def open_store(self, tmp_path):
             return functools.partial(VaultStore, tmp_path / "table.vault")
 
-What the store declares decides how it is tested: what is YES is raced by threads and by processes,
-what is NO must be refused.
+The declared capabilities decide what is tested: threads and processes race for a capability that
+is YES; calls that need one that is NO must be refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TRIED = ("put_if_absent", "rename_if_absent", "copy_if_absent")
 class ObjectStoreTests(
     ReadTests, WriteTests, ExclusiveWriteTests, ListingTests, PathTests, InstanceTests
 ):
-    """Everything that a store must hold. Subclass it and provide the fixture ``open_store``.
+    """The contract of a store. Subclass it and provide the fixture ``open_store``.
 
     ``open_store``: makes another instance of a store each time it is called within a test, all of
     the same place, which is empty when the test starts. Other processes call it, too, so it must be
@@ -110,7 +110,7 @@ class ObjectStoreTests(
         try:
             pickled = bytes(ForkingPickler.dumps(store))
         except Exception:
-            pickled = b""  # a store need not travel
+            pickled = b""  # a store need not be picklable
         shown = repr(store) + str(store) + str(missing.error) + repr(missing.error)
         for number, secret in enumerate(secrets):
             assert secret not in shown, (

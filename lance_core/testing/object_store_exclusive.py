@@ -1,4 +1,4 @@
-"""Part of the contract of object stores: writes that must be the only ones."""
+"""Part of the contract of object stores: conditional writes, copies and renames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = 20
 
 
 class ExclusiveWriteTests:
-    """Creating, renaming and copying to where nothing is: guaranteed, or refused."""
+    """Put, rename and copy if absent: guaranteed, or refused."""
 
     def test_put_if_absent_never_replaces(self, store: ObjectStore) -> None:
         guarantee = store.capabilities.put_if_absent

@@ -27,7 +27,7 @@ CONTENT = bytes(range(256)) * 300
 
 
 class InstanceTests:
-    """What one instance did, all others see, in this process and in others."""
+    """Changes by one instance are visible to all others, in this process and in others."""
 
     def test_another_instance_sees_the_same_objects(
         self, store: ObjectStore, reopened: ObjectStore
@@ -105,7 +105,7 @@ _CREATE: dict[str, Callable[[ObjectStore, str, bytes], None]] = {
     "rename_if_absent": _rename,
     "copy_if_absent": _copy,
 }
-"""How an object is created where nothing may be, by the capability that this needs."""
+"""Ways to create an object that must not exist, by the capability that they need."""
 
 
 def _content(writer: int) -> bytes:
@@ -114,7 +114,7 @@ def _content(writer: int) -> bytes:
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Makes an attempt to create objects."""
+    """Attempts to create objects."""
 
     open_store: OpenStore
     method: str
@@ -134,7 +134,7 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Creating:
-    """Creates every object; returns the paths of those that this process was told it created."""
+    """Creates every object; returns the paths of those that were acknowledged."""
 
     open_store: OpenStore
     method: str
@@ -174,7 +174,7 @@ class _Elsewhere:
 
 @dataclass(frozen=True)
 class _Step:
-    """What the other side does between two looks."""
+    """A change by the other instance between two reads."""
 
     path: str
     content: bytes | None
@@ -223,7 +223,7 @@ _STEPS = (
 
 
 def _check_views(store: ObjectStore, other: ObjectStore, change: Callable[[_Step], None]) -> None:
-    """Both instances look at everything between any two steps of ``change``."""
+    """Both instances read everything before and after each step of ``change``."""
     objects: dict[str, bytes] = {}
     is_strong = store.capabilities.strong_reads is Guarantee.YES
     for step in (*_STEPS, _Step("folder/object", None)):

@@ -63,7 +63,7 @@ ALIKE = [
     *("stra\u00dfe", "strasse", "\u00e9", "e\u0301", "\u212b", "\u00c5"),
     *("a", "a ", "a.", "1", "01"),
 ]
-"""Paths that a careless comparison takes for the same."""
+"""Paths that differ in case, in normalisation or in one character only."""
 
 
 def fill(store: ObjectStore, paths: list[str]) -> None:

@@ -30,7 +30,7 @@ _UNPRINTABLE = [
 _LONG = ["a" * 256, "a/" + "b" * 300, "é" * 130, "/".join(["abcdefghi"] * 103), "x/" * 600 + "x"]
 
 HOSTILE = [*_LEAVING, *_ABSOLUTE, *_HOLLOW, *_UNPRINTABLE, *_LONG]
-"""What names nothing, or something else on some system."""
+"""Paths that are invalid, or that mean another object on some system."""
 
 Use = Callable[[ObjectStore, str], object]
 
@@ -50,7 +50,7 @@ USES: dict[str, Use] = {
 
 
 class PathTests:
-    """No path reaches outside of the root or means something else than it says."""
+    """Paths that leave the root or are ambiguous are refused."""
 
     def test_hostile_paths_are_refused(self, store: ObjectStore) -> None:
         store.put("object", b"content")

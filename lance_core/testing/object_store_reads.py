@@ -29,7 +29,7 @@ CLOCK_ERROR = timedelta(minutes=10)
 
 
 class ReadTests:
-    """Whole objects, ranges of them, and what is known of them."""
+    """Whole objects, ranges and metadata."""
 
     def test_an_object_of_any_size_is_read_as_it_was_written(self, store: ObjectStore) -> None:
         for size in SIZES:
@@ -149,7 +149,7 @@ class ReadTests:
             store.put("folder/object", content)
             etag = store.head("folder/object").etag
             if etag is None:
-                return  # a store need not know any
+                return  # etags are optional
             assert seen.setdefault(etag, content) == content, (
                 f"head gave the etag {etag!r} for {seen[etag]!r} and for {content!r}; an etag must "
                 "change with the content (or be None)"

@@ -45,7 +45,7 @@ REFUSED: dict[str, object] = {
 
 
 ROUNDS = 30
-"""How often everything is done that must not use up descriptors and threads."""
+"""Repetitions of calls that must not leak descriptors or threads."""
 
 
 class WriteTests:
@@ -288,12 +288,12 @@ def _use_everything(store: ObjectStore) -> None:
 
 
 def _more_than(before: tuple[int, int]) -> tuple[int, int]:
-    """How many descriptors and threads there are beyond ``before``."""
+    """The number of descriptors and threads beyond ``before``."""
     return _descriptors() - before[0], threading.active_count() - before[1]
 
 
 def _descriptors() -> int:
-    """How many descriptors this process has open; 0 where the system does not tell."""
+    """The number of open descriptors of this process; 0 where the system has no such list."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         with contextlib.suppress(OSError):
             return len(list(Path(folder).iterdir()))

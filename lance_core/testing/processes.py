@@ -1,4 +1,4 @@
-"""Processes of the conformance kit: they share nothing but the storage.
+"""Processes of the conformance kit, which share the storage alone.
 
 The processes are started when a test needs them first, and end with the process that runs the
 tests. What they run is pickled: functions of modules, classes, `functools.partial`, and instances
@@ -27,10 +27,10 @@ LONGEST = 300.0
 """Seconds after which a process counts as hanging."""
 
 OVERTAKEN = 16
-"""At how many points of an attempt another process overtakes it."""
+"""Points within an attempt at which another process overtakes it."""
 
 HEAD_START = 0.2
-"""Seconds that the other process gets for that: the one that is overtaken may hold a lock."""
+"""Maximum seconds for that: the process that is overtaken may hold a lock."""
 
 
 class Wait:
@@ -47,7 +47,7 @@ class Wait:
         self._barrier.wait()
 
     def abort(self) -> None:
-        """Let nobody wait any more."""
+        """Release all that wait."""
         self._barrier.abort()
 
 
@@ -79,15 +79,15 @@ def race_processes(run: Callable[[int, Wait], T]) -> list[T]:
 
 
 Attempt: TypeAlias = Callable[[int, int], bool]
-"""Tries to be the only one, given the number of a process and of a round; whether it succeeded."""
+"""One attempt, given the number of the process and of the round; true if it succeeded."""
 
 
 def race_overtaken(start: Callable[[], Attempt]) -> list[list[int]]:
     """The winners of each round in which one process overtakes another in the middle of an attempt.
 
     The first process is stopped at a function call within its attempt, each time at a later one,
-    until the attempt of the second is over. So it does not depend on luck whether a store that
-    looks first and writes then is found out.
+    until the attempt of the second is over. So a store that checks first and writes then is always
+    detected.
     """
     ours, theirs, *_ = race_processes(_Overtaking(start))
     rounds = zip(ours, theirs, strict=True)
@@ -229,7 +229,7 @@ def _end_workers() -> None:
 
 
 def _work(connection: Connection, wait: Wait) -> None:
-    """Run what comes until nobody can send anything more."""
+    """Run the tasks that arrive until the connection is closed."""
     while True:
         answer: tuple[str | None, object]
         try:

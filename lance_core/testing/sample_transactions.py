@@ -1,4 +1,4 @@
-"""Small transactions, and what a table's history says became of them. No data file is involved."""
+"""Small transactions without data files, and the uuids in a table's history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))
 ROWS = 10
 
 IMPATIENT = Environment(sleep=lambda _: None)
-"""The real world, but waiting takes no time."""
+"""The system environment, but sleeping takes no time."""
 
 PATIENT = CommitOptions(max_retries=200)
 """For many writers at a time."""

@@ -1,4 +1,4 @@
-"""Services that fail as a test asks: what a commit handler or a store of rows talks to.
+"""Services of commit handlers and of manifest stores that fail when a test asks for it.
 
 The tests of handlers and of rows make the service fail through a `FaultyService`, which the fixture
 ``service`` provides. `ProxiedService` is one for services that speak HTTP, `InProcessService` for
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ServiceFault(enum.Enum):
-    """What becomes of a request."""
+    """The fault of a request."""
 
     REFUSED = "refused"
     """The connection is refused: the request is not applied, and the client can tell."""

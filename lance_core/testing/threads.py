@@ -1,4 +1,4 @@
-"""Threads of the conformance kit. What goes wrong in one of them fails the test."""
+"""Threads of the conformance kit. An exception in one of them fails the test."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
         spec = lance_core_alp.SPEC
 
 Values come back with all of their bits, of every type that the encoding accepts, from whole blocks
-and from pages of every file version, below nulls, lists and structs. What is damaged ends in an
-error or in an array that is sound, and takes no more memory than sound data does.
+and from pages of every file version, below nulls, lists and structs. Damaged data ends in an error
+or in a sound array, and takes no more memory than sound data.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SMALL_BLOCKS = 64
 
 
 class ValueEncodingTests:
-    """Everything that an encoding of values must hold. Subclass it and set ``spec``.
+    """The contract of an encoding of values. Subclass it and set ``spec``.
 
     ``samples`` adds arrays to those that are tried anyway, best of data that it is made for.
     """
@@ -211,7 +211,7 @@ class ValueEncodingTests:
         return self.spec.decoder(self._block(array), array.type, len(array))
 
     def _decode_damaged(self, array: pa.Array, data: bytes, count: int) -> pa.Array | None:
-        """What a reader makes of a block: an array that is sound, or None for a `LanceError`."""
+        """The sound array that a reader decodes from a block, or None for a `LanceError`."""
         spec = dataclasses.replace(self.spec, block_values=MAX_BLOCK_VALUES)
         message, _ = encode_blocks(array.slice(0, 1), spec)
         message.num_values = count

@@ -1,4 +1,4 @@
-"""Arrays to try encodings of values with: every leaf type, and what is hard about each."""
+"""Arrays that are hard to encode, of every leaf type."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _PATTERNS: dict[str, Callable[[int], np.ndarray[tuple[int], np.dtype[np.int64]]]
 
 
 def _of_bits(type_: pa.DataType, count: int, chance: np.random.Generator) -> pa.Array:
-    """Values of any bits, those included that nobody computes with."""
+    """Values of any bits, unusual ones included."""
     if pa.types.is_fixed_size_list(type_):
         items = _of_bits(type_.value_type, count * type_.list_size, chance)
         return pa.FixedSizeListArray.from_arrays(items, type=type_)

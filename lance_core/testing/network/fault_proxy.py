@@ -122,11 +122,11 @@ class FaultProxy:
 
     @property
     def struck(self) -> int:
-        """How many requests a fault struck."""
+        """The number of requests that a fault struck."""
         return sum(self._struck)
 
     def count(self, method: str = "*", path: str = "*", query: str = "*") -> int:
-        """How many requests came that match."""
+        """The number of received requests that match."""
         with self._lock:
             return sum(
                 fnmatchcase(one.method, method)
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def handle_one_request(self) -> None:
-        """Pass one request on, or do what a fault says."""
+        """Forward one request, or apply its fault."""
         self.raw_requestline = self.rfile.readline(65537)
         if not self.raw_requestline or not self.parse_request():
             self.close_connection = True
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = None if answer is None else answer[0]
         condition = self.headers.get("If-None-Match") or self.headers.get(GCS_CONDITION)
         wanted = self.headers.get("Range") or self.headers.get("x-ms-range")
-        # Before the client knows the answer, so that it finds its request recorded.
+        # Recorded before the client gets the answer, so that the client finds its request.
         proxy.record(
             Request(
                 self.command,
@@ -313,7 +313,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _reset(self) -> None:
-        """End the connection as a machine does that knows nothing of it."""
+        """Reset the connection."""
         self.close_connection = True
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

@@ -1,4 +1,4 @@
-"""A wrapper that counts what a store is asked for, for tests and for the curious."""
+"""A wrapper that counts the calls of a store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
 T = TypeVar("T")
 
 MAX_RECORDS = 100_000
-"""Calls that a trace remembers one by one; older ones are only counted."""
+"""Maximum calls that a trace keeps; older ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class TracedCall:
 
 
 class Trace:
-    """What was asked for, from all threads.
+    """Counts of the calls of all threads.
 
-    ``bytes_read`` and ``bytes_written`` count what was handed over in either direction;
-    ``round_trips`` the calls of which a remote store has to answer each.
+    ``bytes_read`` and ``bytes_written`` count the bytes of results and of arguments;
+    ``round_trips`` the calls that a remote store answers by a request.
     """
 
     def __init__(self) -> None:
