@@ -8,13 +8,13 @@ from tests.docs.test_examples import ROOT
 
 PAGE = ROOT / "docs" / "plugins" / "s3.md"
 BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->"
-USES = {Use.HEEDED: "", Use.IGNORED: "Ignored: ", Use.REFUSED: "Refused: "}
+USES = {Use.SUPPORTED: "", Use.IGNORED: "Ignored: ", Use.REFUSED: "Refused: "}
 
 
 def row(option: Option) -> str:
     names = [option.name, *(name for name in option.others if name.startswith(PREFIX))]
     text = option.text
-    if option.use is not Use.HEEDED:
+    if option.use is not Use.SUPPORTED:
         text = USES[option.use] + text[0].lower() + text[1:]
     cells = (
         " ".join(f"`{name}`" for name in names),

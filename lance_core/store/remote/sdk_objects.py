@@ -15,8 +15,8 @@ from lance_core.errors import InvalidInputError
 
 T = TypeVar("T")
 
-_shared: dict[str, dict[str, Any]] = {}
-"""Objects by kind and name, for kinds that several plugins take."""
+_shared: dict[str, tuple[ForkSafeLock, dict[str, Any]]] = {}
+"""A lock and the objects by name, for each kind that several plugins take."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -26,14 +26,16 @@ class SdkObjects(Generic[T]):
 
     A forked child knows what its parent knew. Any other process, such as a Spark executor, knows
     nothing: only the name travels. With ``is_shared``, all plugins that say so know the same
-    objects of this kind.
+    objects of this kind. ``lock``: for what an object of the SDK does not allow to several threads
+    at once, such as making a client of a session; `get` does not take it.
     """
 
     def __init__(self, kind: str, function: str, *, is_shared: bool = False) -> None:
         self._kind = kind
         self._function = function
-        self._lock = ForkSafeLock()
-        self._known: dict[str, T] = _shared.setdefault(kind, {}) if is_shared else {}
+        self.lock, self._known = ForkSafeLock(), dict[str, T]()
+        if is_shared:
+            self.lock, self._known = _shared.setdefault(kind, (self.lock, self._known))
 
     def register(self, name: str, value: T) -> str:
         """Keep ``value`` as ``name`` until `unregister`; returns the name.
@@ -43,14 +45,14 @@ class SdkObjects(Generic[T]):
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidInputError(f"{name!r} cannot be the name of a {self._kind}")
-        with self._lock:
+        with self.lock:
             if self._known.setdefault(name, value) is not value:
                 raise InvalidInputError(f"another {self._kind} is registered as {name!r}")
         return name
 
     def unregister(self, name: str) -> None:
         """Forget the object of this name, if there is one."""
-        with self._lock:
+        with self.lock:
             self._known.pop(name, None)
 
     def get(self, name: str) -> T:

@@ -6,6 +6,7 @@ Each is sent once: sending it again is what ``sender`` is for.
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 from botocore.config import Config
@@ -93,7 +94,7 @@ class DynamoClient:
         return self._connection.renew()
 
     def request(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """The answer to one request about the table; `RequestError` if it did not succeed."""
+        """The response to one request about the table; `RequestError` if it did not succeed."""
         try:
             return self._send(operation, **parameters)
         except MissingTableError:
@@ -116,7 +117,7 @@ class DynamoClient:
         self._is_checked = True
 
     def describe(self) -> dict[str, Any] | None:
-        """What DynamoDB tells about the table, None if there is none."""
+        """The description of the table, None if there is none."""
         return self.sender.read("describe", self.table, self._described)
 
     def _described(self) -> dict[str, Any] | None:
@@ -129,13 +130,13 @@ class DynamoClient:
     def _send(self, operation: str, **parameters: object) -> dict[str, Any]:
         try:
             with LOG_REDACTION.quiet():
-                answer: dict[str, Any] = getattr(self._connection.sdk, operation)(
+                response: dict[str, Any] = getattr(self._connection.sdk, operation)(
                     TableName=self.table, **parameters
                 )
-                return answer
+                return response
         except RequestError as error:
             failed = error
-        except Exception as error:  # answers that are none end in errors of any kind
+        except Exception as error:  # malformed responses end in errors of any kind
             failed = request_error(error, self._connection.secrets)
         # Raised out here, it does not carry along what the SDK raised.
         raise failed
@@ -172,16 +173,18 @@ def _connect(access: Access) -> Any:
 def _client(access: Access) -> Any:
     session, region = session_of(access)
     keys = access.keys
-    client = session.client(
-        "dynamodb",
-        region_name=region,
-        endpoint_url=access.endpoint,
-        aws_access_key_id=keys.access if keys else None,
-        aws_secret_access_key=keys.secret.reveal() if keys else None,
-        aws_session_token=keys.token.reveal() if keys and keys.token else None,
-        verify=False if access.remote.allow_invalid_certificates else None,
-        config=_config(access.remote),
-    )
+    # boto3 lets only one thread at a time make clients of a session.
+    with SESSIONS.lock if SESSION in access.identity else nullcontext():
+        client = session.client(
+            "dynamodb",
+            region_name=region,
+            endpoint_url=access.endpoint,
+            aws_access_key_id=keys.access if keys else None,
+            aws_secret_access_key=keys.secret.reveal() if keys else None,
+            aws_session_token=keys.token.reveal() if keys and keys.token else None,
+            verify=False if access.remote.allow_invalid_certificates else None,
+            config=_config(access.remote),
+        )
     bound_responses(client, access.remote.timeout)
     return client
 

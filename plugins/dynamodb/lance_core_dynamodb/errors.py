@@ -56,7 +56,7 @@ _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalEr
 _LATE_CREDENTIALS = (CredentialRetrievalError, MetadataRetrievalError)
 _SIGNED = "The Canonical String"
 """What follows repeats the headers of the request."""
-_LONGEST = 300
+_MAX_MESSAGE = 300
 
 
 class MissingTableError(RequestError):
@@ -69,7 +69,7 @@ class MissingTableError(RequestError):
 def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
     """What became of the request, in words without ``secrets``."""
     if isinstance(error, ClientError):
-        return _answered(error.response, secrets)
+        return _of_response(error.response, secrets)
     if isinstance(error, ProxyConnectionError) and not _is_before_sending(error):
         return RequestError(Failure.UNKNOWN, "the connection by way of the proxy broke")
     if isinstance(error, _UNSENT):
@@ -97,7 +97,7 @@ def _is_before_sending(error: ProxyConnectionError) -> bool:
     return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
-def _answered(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:
+def _of_response(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:
     error, about = response.get("Error", {}), response.get("ResponseMetadata", {})
     code = str(error.get("Code", "")).rpartition("#")[2]
     if code == NO_TABLE:
@@ -121,4 +121,4 @@ def _cleaned(message: str, secrets: Iterable[str]) -> str:
     text = " ".join(message.partition(_SIGNED)[0].split())
     for secret in secrets:
         text = text.replace(secret, "***")
-    return text[:_LONGEST]
+    return text[:_MAX_MESSAGE]

@@ -130,7 +130,7 @@ class DynamoSettings:
             _check_endpoint(endpoint, access.remote.allow_http)
         if access.remote.proxy_ca_certificate is not None or access.remote.proxy_excludes:
             raise UnsupportedFeatureError(
-                "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not heeded for "
+                "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not supported for "
                 "DynamoDB: set the environment variables AWS_CA_BUNDLE and NO_PROXY"
             )
         return access
@@ -161,7 +161,7 @@ class Access:
     identity: Mapping[str, str]
 
     def secrets(self) -> list[str]:
-        """Texts that nobody may see."""
+        """The texts that must not be shown."""
         keys = self.keys
         held = [keys.secret, keys.token] if keys else []
         texts = [secret.reveal() for secret in held if secret is not None]

@@ -1,4 +1,4 @@
-"""Responses of a server that may be of any length, take any time, and break off.
+"""Responses of a server, which may have any length, take any time and break off.
 
 boto3 reads a body to its end, its time-outs begin anew with each byte, and it takes what is no
 JSON, such as the first half of a row, for a response that says nothing: that there is no row. The

@@ -19,7 +19,7 @@ KEY_TYPES = [
 
 
 def complaint(table: Mapping[str, Any]) -> str:
-    """What is wrong with the key of a table as ``DescribeTable`` tells it; "" if nothing is."""
+    """What is wrong with the key of a table as ``DescribeTable`` describes it; "" if nothing."""
     roles = {key.get("AttributeName"): key.get("KeyType") for key in table.get("KeySchema", ())}
     types = {
         one.get("AttributeName"): one.get("AttributeType")

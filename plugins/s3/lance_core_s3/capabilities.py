@@ -18,7 +18,7 @@ OF_AMAZON = StoreCapabilities(
 
 OF_OTHERS = replace(
     OF_AMAZON,
-    # Some heed If-None-Match, some refuse it, some ignore it: that is found out by trying.
+    # Some support If-None-Match, some refuse it, some ignore it: a probe decides.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
 )

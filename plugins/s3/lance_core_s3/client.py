@@ -7,6 +7,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -62,7 +63,7 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> RemoteStor
     remote = RemoteSettings.of(left)
     if remote.proxy_ca_certificate is not None or remote.proxy_excludes is not None:
         raise UnsupportedFeatureError(
-            "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not heeded for S3: "
+            "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not supported for S3: "
             "set the environment variables AWS_CA_BUNDLE and NO_PROXY"
         )
     return RemoteStore(S3Client(settings, remote), url.path, remote)
@@ -80,8 +81,7 @@ class S3Client(RemoteClient):
         self._lock = ForkSafeLock()
         self._session: Any = None
         self._sdk: Any = None
-        host = urlsplit(self._connected().meta.endpoint_url).hostname or ""
-        self._capabilities = _capabilities(settings, host)
+        self._capabilities = _capabilities(settings, self._connected())
         self._every = {"Bucket": settings.bucket} | (
             {"RequestPayer": "requester"} if settings.requester_pays else {}
         )
@@ -97,16 +97,16 @@ class S3Client(RemoteClient):
         return self._capabilities
 
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
-        asked: dict[str, Any] = {"Key": key, **self._encryption.use}
+        parameters: dict[str, Any] = {"Key": key, **self._encryption.use}
         if wanted is not None:
-            asked["Range"] = f"bytes={wanted.start}-{wanted.stop - 1}"
+            parameters["Range"] = f"bytes={wanted.start}-{wanted.stop - 1}"
         if etag is not None:
-            asked["IfMatch"] = etag
+            parameters["IfMatch"] = etag
 
         def read(sdk: Any) -> Content:
-            return content_of(sdk.get_object(**self._every, **asked), wanted)
+            return content_of(sdk.get_object(**self._every, **parameters), wanted)
 
-        return self._ask(read, Failure.REFUSED if etag is None else Failure.CHANGED)
+        return self._request(read, Failure.REFUSED if etag is None else Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
         response = self._send("head_object", Key=key, **self._encryption.use)
@@ -140,15 +140,15 @@ class S3Client(RemoteClient):
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        asked: dict[str, Any] = {"Prefix": prefix}
+        parameters: dict[str, Any] = {"Prefix": prefix}
         if not deep:
-            asked["Delimiter"] = "/"
+            parameters["Delimiter"] = "/"
         if token is not None:
-            asked["ContinuationToken"] = token
+            parameters["ContinuationToken"] = token
         elif start_after is not None:
-            # Answers repeat it, in XML, which has not all characters. Fewer come earlier.
-            asked["StartAfter"] = _NOT_IN_XML.split(start_after, maxsplit=1)[0]
-        return page_of(self._send("list_objects_v2", **asked))
+            # Responses repeat it in XML, which lacks some characters. A shorter key starts earlier.
+            parameters["StartAfter"] = _NOT_IN_XML.split(start_after, maxsplit=1)[0]
+        return page_of(self._send("list_objects_v2", **parameters))
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         response = self._send("create_multipart_upload", Key=key, **self._encryption.write)
@@ -217,16 +217,24 @@ class S3Client(RemoteClient):
         with self._lock:
             session = None if name is None else SESSIONS.get(name)
             if self._sdk is None or session is not self._session:
-                self._session = session
-                self._sdk = make_client(self._settings, self._remote)
+                sdk = make_client(self._settings, self._remote)
+                if self._session and _capabilities(self._settings, sdk) != self._capabilities:
+                    sdk.close()
+                    raise InvalidInputError(
+                        f"the boto3.Session that is now registered as {name!r} is for another "
+                        "kind of server than the one before: give it another name"
+                    )
+                self._session, self._sdk = session, sdk
             return self._sdk
 
-    def _send(self, operation: str, **asked: Any) -> Any:
-        unmet = Failure.EXISTS if "IfNoneMatch" in asked else Failure.REFUSED
-        return self._ask(lambda sdk: getattr(sdk, operation)(**self._every, **asked), unmet)
+    def _send(self, operation: str, **parameters: Any) -> Any:
+        unmet = Failure.EXISTS if "IfNoneMatch" in parameters else Failure.REFUSED
+        return self._request(
+            lambda sdk: getattr(sdk, operation)(**self._every, **parameters), unmet
+        )
 
-    def _ask(self, request: Callable[[Any], T], unmet: Failure) -> T:
-        """What ``request`` returns; a `RequestError` that has nothing of what the SDK raised."""
+    def _request(self, request: Callable[[Any], T], unmet: Failure) -> T:
+        """What ``request`` returns; a `RequestError` without anything that the SDK raised."""
         sdk = self._connected()
         try:
             with LOG_REDACTION.quiet():
@@ -259,9 +267,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
 
 
-def _capabilities(settings: S3Settings, host: str) -> StoreCapabilities:
+def _capabilities(settings: S3Settings, sdk: Any) -> StoreCapabilities:
     if not settings.conditional_put:
         return WITHOUT_CONDITIONS
+    host = urlsplit(sdk.meta.endpoint_url).hostname or ""
     return OF_AMAZON if is_amazon(host) else OF_OTHERS
 
 
@@ -269,7 +278,7 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     """A client of boto3 that sends every request once.
 
     Raises `InvalidInputError` if the address or the credentials' settings cannot be used, or if
-    requests would not be encrypted on their way and nobody allowed that.
+    requests would not be encrypted on their way and no option allows that.
     """
     with LOG_REDACTION.quiet():
         failure = ""
@@ -290,8 +299,8 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     events = client.meta.events
     events.register("before-send.s3", _send_body_at_once)
     # One send per request, also where the SDK would follow a bucket to another region.
-    stays = _stay if settings.endpoint else _stay_while_looking
-    events.register_first("needs-retry.s3", stays)
+    keeps = _keep_server if settings.endpoint else _keep_server_of_lookup
+    events.register_first("needs-retry.s3", keeps)
     bound_responses(client, remote.timeout)
     return client
 
@@ -301,30 +310,32 @@ def _send_body_at_once(request: Any, **_: object) -> None:
     request.headers.pop("Expect", None)
 
 
-def _stay(request_dict: Mapping[str, Any], **_: object) -> None:
-    """Let the SDK take no answer for a hint that the bucket is elsewhere."""
+def _keep_server(request_dict: Mapping[str, Any], **_: object) -> None:
+    """Keep the SDK from sending a request again, to the region that a response names."""
     request_dict.get("context", {}).get("s3_redirect", {})["redirected"] = True
 
 
-def _stay_while_looking(request_dict: Mapping[str, Any], operation: Any, **_: object) -> None:
-    """The same for the request that asks where it is: the SDK would ask again and again."""
+def _keep_server_of_lookup(request_dict: Mapping[str, Any], operation: Any, **_: object) -> None:
+    """The same for the request by which the SDK looks for the region: it would never end."""
     if operation.name == "HeadBucket":
-        _stay(request_dict)
+        _keep_server(request_dict)
 
 
 def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
     session = session_of(settings.credentials, settings.region)
     keys = settings.credentials.keys
-    return session.client(
-        "s3",
-        region_name=_region(settings, session),
-        endpoint_url=_endpoint(settings),
-        aws_access_key_id=keys.access if keys else None,
-        aws_secret_access_key=keys.secret.reveal() if keys else None,
-        aws_session_token=keys.token.reveal() if keys and keys.token else None,
-        verify=False if remote.allow_invalid_certificates else None,
-        config=_config(settings, remote),
-    )
+    # boto3 lets only one thread at a time make clients of a session.
+    with SESSIONS.lock if settings.credentials.session else nullcontext():
+        return session.client(
+            "s3",
+            region_name=_region(settings, session),
+            endpoint_url=_endpoint(settings),
+            aws_access_key_id=keys.access if keys else None,
+            aws_secret_access_key=keys.secret.reveal() if keys else None,
+            aws_session_token=keys.token.reveal() if keys and keys.token else None,
+            verify=False if remote.allow_invalid_certificates else None,
+            config=_config(settings, remote),
+        )
 
 
 def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
@@ -342,7 +353,7 @@ def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
         retries={"total_max_attempts": 1, "mode": "standard"},
         connect_timeout=remote.connect_timeout,
         read_timeout=remote.timeout,
-        # Those who call wait for some requests themselves.
+        # Threads of callers send some of the requests themselves.
         max_pool_connections=2 * remote.parallel,
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",

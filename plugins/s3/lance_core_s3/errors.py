@@ -1,4 +1,4 @@
-"""What answers of S3, and having none, mean.
+"""What responses of S3, or their absence, mean.
 
 Codes are those of Amazon's "Error responses" for S3; other servers send them too, or at least the
 same status.
@@ -58,42 +58,44 @@ _NO_CREDENTIALS = (
     "'aws_skip_signature' to read a public bucket"
 )
 
-_LONGEST = 500
+_MAX_MESSAGE = 500
 """Characters of a service's message that are shown."""
 
 
 def request_error(
     error: Exception, *, unmet: Failure = Failure.EXISTS, secrets: Iterable[str] = ()
 ) -> RequestError:
-    """What ``error``, raised by the SDK for one request, says of that.
+    """The failure that ``error``, raised by the SDK for one request, stands for.
 
-    ``unmet``: what it means that a condition of the request did not hold. ``secrets``: what is not
-    shown even where the service repeats it.
+    ``unmet``: the failure for a condition that did not hold. ``secrets``: texts that are hidden
+    where the service repeats them.
     """
     if isinstance(error, sdk.ClientError):
-        answer = error.response
-        failure, text = _of_answer(answer, error.operation_name, unmet)
+        response = error.response
+        failure, text = _of_response(response, error.operation_name, unmet)
         for secret in secrets:
             text = text.replace(secret, "***")
-        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
         return RequestError(failure, text, retry_after(headers.get("retry-after")))
-    return _of_silence(error)
+    return _without_response(error)
 
 
-def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tuple[Failure, str]:
-    code = str(answer.get("Error", {}).get("Code", ""))
-    message = str(answer.get("Error", {}).get("Message", ""))[:_LONGEST]
-    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+def _of_response(
+    response: Mapping[str, Any], operation: str, unmet: Failure
+) -> tuple[Failure, str]:
+    code = str(response.get("Error", {}).get("Code", ""))
+    message = str(response.get("Error", {}).get("Message", ""))[:_MAX_MESSAGE]
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = " ".join(filter(None, (operation, str(status), code if code != str(status) else "")))
     text = f"{text}: {message}" if message else text
     if code == "RequestTimeTooSkewed":
-        return Failure.REFUSED, f"{text} ({_clock(answer)})"
+        return Failure.REFUSED, f"{text} ({_clock(response)})"
     if code == "NoSuchBucket":
         return Failure.REFUSED, f"{text} (the bucket does not exist)"
     if status == 412 or code == "PreconditionFailed":  # which may come late, behind a 200
         return unmet, text
     if operation == "HeadObject" and status == 400:
-        # Answers to HEAD have no body that says why; expired credentials are 400.
+        # Responses to HEAD have no body that says why; expired credentials are 400.
         return Failure.EXPIRED, f"{text} (expired credentials, or a request that is wrong)"
     if code in _CODES:
         return _CODES[code], text
@@ -105,14 +107,14 @@ def _of_answer(answer: Mapping[str, Any], operation: str, unmet: Failure) -> tup
     return _STATUS.get(status, Failure.REFUSED if status >= 400 else Failure.UNKNOWN), text
 
 
-def _of_silence(error: Exception) -> RequestError:
-    """What there being no answer means. Texts are ours: the SDK's show addresses with queries."""
+def _without_response(error: Exception) -> RequestError:
+    """What it means that no response came. The SDK's texts show URLs with queries: not used."""
     if isinstance(error, sdk.SSLError):
         return tls_failure(str(error))
-    return RequestError(*_of_no_answer(error))
+    return RequestError(*_connection_failure(error))
 
 
-def _of_no_answer(error: Exception) -> tuple[Failure, str]:
+def _connection_failure(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, sdk.NoCredentialsError):
         return Failure.REFUSED, _NO_CREDENTIALS
     if isinstance(error, sdk.ConnectTimeoutError):
@@ -164,10 +166,10 @@ def _reason(error: Exception) -> str:
     return type(cause).__name__
 
 
-def _clock(answer: Mapping[str, Any]) -> str:
+def _clock(response: Mapping[str, Any]) -> str:
     """By how much the clock of this machine differs from the service's, which it sends along."""
     try:
-        date = answer["ResponseMetadata"]["HTTPHeaders"]["date"]
+        date = response["ResponseMetadata"]["HTTPHeaders"]["date"]
         ahead = round((datetime.now(UTC) - parsedate_to_datetime(date)).total_seconds())
     except (KeyError, TypeError, ValueError):
         return "set the clock of this machine"

@@ -24,7 +24,7 @@ PREFIX = "aws_"
 class Use(enum.Enum):
     """What becomes of an option."""
 
-    HEEDED = "heeded"
+    SUPPORTED = "supported"
     IGNORED = "ignored"
     """It changes nothing here, for the reason that its text says."""
     REFUSED = "refused"
@@ -43,11 +43,11 @@ class Option:
     text: str
     others: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    use: Use = Use.HEEDED
+    use: Use = Use.SUPPORTED
     is_secret: bool = False
 
 
-def _heeded(name: str, text: str, *others: str) -> Option:
+def _env(name: str, text: str, *others: str) -> Option:
     """An option that is also read from the environment variable of its name."""
     return Option(name, text, others, (name.upper(),))
 
@@ -96,10 +96,10 @@ _PLACE = (
         "The same, where `aws_region` is not given.",
         environment=("AWS_DEFAULT_REGION",),
     ),
-    _heeded(
+    _env(
         "aws_virtual_hosted_style_request",
-        "Whether the bucket is part of the host's name. Else Amazon's servers are asked the way "
-        "that suits the name, others by path.",
+        "Whether the bucket is part of the host's name. If not given, requests to Amazon "
+        "use the form that suits the name, others the path.",
     ),
     Option(
         "aws_bucket",
@@ -109,23 +109,26 @@ _PLACE = (
 )
 
 _REQUESTS = (
-    _heeded("aws_skip_signature", "Send requests without a signature, as to a public bucket."),
-    _heeded("aws_unsigned_payload", "Leave bodies out of signatures, where TLS guards them."),
-    _heeded("aws_request_payer", "Pay for requests to the bucket of somebody else."),
-    _heeded(
+    _env("aws_skip_signature", "Send requests without a signature, as to a public bucket."),
+    _env("aws_unsigned_payload", "Leave bodies out of signatures, where TLS guards them."),
+    _env("aws_request_payer", "Pay for the requests, for a bucket whose owner does not."),
+    _env(
         "aws_server_side_encryption",
         "Encryption of what is written: `AES256`, `sse:kms`, `sse:kms:dsse` (or Amazon's names "
         "`aws:kms`, `aws:kms:dsse`) or `sse-c`.",
     ),
-    _heeded("aws_sse_kms_key_id", "Key of the key service to encrypt with."),
-    _heeded("aws_sse_bucket_key_enabled", "Whether a key of the bucket stands in for it."),
+    _env("aws_sse_kms_key_id", "Key of the key service to encrypt with."),
+    _env(
+        "aws_sse_bucket_key_enabled",
+        "Whether to encrypt with a key of the bucket that it protects.",
+    ),
     Option(
         "aws_sse_customer_key_base64",
         "Key of yours for `sse-c`: 32 bytes in base64.",
         environment=("AWS_SSE_CUSTOMER_KEY_BASE64",),
         is_secret=True,
     ),
-    _heeded(
+    _env(
         "aws_conditional_put",
         "`etag` (the default): by `If-None-Match`; `disabled`: the server cannot.",
     ),
@@ -137,7 +140,7 @@ _OTHERS = (
     _ignored("aws_disable_tagging", "Nothing is tagged."),
     _ignored("aws_disable_bulk_delete", "Objects are deleted one by one."),
     _ignored("use_opendal", "It chooses between two clients of pylance."),
-    _ignored("expires_at_millis", "Who gives keys with an end opens the table again with others."),
+    _ignored("expires_at_millis", "To use other temporary keys, open the table again."),
     _ignored("refresh_offset_millis", "The SDK renews credentials ahead of their end."),
     Option(
         "aws_s3_express",

@@ -1,4 +1,4 @@
-"""Responses of a server that may be of any length, take any time, and leave out what they must say.
+"""Responses of a server, which may have any length, take any time and lack required fields.
 
 boto3 reads everything but contents of objects to its end, and its time-outs begin anew with each
 byte. The store contract bounds each call in time and memory, so `bound_responses` adds both bounds.
@@ -111,7 +111,7 @@ def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
     """The bytes of the body and of the whole object."""
     length = response.get("ContentLength")
     if length is None or length < 0:
-        raise RequestError(Failure.UNSUPPORTED, "the server does not tell the length of its answer")
+        raise RequestError(Failure.UNSUPPORTED, "the server does not say how long its response is")
     start, size = 0, length
     if "ContentRange" in response:
         start, size = _extent(response["ContentRange"])
@@ -124,5 +124,5 @@ def _extent(content_range: str) -> tuple[int, int]:
     """The start of a range and the size of the object: 10 and 100 in ``bytes 10-19/100``."""
     found = _RANGE.fullmatch(content_range)
     if found is None:
-        raise RequestError(Failure.UNKNOWN, "the response does not tell the size of the object")
+        raise RequestError(Failure.UNKNOWN, "the response does not say the size of the object")
     return int(found[1]), int(found[2])

@@ -185,6 +185,28 @@ def test_a_store_follows_the_name_of_its_session(session: boto3.Session) -> None
     assert b"Credential=of-another/" in bytes(str(requests[0].headers["Authorization"]), "ascii")
 
 
+def test_several_threads_open_stores_with_one_session(session: boto3.Session) -> None:
+    def open_one(number: int) -> str:
+        with opened(f"s3://bucket/t{number}", {"session": "mine"}) as store:
+            return store.client.name
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(open_one, range(8))) == {"s3://bucket"}
+
+
+def test_a_name_does_not_change_from_a_trusted_server_to_another(
+    session: boto3.Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text("[profile minio]\nendpoint_url = https://minio.example\nregion = us-east-1\n")
+    with opened(URI, {"session": "mine"}) as store:
+        unregister_session("mine")
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+        register_session("mine", boto3.Session("id", "secret", profile_name="minio"))
+        with pytest.raises(InvalidInputError, match="another kind of server"):
+            store.get("a")
+
+
 def test_a_session_does_not_travel_and_its_name_does(
     moto: Moto, bucket: str, session: boto3.Session
 ) -> None:
