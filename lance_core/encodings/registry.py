@@ -42,6 +42,9 @@ class EncodingSpec:
     `EncodingFamily.COMPRESSIVE` `lance_core.encodings.v2_1.codecs.base`); ``encoder`` is None for
     what is only read. Those of `EncodingFamily.VALUES` are
     `lance_core.encodings.plugin_values.value_encoding.ValueEncodingSpec`.
+
+    ``take`` and ``scalar_at`` are short ways to some values and to one, of the types that the
+    family prescribes. They give what ``decoder`` gives; without them, it is used.
     """
 
     key: str
@@ -49,6 +52,8 @@ class EncodingSpec:
     decoder: Decoder
     encoder: Encoder | None = None
     family: EncodingFamily = EncodingFamily.ARRAY
+    take: Callable[..., Any] | None = None
+    scalar_at: Callable[..., Any] | None = None
 
 
 class EncodingRegistry:

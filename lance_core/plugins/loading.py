@@ -271,6 +271,8 @@ def _check_encoding(spec: EncodingSpec) -> None:
     decoder: object = spec.decoder
     if not callable(decoder):
         raise PluginLoadError(f"decoder of {key!r} is not callable")
+    if not all(one is None or callable(one) for one in (spec.take, spec.scalar_at)):
+        raise PluginLoadError(f"a short way of {key!r} is not callable")
 
 
 def _check_kernels(spec: KernelSpec) -> None:

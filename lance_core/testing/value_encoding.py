@@ -82,6 +82,16 @@ class ValueEncodingTests:
                     block = self._block(part)
                     assert_same(name, self.spec.decoder(block, part.type, len(part)), part)
 
+    def test_taken_values_are_those_that_decoding_gives(self) -> None:
+        """Only if it has a ``take``."""
+        take = self.spec.take
+        for name, array in self._arrays() if take is not None else ():
+            assert take is not None
+            block, count = self._block(array), len(array)
+            for at in (np.array([0]), np.array([count - 1]), np.arange(0, count, 7)):
+                wanted = array.take(pa.array(at))
+                assert_same(f"{name}, taken", take(block, array.type, count, at), wanted)
+
     def test_a_decoded_array_stays_as_it_is(self) -> None:
         kept = [(name, array, self._decoded(array)) for name, array in self._arrays()]
         for name, array, decoded in kept:
@@ -219,6 +229,7 @@ class ValueEncodingTests:
         message.block_bytes.append(len(data))
         blocks = ForeignBlocks.of(message, spec, array.type, ByteRange(0, len(data)))
         try:
+            decode_in_memory(blocks.decode(slice(0, 1), 0), pa.py_buffer(data))
             return decode_in_memory(blocks.decode(slice(0, count), 0), pa.py_buffer(data))
         except LanceError:
             return None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.runs import RunRule
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from tests.kernels.outcomes import array, check, compiled, relaxed
 
@@ -93,7 +94,13 @@ def test_packed_levels_of_any_form_are_the_same(
     width: int, counts: list[int], raw: bool, data: st.DataObject
 ) -> None:
     forms = damaged(data, *packed_levels(width, counts, raw), array(counts))
-    check("unpack_levels", *forms, data.draw(st.just(width) | st.integers(-1, 17)))
+    wanted = data.draw(st.just(width) | st.integers(-1, 17))
+    check("unpack_levels", *forms, wanted)
+    numbers = st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 2100)), max_size=9)
+    pairs = data.draw(numbers) + [(i, n - 1) for i, n in enumerate(counts) if n]
+    picked = PackedPositions(array([c for c, _ in pairs]), array([p for _, p in pairs]))
+    check("pick_levels", *forms, picked, wanted)
+    check("pick_levels", *forms, PackedPositions(*(part[len(pairs) :] for part in picked)), wanted)
 
 
 @relaxed

@@ -49,6 +49,7 @@ def fixed_ranges(
         return [ByteRange(base + first * width, base + (last + 1) * width)], Cuts(
             [0, len(positions)], [first]
         )
+    # A range begins where the one before is farther away than the gap.
     steps = np.flatnonzero(np.diff(positions) > gap // width + 1) + 1
     edges = [0, *steps.tolist(), len(positions)]
     firsts = positions[edges[:-1]].tolist()
@@ -182,4 +183,5 @@ def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
     lengths = stops - starts
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
+    # Each number is its own place in the result, moved by how far its span lies behind it.
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -85,6 +85,20 @@ class Kernels(Protocol):
         chunk is just as large as that needs. Raises `CorruptFileError` for chunks of other sizes.
         """
 
+    def pick_levels(
+        self,
+        data: Bytes,
+        starts: Int64Array,
+        sizes: Int64Array,
+        counts: Int64Array,
+        picked: PackedPositions,
+        width: int,
+    ) -> LevelArray:
+        """Single ones of the levels that `unpack_levels` gives; raises as it does.
+
+        Raises `CorruptFileError`, too, for a level that its chunk does not have.
+        """
+
     def fsst_decode(
         self, codes: Bytes, offsets: Int64Array, symbols: bytes, lengths: bytes
     ) -> tuple[pa.Buffer, Int64Array]:

@@ -6,7 +6,7 @@ that single values can be had without the rest of a page. Nulls are stored as th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lance_core.store.base import ByteRange
 
 _MOST_VALUES = 1 << 48
+_TAKE_COST = 8
+"""How much more it costs to take a value than to decode it with all others of its block."""
 
 
 def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValues, pa.Buffer]:
@@ -128,16 +130,34 @@ class ForeignBlocks:
         for range_, (a, b) in enumerate(pairwise(cuts.edges)):
             for number in numbers[a:b].tolist():
                 start, stop = self.edges[number : number + 2] - cuts.firsts[range_]
-                block = self._block(number, buffers[range_].slice(start, stop - start))
-                parts.append(_picked(block, where, number * self.step))
+                data = buffers[range_].slice(start, stop - start)
+                parts.append(self._part(number, data, where))
         return _joined(parts)
 
-    def _block(self, number: int, data: pa.Buffer) -> pa.Array:
-        """The values of a block, checked to be what they must be."""
-        count = min(self.step, self.count - number * self.step)
+    def _part(self, number: int, data: pa.Buffer, where: Where) -> pa.Array:
+        """The values of a block, whose bytes are ``data``, that are at ``where`` in the page."""
+        first, count = number * self.step, min(self.step, self.count - number * self.step)
+        at: Where
+        if isinstance(where, slice):
+            at = slice(max(0, where.start - first), min(count, where.stop - first))
+            wanted = at.stop - at.start
+        else:
+            a, b = np.searchsorted(where, [first, first + count])
+            at, wanted = where[a:b] - first, int(b - a)
+        take = self.spec.take
+        if take is not None and wanted * _TAKE_COST < count:
+            positions = np.arange(at.start, at.stop) if isinstance(at, slice) else at
+            return self._checked(wanted, lambda: take(data, self.type, count, positions))
+        block = self._checked(count, lambda: self.spec.decoder(data, self.type, count))
+        if isinstance(at, slice):
+            return block.slice(at.start, wanted)
+        return take_rows(block, pa.array(at))
+
+    def _checked(self, count: int, decode: Callable[[], pa.Array]) -> pa.Array:
+        """What the plugin gives for ``count`` values, checked to be what it must be."""
         key = self.spec.key
         try:
-            array = self.spec.decoder(data, self.type, count)
+            array = decode()
             is_array = isinstance(array, pa.Array)
             if not is_array or array.type != self.type or len(array) != count or array.null_count:
                 raise CorruptFileError(f"encoding {key!r} did not give {count} {self.type} values")
@@ -149,15 +169,6 @@ class ForeignBlocks:
                 f"encoding {key!r} failed: {type(error).__name__}: {error}"
             ) from error
         return array
-
-
-def _picked(block: pa.Array, where: Where, first: int) -> pa.Array:
-    """The values of a block at ``where``, which counts from ``first`` before the block."""
-    if isinstance(where, slice):
-        start = max(0, where.start - first)
-        return block.slice(start, min(len(block), where.stop - first) - start)
-    a, b = np.searchsorted(where, [first, first + len(block)])
-    return take_rows(block, pa.array(where[a:b] - first))
 
 
 def _joined(parts: Sequence[pa.Array]) -> pa.Array:

@@ -25,6 +25,7 @@ from lance_core.errors import (
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.page import ForeignEncoding
     from lance_core.schema import Field
 
@@ -47,6 +48,10 @@ exception is taken for one, and so is an array that is not what was asked for.
 """
 
 
+ValueTake = Callable[[pa.Buffer, pa.DataType, int, "Int64Array"], pa.Array]
+"""As `ValueDecoder`, but only the values at ascending positions, at least one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueEncodingSpec(EncodingSpec):
     """An encoding of values that the format does not know.
@@ -54,11 +59,13 @@ class ValueEncodingSpec(EncodingSpec):
     ``key``: its type URL, with a slash, e.g. ``"/example.org/alp"``; files record it. ``name``: a
     short one, for field metadata. ``distribution``: what to install for reading; files record it,
     too. ``accepts``: whether the encoding is for a storage type. ``block_values``: into how many
-    values pages are cut; reading one value decodes so many.
+    values pages are cut; reading one value decodes so many, unless there is a ``take``: it gives
+    single values of a block as ``decoder`` would, for less. ``scalar_at`` is not used.
     """
 
     encoder: ValueEncoder
     decoder: ValueDecoder
+    take: ValueTake | None = None
     name: str
     distribution: str
     accepts: Callable[[pa.DataType], bool]

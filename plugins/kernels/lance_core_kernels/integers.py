@@ -8,7 +8,7 @@ from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.kernels.numpy.bitpacking import Words, check_inline, check_packed_levels
 from lance_core.encodings.kernels.numpy.byte_streams import check_streams
 from lance_core.encodings.kernels.numpy.runs import RunRule, check_rule, check_runs
-from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, check_places
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
@@ -98,6 +98,23 @@ def unpack_levels(
     with CORRUPT:
         _native.unpack_levels(*chunks, width, levels)
     return levels
+
+
+def pick_levels(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: PackedPositions,
+    width: int,
+) -> LevelArray:
+    """See `lance_core.encodings.kernels.Kernels.pick_levels`.
+
+    All are unpacked: in C that costs less than finding where some of them are.
+    """
+    levels = unpack_levels(data, starts, sizes, counts, width)
+    check_places(picked, counts)
+    return levels.take((np.cumsum(counts) - counts).take(picked.chunk) + picked.position)
 
 
 def chunk_widths(words: Words) -> Int64Array:

@@ -150,6 +150,26 @@ def test_a_plugin_that_gives_something_else_ends_in_an_error(decoder: Any) -> No
         decode_in_memory(blocks.decode(slice(0, 128), 0), data)
 
 
+def test_single_values_are_taken_where_the_plugin_can_and_few_are_wanted() -> None:
+    taken: list[list[int]] = []
+
+    def take(data: pa.Buffer, type_: pa.DataType, count: int, at: np.ndarray) -> pa.Array:
+        taken.append(at.tolist())
+        return pa.array(np.frombuffer(data, np.int64)[at], type_)
+
+    spec = dataclasses.replace(SMALL, take=take)
+    message, data = encode_blocks(pa.array(range(640)), spec)
+    blocks = ForeignBlocks.of(message, spec, pa.int64(), ByteRange(0, data.size))
+    for where in (slice(65, 66), slice(63, 66), np.array([0, 7, 639]), np.arange(64, 128, 8)):
+        found = decode_in_memory(blocks.decode(where, 0), data).to_pylist()
+        assert found == np.arange(640)[where].tolist()
+    assert taken == [[1], [63], [0, 1], [0, 7], [63]]
+    odd = dataclasses.replace(SMALL, take=lambda *_: pa.array([None], pa.int64()))
+    blocks = ForeignBlocks.of(message, odd, pa.int64(), ByteRange(0, data.size))
+    with pytest.raises(CorruptFileError, match="encoding '/example"):
+        decode_in_memory(blocks.decode(slice(0, 1), 0), data)
+
+
 def test_only_the_blocks_of_wanted_values_are_read() -> None:
     message, data = encode_blocks(pa.array(range(640)), SMALL)
     blocks = ForeignBlocks.of(message, SMALL, pa.int64(), ByteRange(1000, 1000 + data.size))

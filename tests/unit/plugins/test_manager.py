@@ -221,6 +221,9 @@ BROKEN: dict[str, dict[str, object]] = {
     "unknown kernel": {"lance_kernels": [KernelSpec("mine", {"fsst_decod": len})]},
     "kernel that is no function": {"lance_kernels": [KernelSpec("mine", {"fsst_decode": 1})]},
     "kernels without a name": {"lance_kernels": [KernelSpec("", {})]},
+    "odd short way": {
+        "lance_encodings": [EncodingSpec("x", FileVersion.V2_1, lambda: None, take=1)]
+    },
     "no decoder": {"lance_encodings": [EncodingSpec("x", FileVersion.V2_0, None)]},
 }
 

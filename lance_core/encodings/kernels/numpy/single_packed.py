@@ -12,12 +12,15 @@ from lance_core.encodings.kernels.numpy.bitpacking import (
     CHUNK,
     Words,
     check_inline,
+    check_packed_levels,
     packed_bytes,
     places_of_rows,
 )
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
+from lance_core.encodings.kernels.numpy.levels import LevelArray
 from lance_core.errors import CorruptFileError
 
+_LEVEL_BYTES = 2
 _UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 
 
@@ -97,6 +100,37 @@ def pick_inline(
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
     chunk = picked.chunk
     return Packed(data, starts.take(chunk) + word, widths.take(chunk), bits).values(picked.position)
+
+
+def pick_levels(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    picked: PackedPositions,
+    width: int,
+) -> LevelArray:
+    """See `lance_core.encodings.kernels.Kernels.pick_levels`."""
+    check_packed_levels(data, starts, sizes, counts, width)
+    check_places(picked, counts)
+    units, rest = np.divmod(counts, CHUNK)
+    body = units * packed_bytes(width)
+    tail, raw = sizes - body, rest * _LEVEL_BYTES
+    # The rest of a chunk is as it is where that takes as many bytes; else it is one more unit.
+    is_packed = (rest > 0) & (tail != raw)
+    if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
+        raise CorruptFileError("a chunk has not as many packed levels as it says")
+    unit, position = np.divmod(picked.position, CHUNK)
+    is_raw = ((rest > 0) & ~is_packed).take(picked.chunk) & (unit == units.take(picked.chunk))
+    begins = starts.take(picked.chunk)
+    # Raw levels are unpacked as values of no bits here, and then put in their places.
+    at = begins + np.where(is_raw, 0, unit * packed_bytes(width))
+    packed = Packed(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
+    levels = packed.values(position).astype(np.uint16, copy=False)
+    if is_raw.any():
+        places = (begins + body.take(picked.chunk) + position * _LEVEL_BYTES)[is_raw]
+        levels[is_raw] = bytes_at(data, places, _LEVEL_BYTES).view("<u2")
+    return levels
 
 
 def check_picked(

@@ -1,17 +1,18 @@
 """The contract of compressive encodings (message ``lance.encodings21.CompressiveEncoding``).
 
-A decoder is ``(message, source, context) -> Values``. The source says where the bytes are framed:
-in the chunks of a mini-block page, in a block of their own (levels, dictionaries), or value by
-value in a full-zip page. An encoder is ``(values, target) -> Encoded``, the reverse. Encodings that
-contain others find them through the registry.
+An encoding is a `Codec`: it decodes all values of a source, encodes values, and may have short ways
+to some values and to one. The source says where the bytes are framed: in the chunks of a mini-block
+page, in a block of their own (levels, dictionaries), or value by value in a full-zip page.
+Encodings that contain others find them through the registry.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,11 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.registry import EncodingFamily
+from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
+from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth
+from lance_core.encodings.v2_1.codecs.values_take import take_values
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
@@ -140,36 +144,168 @@ class PerValue:
 
 Source = MiniBlockChunks | Block | PerValue
 
-CompressiveDecoder = Callable[[Any, Source, "DecodeContext"], Values]
-"""From the message, where the bytes are, and what may be known besides to the values.
 
-Raises `CorruptFileError` for bytes that are not what they should be, before memory is used for
-what they claim, and `UnsupportedFeatureError` where the encoding does not occur.
+class ChunkPositions(NamedTuple):
+    """Single values of chunks: of chunk ``chunk[i]`` the value at ``position[i]``, below its count.
+
+    They ascend, first by chunk, then by position; ``counts`` are the values of each chunk.
+    """
+
+    counts: Int64Array
+    chunk: Int64Array
+    position: Int64Array
+
+    @classmethod
+    def of(cls, where: Int64Array, counts: Int64Array) -> ChunkPositions:
+        """From ascending places among the values of all chunks."""
+        ends = np.cumsum(counts)
+        chunk = np.searchsorted(ends, where, side="right")
+        return cls(counts, chunk, where - (ends - counts).take(chunk))
+
+    @property
+    def packed(self) -> PackedPositions:
+        return PackedPositions(self.chunk, self.position)
+
+    def places(self) -> Int64Array:
+        """Where they are among the values of all chunks."""
+        places: Int64Array = (np.cumsum(self.counts) - self.counts).take(self.chunk)
+        return places + self.position
+
+
+class Chunk(NamedTuple):
+    """The buffers of one chunk, block or value: b is ``data[starts[b]:starts[b] + sizes[b]]``.
+
+    All of them are within ``data``; they hold ``total`` values.
+    """
+
+    data: memoryview
+    starts: Sequence[int]
+    sizes: Sequence[int]
+    total: int
+
+    def check_size(self, needed: int) -> None:
+        """Raise `CorruptFileError` unless there is one buffer of so many bytes."""
+        if len(self.sizes) != 1 or self.sizes[0] < needed:
+            raise CorruptFileError("a chunk has fewer bytes than its values take")
+
+
+ScalarAt = Callable[[Chunk, int], bytes | memoryview]
+"""The bytes of the value at a position below the chunk's total. Raises `CorruptFileError`.
+
+As many as the value is wide, one byte for a value of one bit. It uses plain integers: thirty calls
+of numpy cost more than a value.
 """
 
 
+class Codec(ABC):
+    """One encoding, with everything that is specific to it.
+
+    ``key`` is its alternative in the message, ``min_file_version`` the first file version with it.
+    `take` and `scalar_at` give what `decode` gives, and check what they use.
+    """
+
+    key: str
+    min_file_version = FileVersion.V2_1
+
+    @abstractmethod
+    def decode(self, message: Any, source: Source, context: DecodeContext) -> Values:
+        """All values of ``source``, as many as it says.
+
+        Raises `CorruptFileError` for bytes that are not what they should be, before memory is used
+        for what they claim, and `UnsupportedFeatureError` where the encoding does not occur.
+        """
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """The bytes of ``values``; `UnsupportedFeatureError` for those that it is not for."""
+        raise UnsupportedFeatureError(f"encoding {self.key!r} cannot be written")
+
+    def take(
+        self, message: Any, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+    ) -> Values:
+        """Single values of chunks; raises as `decode` does."""
+        return _take_from(self.decode(message, chunks, context), chunks, at, context)
+
+    def scalar_at(
+        self, message: Any, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """How to get one value of a chunk, a block or of those of a full-zip page.
+
+        What ``message`` means is worked out here, once for a page. None, the default: all values of
+        a chunk are decoded. ``depth``: how many encodings are around this one.
+        """
+        return None
+
+    def spec(self) -> EncodingSpec:
+        """What the registry knows of it."""
+        return EncodingSpec(
+            self.key,
+            self.min_file_version,
+            self.decode,
+            self.encode,
+            EncodingFamily.COMPRESSIVE,
+            self.take,
+            self.scalar_at,
+        )
+
+
 def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext) -> Values:
-    """The values that ``source`` holds, as many as it says; raises as `CompressiveDecoder` does."""
-    if source.depth >= MAX_NESTING:
-        raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
-    key, decoder = find_compressive(encoding, context)
-    values: Values = decoder(getattr(encoding, key), source.within(), context)
-    if values.count != source.count:
-        raise CorruptFileError(f"{values.count} values where there should be {source.count}")
+    """The values that ``source`` holds, as many as it says; raises as `Codec.decode` does."""
+    key, spec = _find(encoding, source.depth, context)
+    values: Values = spec.decoder(getattr(encoding, key), source.within(), context)
+    return _checked(values, source.count)
+
+
+def take(
+    encoding: CompressiveEncoding,
+    chunks: MiniBlockChunks,
+    at: ChunkPositions,
+    context: DecodeContext,
+) -> Values:
+    """Single values of ``chunks``; raises as `Codec.decode` does."""
+    key, spec = _find(encoding, chunks.depth, context)
+    if spec.take is None:
+        return _take_from(decode(encoding, chunks, context), chunks, at, context)
+    values: Values = spec.take(getattr(encoding, key), chunks.within(), at, context)
+    return _checked(values, len(at.chunk))
+
+
+def _take_from(
+    values: Values, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+) -> Values:
+    """Those of all ``values`` of ``chunks`` that are ``at`` positions."""
+    return take_values(_checked(values, chunks.count), at.places(), context.kernels)
+
+
+def _checked(values: Values, count: int) -> Values:
+    if values.count != count:
+        raise CorruptFileError(f"{values.count} values where there should be {count}")
     return values
 
 
-def find_compressive(
-    encoding: CompressiveEncoding, context: DecodeContext
-) -> tuple[str, CompressiveDecoder]:
-    """The key of ``encoding``, and who decodes it; raises if the version has no such."""
+def scalar_at(
+    encoding: CompressiveEncoding, place: Place, context: DecodeContext, depth: int = 0
+) -> ScalarAt | None:
+    """How to get one value, see `Codec.scalar_at`."""
+    key, spec = _find(encoding, depth, context)
+    if spec.scalar_at is None:
+        return None
+    found: ScalarAt | None = spec.scalar_at(getattr(encoding, key), place, context, depth + 1)
+    return found
+
+
+def _find(
+    encoding: CompressiveEncoding, depth: int, context: DecodeContext
+) -> tuple[str, EncodingSpec]:
+    """The key of ``encoding`` and what decodes it; raises if the version has no such."""
+    if depth >= MAX_NESTING:
+        raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key = encoding.WhichOneof("compression")
     if key is None:
         raise CorruptFileError("it is not said how values are compressed")
     spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
     if context.version < spec.min_file_version:
         raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
-    return key, spec.decoder
+    return key, spec
 
 
 def unsupported_placement(key: str, source: Source | Target) -> UnsupportedFeatureError:
@@ -262,12 +398,8 @@ class Encoded:
         return MiniBlockChunks(data, starts, self.sizes, self.counts)
 
 
-CompressiveEncoder = Callable[[Values, Target], Encoded]
-"""Raises `UnsupportedFeatureError` for values that the encoding is not for."""
-
-
 def encode(values: Values, target: Target) -> Encoded:
-    """``values`` in the encodings of ``target.chain``; raises as `CompressiveEncoder` does."""
+    """``values`` in the encodings of ``target.chain``; raises as `Codec.encode` does."""
     if not target.chain:
         raise UnsupportedFeatureError("encodings end without one that stores values")
     key = target.chain[0]

@@ -19,14 +19,25 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     OutOfLineBitpacking,
 )
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
+from lance_core.encodings.kernels.numpy.bitpacking import (
+    CHUNK,
+    WIDTHS,
+    packed_bytes,
+    places_of_rows,
+)
 from lance_core.encodings.v2_1.codecs.base import (
     MAX_UNBACKED_BYTES,
     Block,
+    Chunk,
+    ChunkPositions,
+    Codec,
     Encoded,
+    MiniBlockChunks,
     PerValue,
     Place,
+    ScalarAt,
     unsupported_placement,
 )
 from lance_core.encodings.v2_1.codecs.chunks import split_sizes
@@ -41,86 +52,147 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
-def decode_inline(message: InlineBitpacking, source: Source, context: DecodeContext) -> FixedWidth:
-    """`CompressiveDecoder` of ``inline_bitpacking``: all chunks are unpacked together."""
-    if isinstance(source, PerValue):
-        raise unsupported_placement("inline_bitpacking", source)
-    if message.HasField("values"):
-        raise UnsupportedFeatureError("packed values that are compressed themselves")
-    bits = _bits(message.uncompressed_bits_per_value)
-    chunks = source.as_chunk() if isinstance(source, Block) else source.single()
-    starts, sizes = chunks.starts[0], chunks.sizes[0]
-    return FixedWidth.of(
-        context.kernels.unpack_inline(chunks.data, starts, sizes, chunks.counts, bits)
-    )
+class InlineBitpackingCodec(Codec):
+    """Chunks that are each as narrow as their largest value; all are unpacked together."""
+
+    key = "inline_bitpacking"
+
+    def decode(
+        self, message: InlineBitpacking, source: Source, context: DecodeContext
+    ) -> FixedWidth:
+        """See `Codec`."""
+        if isinstance(source, PerValue):
+            raise unsupported_placement("inline_bitpacking", source)
+        if message.HasField("values"):
+            raise UnsupportedFeatureError("packed values that are compressed themselves")
+        bits = _bits(message.uncompressed_bits_per_value)
+        chunks = source.as_chunk() if isinstance(source, Block) else source.single()
+        starts, sizes = chunks.starts[0], chunks.sizes[0]
+        return FixedWidth.of(
+            context.kernels.unpack_inline(chunks.data, starts, sizes, chunks.counts, bits)
+        )
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is Place.PER_VALUE:
+            raise unsupported_placement("inline_bitpacking", target)
+        words = _integers(values)
+        bits = words.itemsize * 8
+        if target.place is Place.BLOCK and len(words) > CHUNK:
+            raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
+        counts, _ = split_sizes(len(words), CHUNK, bits)
+        packed, sizes = target.kernels.pack_inline(words)
+        encoding = CompressiveEncoding(
+            inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
+        )
+        return Encoded(encoding, (pa.py_buffer(packed),), sizes[None], counts)
+
+    def take(
+        self,
+        message: InlineBitpacking,
+        chunks: MiniBlockChunks,
+        at: ChunkPositions,
+        context: DecodeContext,
+    ) -> FixedWidth:
+        """See `Codec`."""
+        bits, chunk = message.uncompressed_bits_per_value, chunks.single()
+        if bits not in WIDTHS or message.HasField("values"):
+            raise UnsupportedFeatureError(f"packed values of {bits} bits")
+        span = chunk.starts[0], chunk.sizes[0], chunk.counts
+        return FixedWidth.of(context.kernels.pick_inline(chunk.data, *span, at.packed, bits))
+
+    def scalar_at(
+        self, message: InlineBitpacking, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        bits = message.uncompressed_bits_per_value
+        if place is Place.PER_VALUE or bits not in WIDTHS or message.HasField("values"):
+            return None
+        word = bits // 8
+
+        def value(chunk: Chunk, position: int) -> bytes:
+            chunk.check_size(word)
+            start = chunk.starts[0]
+            width = int.from_bytes(chunk.data[start : start + word], "little")
+            if width > bits or position >= CHUNK:
+                raise CorruptFileError(f"values of {bits} bits packed to {width}")
+            chunk.check_size(word + packed_bytes(width))
+            return _unpacked(chunk.data, start + word, width, bits, position)
+
+        return value
 
 
-def decode_out_of_line(
-    message: OutOfLineBitpacking, source: Source, context: DecodeContext
-) -> FixedWidth:
-    """`CompressiveDecoder` of ``out_of_line_bitpacking``, which occurs in blocks only."""
-    if not isinstance(source, Block):
-        raise unsupported_placement("out_of_line_bitpacking", source)
-    bits = _bits(message.uncompressed_bits_per_value)
-    width = inner_flat(message.values, "packed values", any_width=True)
-    if width > bits or (width == 0 and source.count * bits > 8 * MAX_UNBACKED_BYTES):
-        raise CorruptFileError(f"{source.count} values of {bits} bits packed to {width}")
-    whole, rest = divmod(source.count, CHUNK)
-    octets = np.frombuffer(source.data, np.uint8)
-    body, raw = whole * packed_bytes(width), rest * bits // 8
-    tail = len(octets) - body
-    if tail < 0 or tail not in (raw, packed_bytes(width) if rest else 0):
-        raise CorruptFileError(f"{source.count} packed values in {len(octets)} bytes")
-    plain = context.kernels.unpack_fastlanes(octets[:body], width, bits, whole)
-    if not rest:
-        return FixedWidth.of(plain)
-    if tail == raw:
-        last = np.frombuffer(octets[body:].tobytes(), plain.dtype)
-    else:
-        last = context.kernels.unpack_fastlanes(octets[body:], width, bits, 1)[:rest]
-    return FixedWidth.of(np.concatenate([plain, last]))
+class OutOfLineBitpackingCodec(Codec):
+    """Blocks in which all values are as narrow as the largest one."""
+
+    key = "out_of_line_bitpacking"
+
+    def decode(
+        self, message: OutOfLineBitpacking, source: Source, context: DecodeContext
+    ) -> FixedWidth:
+        """See `Codec`."""
+        if not isinstance(source, Block):
+            raise unsupported_placement("out_of_line_bitpacking", source)
+        bits = _bits(message.uncompressed_bits_per_value)
+        width = inner_flat(message.values, "packed values", any_width=True)
+        if width > bits or (width == 0 and source.count * bits > 8 * MAX_UNBACKED_BYTES):
+            raise CorruptFileError(f"{source.count} values of {bits} bits packed to {width}")
+        whole, rest = divmod(source.count, CHUNK)
+        octets = np.frombuffer(source.data, np.uint8)
+        body, raw = whole * packed_bytes(width), rest * bits // 8
+        tail = len(octets) - body
+        if tail < 0 or tail not in (raw, packed_bytes(width) if rest else 0):
+            raise CorruptFileError(f"{source.count} packed values in {len(octets)} bytes")
+        plain = context.kernels.unpack_fastlanes(octets[:body], width, bits, whole)
+        if not rest:
+            return FixedWidth.of(plain)
+        if tail == raw:
+            last = np.frombuffer(octets[body:].tobytes(), plain.dtype)
+        else:
+            last = context.kernels.unpack_fastlanes(octets[body:], width, bits, 1)[:rest]
+        return FixedWidth.of(np.concatenate([plain, last]))
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is not Place.BLOCK:
+            raise unsupported_placement("out_of_line_bitpacking", target)
+        words = _integers(values)
+        bits = words.itemsize * 8
+        width = max(target.packed_bits, int(words.max()).bit_length() if len(words) else 0)
+        if width > bits:
+            raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
+        return packed_blocks(words, np.array([len(words)]), width, target.kernels)
+
+    def scalar_at(
+        self, message: OutOfLineBitpacking, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        bits = message.uncompressed_bits_per_value
+        width = inner_flat(message.values, "packed values", any_width=True)
+        if place is not Place.BLOCK or bits not in WIDTHS or width > bits:
+            return None
+        word, unit = bits // 8, packed_bytes(width)
+
+        def value(chunk: Chunk, position: int) -> bytes | memoryview:
+            whole, rest = divmod(chunk.total, CHUNK)
+            tail = chunk.sizes[0] - whole * unit
+            if tail not in (rest * word, unit if rest else 0):
+                raise CorruptFileError("a chunk has not as many packed values as it says")
+            number, within = divmod(position, CHUNK)
+            start = chunk.starts[0] + number * unit
+            if number == whole and tail == rest * word:
+                return chunk.data[start + within * word : start + (within + 1) * word]
+            return _unpacked(chunk.data, start, width, bits, within)
+
+        return value
 
 
-def encode_inline(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``inline_bitpacking``: each chunk as narrow as its largest value."""
-    if target.place is Place.PER_VALUE:
-        raise unsupported_placement("inline_bitpacking", target)
-    words = _integers(values)
+def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels) -> Encoded:
+    """A block for each ``counts`` of the words, all packed out of line to ``width`` bits.
+
+    A page has one message for the levels of all chunks, so that they share the width.
+    """
     bits = words.itemsize * 8
-    if target.place is Place.BLOCK and len(words) > CHUNK:
-        raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
-    counts, _ = split_sizes(len(words), CHUNK, bits)
-    packed, sizes = target.kernels.pack_inline(words)
-    encoding = CompressiveEncoding(
-        inline_bitpacking=InlineBitpacking(uncompressed_bits_per_value=bits)
-    )
-    return Encoded(encoding, (pa.py_buffer(packed),), sizes[None], counts)
-
-
-def encode_out_of_line(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``out_of_line_bitpacking``: all as narrow as the largest value."""
-    if target.place is not Place.BLOCK:
-        raise unsupported_placement("out_of_line_bitpacking", target)
-    words = _integers(values)
-    bits = words.itemsize * 8
-    width = max(target.packed_bits, int(words.max()).bit_length() if len(words) else 0)
-    if width > bits:
-        raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
-    rest = len(words) % CHUNK
-    if packs_tail(width, bits, rest):
-        octets = target.kernels.pack_fastlanes(_padded(words), width)
-    else:
-        whole = len(words) - rest
-        packed = target.kernels.pack_fastlanes(words[:whole], width)
-        octets = np.concatenate([packed, words[whole:].view(np.uint8)])
-    packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
-    encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
-    return Encoded.block(encoding, pa.py_buffer(octets), len(words))
-
-
-def packed_levels(words: Words, counts: Int64Array, kernels: Kernels) -> Encoded:
-    """A block for each ``counts`` of the words, all packed out of line to one width."""
-    bits, width = words.itemsize * 8, int(words.max()).bit_length()
     whole, rest = np.divmod(counts, CHUNK)
     is_packed = packs_tail(width, bits, rest) & (rest > 0)
     units = whole + is_packed
@@ -128,26 +200,22 @@ def packed_levels(words: Words, counts: Int64Array, kernels: Kernels) -> Encoded
     packed = units * packed_bytes(width)
     sizes = packed + raw
     if not rest[:-1].any() and (not rest.size or is_packed[-1] or not rest[-1]):
+        # Units of 1024 follow each other without gaps: one call packs those of all blocks.
         data = kernels.pack_fastlanes(_padded(words) if rest.any() else words, width)
     else:
+        # Each block's packed words are spread to a multiple of 1024, so that one call packs all.
+        # Then packed and raw bytes of all blocks are put in turns, by a mask of their bytes.
         begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
         spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
         firsts = (np.cumsum(units) - units) * CHUNK
-        spread[_spans(firsts, taken)] = words[_spans(begins, taken)]
+        spread[spans_index(firsts, firsts + taken)] = words[spans_index(begins, begins + taken)]
         data = np.empty(int(sizes.sum()), np.uint8)
         is_raw = np.repeat(np.tile([False, True], len(counts)), np.stack([packed, raw], 1).ravel())
         data[~is_raw] = kernels.pack_fastlanes(spread, width)
-        data[is_raw] = words[_spans(begins + taken, counts - taken)].view(np.uint8)
+        data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
     packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
     encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
     return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)
-
-
-def _spans(starts: Int64Array, lengths: Int64Array) -> Int64Array:
-    """The numbers of all spans, which start there."""
-    before = np.cumsum(lengths) - lengths
-    indices: Int64Array = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return indices
 
 
 @overload
@@ -175,3 +243,26 @@ def _padded(words: Words) -> Words:
     """With zeros up to whole chunks, at least one."""
     missing = -len(words) % CHUNK if len(words) else CHUNK
     return np.concatenate([words, np.zeros(missing, words.dtype)]) if missing else words
+
+
+def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int) -> bytes:
+    """One of the 1024 values that are packed at ``start``.
+
+    Each of ``lanes`` lanes has a row of values, which follow each other bit by bit in words. Word k
+    of all lanes takes 128 bytes, and then comes word k + 1.
+    """
+    word, lanes = bits // 8, CHUNK // bits
+    step, within = divmod(position, 128)
+    block, lane = divmod(within, lanes)
+    number, shift = divmod((_ROW_OF_BLOCK[block * lanes // 16] + step) * width, bits)
+    at = start + number * 128 + lane * word
+    if shift + width <= bits:
+        found = int.from_bytes(data[at : at + word], "little") >> shift
+    else:  # the value goes on in the next word of the lane
+        high = int.from_bytes(data[at + 128 : at + 128 + word], "little")
+        found = int.from_bytes(data[at : at + word], "little") >> shift | high << (bits - shift)
+    return (found & ((1 << width) - 1)).to_bytes(word, "little")
+
+
+_ROW_OF_BLOCK = tuple(places_of_rows(64)[::8].index(16 * block) * 8 for block in range(8))
+"""The row that the values of each block of 16 begin with, of values of 64 bits."""

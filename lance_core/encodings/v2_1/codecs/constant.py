@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Constant
 from lance_core.encodings.v2_1.codecs.base import (
     MAX_UNBACKED_BYTES,
+    Codec,
     Encoded,
     Place,
     unsupported_placement,
@@ -23,25 +24,31 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
-def decode_constant(message: Constant, source: Source, context: DecodeContext) -> FixedWidth:
-    """`CompressiveDecoder` of ``constant``: values of as many bytes as the message has."""
-    value = message.value
-    if not value:
-        raise UnsupportedFeatureError("constant values of no bytes")
-    if source.count * len(value) > MAX_UNBACKED_BYTES:
-        raise CorruptFileError(f"{source.count} values claimed by a constant")
-    octets = np.tile(np.frombuffer(value, np.uint8), source.count)
-    return FixedWidth(pa.py_buffer(octets), 8 * len(value), source.count)
+class ConstantCodec(Codec):
+    """Values of as many bytes as the message has; written for a block of equal values."""
 
+    key = "constant"
 
-def encode_constant(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``constant``, for a block of equal values of whole bytes."""
-    if target.place is not Place.BLOCK:
-        raise unsupported_placement("constant", target)
-    if not isinstance(values, FixedWidth) or values.bits % 8 or not values.bits * values.count:
-        raise UnsupportedFeatureError("constant encoding of other values than some of fixed width")
-    rows = values.octets().reshape(values.count, -1)
-    if (rows != rows[0]).any() or rows.size > MAX_UNBACKED_BYTES:
-        raise UnsupportedFeatureError("constant encoding of values that differ or are too many")
-    encoding = CompressiveEncoding(constant=Constant(value=rows[0].tobytes()))
-    return Encoded.block(encoding, pa.py_buffer(b""), values.count)
+    def decode(self, message: Constant, source: Source, context: DecodeContext) -> FixedWidth:
+        """See `Codec`."""
+        value = message.value
+        if not value:
+            raise UnsupportedFeatureError("constant values of no bytes")
+        if source.count * len(value) > MAX_UNBACKED_BYTES:
+            raise CorruptFileError(f"{source.count} values claimed by a constant")
+        octets = np.tile(np.frombuffer(value, np.uint8), source.count)
+        return FixedWidth(pa.py_buffer(octets), 8 * len(value), source.count)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is not Place.BLOCK:
+            raise unsupported_placement("constant", target)
+        if not isinstance(values, FixedWidth) or values.bits % 8 or not values.bits * values.count:
+            raise UnsupportedFeatureError(
+                "constant encoding of other values than some of fixed width"
+            )
+        rows = values.octets().reshape(values.count, -1)
+        if (rows != rows[0]).any() or rows.size > MAX_UNBACKED_BYTES:
+            raise UnsupportedFeatureError("constant encoding of values that differ or are too many")
+        encoding = CompressiveEncoding(constant=Constant(value=rows[0].tobytes()))
+        return Encoded.block(encoding, pa.py_buffer(b""), values.count)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import Dictionary
+from lance_core.encodings.v2_1.codecs.base import Codec
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.errors import UnsupportedFeatureError
 
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
-def decode_dictionary(message: Dictionary, source: Source, context: DecodeContext) -> Values:
-    """`CompressiveDecoder` of ``dictionary``: how its two parts are framed is not specified."""
-    raise UnsupportedFeatureError("a dictionary among the values of a page")
+class DictionaryCodec(Codec):
+    """Never found: how its two parts are framed is not specified."""
+
+    key = "dictionary"
+
+    def decode(self, message: Dictionary, source: Source, context: DecodeContext) -> Values:
+        """See `Codec`."""
+        raise UnsupportedFeatureError("a dictionary among the values of a page")
 
 
 def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:

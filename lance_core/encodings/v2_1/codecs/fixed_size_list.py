@@ -24,13 +24,23 @@ from lance_core._pb.encodings_v2_1_pb2 import (
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
+    ChunkPositions,
+    Codec,
     Encoded,
+    MiniBlockChunks,
     PerValue,
     Place,
+    ScalarAt,
     unsupported_placement,
 )
 from lance_core.encodings.v2_1.codecs.chunks import chunk_bits, largest_chunk, split_sizes
-from lance_core.encodings.v2_1.codecs.flat import flat_chunks, flat_encoding, inner_flat
+from lance_core.encodings.v2_1.codecs.flat import (
+    flat_chunks,
+    flat_encoding,
+    inner_flat,
+    take_flat,
+    whole_value,
+)
 from lance_core.encodings.v2_1.codecs.values import FixedSizeListValues, FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema.logical_type import MAX_FIXED_SIZE_LIST_NESTING
@@ -83,30 +93,91 @@ def _shape(message: FixedSizeList) -> _Shape:
     return shape
 
 
-def decode_fixed_size_list(
-    message: FixedSizeList, source: Source, context: DecodeContext
-) -> FixedSizeListValues:
-    """`CompressiveDecoder` of ``fixed_size_list``."""
-    shape = _shape(message)
-    if isinstance(source, PerValue):
-        return _decode_rows(shape, source)
-    chunks = source.as_chunk() if isinstance(source, Block) else source
-    if not shape.bits:
-        raise unsupported_placement("constant", source)
-    if chunks.num_buffers != sum(shape.nullable) + 1:
-        raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
-    if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
-        raise CorruptFileError("a chunk has fewer bytes than its lists take")
-    validity: list[pa.Buffer | None] = []
-    for items, nullable in zip(shape.items, shape.nullable, strict=True):
-        number = sum(bitmap is not None for bitmap in validity)
-        validity.append(
-            chunk_bits(chunks, number, chunks.counts * items, context.kernels) if nullable else None
+class FixedSizeListCodec(Codec):
+    """Lists of fixed size around flat values."""
+
+    key = "fixed_size_list"
+
+    def decode(
+        self, message: FixedSizeList, source: Source, context: DecodeContext
+    ) -> FixedSizeListValues:
+        """See `Codec`."""
+        shape = _shape(message)
+        if isinstance(source, PerValue):
+            return _decode_rows(shape, source)
+        chunks = source.as_chunk() if isinstance(source, Block) else source
+        if not shape.bits:
+            raise unsupported_placement("constant", source)
+        if chunks.num_buffers != sum(shape.nullable) + 1:
+            raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
+        if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
+            raise CorruptFileError("a chunk has fewer bytes than its lists take")
+        validity: list[pa.Buffer | None] = []
+        for items, nullable in zip(shape.items, shape.nullable, strict=True):
+            number = sum(bitmap is not None for bitmap in validity)
+            validity.append(
+                chunk_bits(chunks, number, chunks.counts * items, context.kernels)
+                if nullable
+                else None
+            )
+        counts = chunks.counts * shape.items[-1]
+        last = replace(chunks.buffers(chunks.num_buffers - 1), counts=counts)
+        values = flat_chunks(last, shape.bits, context.kernels)
+        return FixedSizeListValues(tuple(validity), values, shape.dimensions, chunks.count)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if not isinstance(values, FixedSizeListValues):
+            raise UnsupportedFeatureError("lists of fixed size of values that are none")
+        nullable = tuple(bitmap is not None for bitmap in values.validity)
+        shape = _Shape(values.dimensions, nullable, values.values.bits)
+        nothing = CompressiveEncoding(constant=Constant())
+        encoding = flat_encoding(shape.bits) if shape.bits else nothing
+        for size, has_nulls in reversed(list(zip(shape.dimensions, nullable, strict=True))):
+            message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
+            encoding = CompressiveEncoding(fixed_size_list=message)
+        if target.place is Place.PER_VALUE:
+            return Encoded.per_value(encoding, _encode_rows(values, shape))
+        if target.place is Place.BLOCK:
+            raise unsupported_placement("fixed_size_list", target)
+        per_list = shape.items[-1] * shape.bits
+        bitmaps = sum(_row_widths(shape)[:-1])
+        counts, sizes = split_sizes(values.count, largest_chunk(per_list, bitmaps), per_list)
+        buffers, all_sizes = [], []
+        for bitmap, items in zip(values.validity, shape.items, strict=True):
+            if bitmap is not None:
+                all_sizes.append((counts * items + 7) // 8)
+                buffers.append(pa.py_buffer(_chunk_bitmaps(bitmap, counts, items)))
+        if shape.bits == 1:
+            data = _chunk_bitmaps(values.values.data, counts, shape.items[-1])
+        else:
+            data = values.values.octets()
+        return Encoded(
+            encoding, (*buffers, pa.py_buffer(data)), np.stack([*all_sizes, sizes]), counts
         )
-    counts = chunks.counts * shape.items[-1]
-    last = replace(chunks.buffers(chunks.num_buffers - 1), counts=counts)
-    values = flat_chunks(last, shape.bits, context.kernels)
-    return FixedSizeListValues(tuple(validity), values, shape.dimensions, chunks.count)
+
+    def take(
+        self,
+        message: FixedSizeList,
+        chunks: MiniBlockChunks,
+        at: ChunkPositions,
+        context: DecodeContext,
+    ) -> Values:
+        """See `Codec`."""
+        plain = plain_list(message)
+        if plain is None:
+            return super().take(message, chunks, at, context)
+        size, bits = plain
+        rows = take_flat(size * bits, chunks.single(), at)
+        values = FixedWidth(rows.data, bits, rows.count * size)
+        return FixedSizeListValues((None,), values, (size,), rows.count)
+
+    def scalar_at(
+        self, message: FixedSizeList, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        is_plain = place is Place.PER_VALUE and plain_list(message) is not None
+        return whole_value if is_plain else None
 
 
 def plain_list(message: FixedSizeList) -> tuple[int, int] | None:
@@ -162,36 +233,6 @@ def _by_row(bitmap: pa.Buffer, rows: int, bits: int) -> Octets:
     octets = np.frombuffer(bitmap, np.uint8, (rows * bits + 7) // 8)
     unpacked = np.unpackbits(octets, bitorder="little", count=rows * bits)
     return np.packbits(unpacked.reshape(rows, bits), axis=1, bitorder="little")
-
-
-def encode_fixed_size_list(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``fixed_size_list`` around flat values."""
-    if not isinstance(values, FixedSizeListValues):
-        raise UnsupportedFeatureError("lists of fixed size of values that are none")
-    nullable = tuple(bitmap is not None for bitmap in values.validity)
-    shape = _Shape(values.dimensions, nullable, values.values.bits)
-    nothing = CompressiveEncoding(constant=Constant())
-    encoding = flat_encoding(shape.bits) if shape.bits else nothing
-    for size, has_nulls in reversed(list(zip(shape.dimensions, nullable, strict=True))):
-        message = FixedSizeList(items_per_value=size, values=encoding, has_validity=has_nulls)
-        encoding = CompressiveEncoding(fixed_size_list=message)
-    if target.place is Place.PER_VALUE:
-        return Encoded.per_value(encoding, _encode_rows(values, shape))
-    if target.place is Place.BLOCK:
-        raise unsupported_placement("fixed_size_list", target)
-    per_list = shape.items[-1] * shape.bits
-    bitmaps = sum(_row_widths(shape)[:-1])
-    counts, sizes = split_sizes(values.count, largest_chunk(per_list, bitmaps), per_list)
-    buffers, all_sizes = [], []
-    for bitmap, items in zip(values.validity, shape.items, strict=True):
-        if bitmap is not None:
-            all_sizes.append((counts * items + 7) // 8)
-            buffers.append(pa.py_buffer(_chunk_bitmaps(bitmap, counts, items)))
-    if shape.bits == 1:
-        data = _chunk_bitmaps(values.values.data, counts, shape.items[-1])
-    else:
-        data = values.values.octets()
-    return Encoded(encoding, (*buffers, pa.py_buffer(data)), np.stack([*all_sizes, sizes]), counts)
 
 
 def _chunk_bitmaps(bitmap: pa.Buffer, counts: Int64Array, items: int) -> Octets:

@@ -8,13 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Flat
+from lance_core.encodings.kernels.numpy.single_packed import bytes_at
 from lance_core.encodings.v2_1.codecs.base import (
     MAX_UNBACKED_BYTES,
     Block,
+    Chunk,
+    ChunkPositions,
+    Codec,
     Encoded,
     MiniBlockChunks,
     PerValue,
     Place,
+    ScalarAt,
 )
 from lance_core.encodings.v2_1.codecs.chunks import (
     chunk_bits,
@@ -34,19 +39,67 @@ if TYPE_CHECKING:
 _WIDEST = 1 << 35
 
 
-def decode_flat(message: Flat, source: Source, context: DecodeContext) -> FixedWidth:
-    """`CompressiveDecoder` of ``flat``."""
-    bits = flat_bits(message)
-    if isinstance(source, PerValue):
-        payload = source.payload
-        if not isinstance(payload, FixedWidth):
-            raise CorruptFileError("flat values of variable width")
-        if payload.bits != bits and (payload.bits, bits) != (8, 1):
-            raise CorruptFileError(f"flat values of {bits} bits in {payload.bits}")
-        return payload
-    if isinstance(source, Block):
-        return FixedWidth(source.data, bits, source.count)
-    return flat_chunks(source.single(), bits, context.kernels)
+class FlatCodec(Codec):
+    """``flat``."""
+
+    key = "flat"
+
+    def decode(self, message: Flat, source: Source, context: DecodeContext) -> FixedWidth:
+        """See `Codec`."""
+        bits = flat_bits(message)
+        if isinstance(source, PerValue):
+            payload = source.payload
+            if not isinstance(payload, FixedWidth):
+                raise CorruptFileError("flat values of variable width")
+            if payload.bits != bits and (payload.bits, bits) != (8, 1):
+                raise CorruptFileError(f"flat values of {bits} bits in {payload.bits}")
+            return payload
+        if isinstance(source, Block):
+            return FixedWidth(source.data, bits, source.count)
+        return flat_chunks(source.single(), bits, context.kernels)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if not isinstance(values, FixedWidth):
+            raise UnsupportedFeatureError("flat encoding of values without a fixed width")
+        bits = values.bits
+        if target.place is Place.PER_VALUE:
+            if bits == 1:
+                octets = np.unpackbits(values.octets(), bitorder="little", count=values.count)
+                values = FixedWidth.of(octets)
+            return Encoded.per_value(flat_encoding(values.bits), values)
+        data = pa.py_buffer(values.octets())
+        if target.place is Place.BLOCK:
+            return Encoded.block(flat_encoding(bits), data, values.count)
+        counts, sizes = split_sizes(values.count, largest_chunk(bits), bits)
+        return Encoded(flat_encoding(bits), (data,), sizes[None], counts)
+
+    def take(
+        self, message: Flat, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+    ) -> FixedWidth:
+        """See `Codec`."""
+        return take_flat(flat_bits(message), chunks.single(), at)
+
+    def scalar_at(
+        self, message: Flat, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        bits = flat_bits(message)
+        width = bits // 8
+        if place is Place.PER_VALUE:
+            return whole_value if bits % 8 == 0 else None
+
+        def bit(chunk: Chunk, position: int) -> bytes:
+            octet, number = divmod(position, 8)
+            chunk.check_size(octet + 1)
+            return b"\1" if chunk.data[chunk.starts[0] + octet] >> number & 1 else b"\0"
+
+        def value(chunk: Chunk, position: int) -> memoryview:
+            chunk.check_size((position + 1) * width)
+            start = chunk.starts[0] + position * width
+            return chunk.data[start : start + width]
+
+        return bit if bits == 1 else value if width else None
 
 
 def flat_bits(message: Flat) -> int:
@@ -86,18 +139,19 @@ def flat_encoding(bits: int) -> CompressiveEncoding:
     return CompressiveEncoding(flat=Flat(bits_per_value=bits))
 
 
-def encode_flat(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``flat``."""
-    if not isinstance(values, FixedWidth):
-        raise UnsupportedFeatureError("flat encoding of values without a fixed width")
-    bits = values.bits
-    if target.place is Place.PER_VALUE:
-        if bits == 1:
-            octets = np.unpackbits(values.octets(), bitorder="little", count=values.count)
-            values = FixedWidth.of(octets)
-        return Encoded.per_value(flat_encoding(values.bits), values)
-    data = pa.py_buffer(values.octets())
-    if target.place is Place.BLOCK:
-        return Encoded.block(flat_encoding(bits), data, values.count)
-    counts, sizes = split_sizes(values.count, largest_chunk(bits), bits)
-    return Encoded(flat_encoding(bits), (data,), sizes[None], counts)
+def take_flat(bits: int, chunks: MiniBlockChunks, at: ChunkPositions) -> FixedWidth:
+    """Single values of chunks whose only buffer holds values of ``bits``."""
+    if ((chunks.counts * bits + 7) // 8 > chunks.sizes[0]).any():
+        raise CorruptFileError("a chunk has fewer bytes than its values take")
+    starts = chunks.starts[0].take(at.chunk)
+    if bits == 1:
+        octets = bytes_at(chunks.data, starts + (at.position >> 3), 1)
+        found = (octets >> (at.position & 7).astype(np.uint8)) & 1
+        return FixedWidth(pa.py_buffer(np.packbits(found, bitorder="little")), 1, len(starts))
+    octets = bytes_at(chunks.data, starts + at.position * (bits // 8), bits // 8)
+    return FixedWidth(pa.py_buffer(octets), bits, len(starts))
+
+
+def whole_value(chunk: Chunk, position: int) -> memoryview:
+    """`ScalarAt` of values of full-zip pages that are stored as they are."""
+    return chunk.data[chunk.starts[0] : chunk.starts[0] + chunk.sizes[0]]

@@ -13,11 +13,21 @@ import numpy as np
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
-from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, decode, encode
+from lance_core.encodings.v2_1.codecs.base import (
+    ChunkPositions,
+    Codec,
+    MiniBlockChunks,
+    Place,
+    ScalarAt,
+    decode,
+    encode,
+    scalar_at,
+    take,
+)
 from lance_core.encodings.v2_1.codecs.values import VariableWidth, as_variable
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.codecs.variable import offset_bits, variable_chunks
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
@@ -25,26 +35,67 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Encoded, Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
+_ESCAPE = 255
+"""The code before a byte that is meant literally."""
 _LEAST_TEXT = 32 << 10
+_MOST_SHORT = 256
+"""Bytes of codes up to which Python joins symbols sooner than a call of a kernel does."""
 
 
-def decode_fsst(message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
-    """`CompressiveDecoder` of ``fsst``; offsets stay as wide as they are if the text allows."""
-    stored = message.values
-    is_variable = stored.WhichOneof("compression") == "variable"
-    table = parsed_table(message.symbol_table)
-    if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
-        return expanded(message, as_variable(decode(stored, source, context)), context)
-    if stored.variable.HasField("values"):
-        raise UnsupportedFeatureError("codes of strings that are compressed themselves")
-    chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
-    data, offsets = context.kernels.fsst_decode_chunks(chunks, *table)
-    return VariableWidth(offsets, data)
+class FsstCodec(Codec):
+    """Codes of strings; the symbols are found in a sample of the values.
+
+    Less than 32 KiB of values, and those that would get longer, are stored as they are. Offsets of
+    decoded strings stay as wide as those of codes if the text allows.
+    """
+
+    key = "fsst"
+
+    def decode(self, message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
+        """See `Codec`."""
+        stored = message.values
+        is_variable = stored.WhichOneof("compression") == "variable"
+        table = _parsed_table(message.symbol_table)
+        if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
+            return _expanded(message, as_variable(decode(stored, source, context)), context)
+        if stored.variable.HasField("values"):
+            raise UnsupportedFeatureError("codes of strings that are compressed themselves")
+        chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
+        data, offsets = context.kernels.fsst_decode_chunks(chunks, *table)
+        return VariableWidth(offsets, data)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if not isinstance(values, VariableWidth):
+            raise UnsupportedFeatureError("FSST of values of a fixed width")
+        table = fsst.SymbolTable((), active=False)
+        if values.offsets[-1] >= _LEAST_TEXT:
+            values, table = _with_symbols(values, table, target.kernels)
+        inner = encode(values, target)
+        message = Fsst(symbol_table=table.to_bytes(), values=inner.encoding)
+        return inner.within(CompressiveEncoding(fsst=message))
+
+    def take(
+        self, message: Fsst, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+    ) -> VariableWidth:
+        """See `Codec`."""
+        return _expanded(message, as_variable(take(message.values, chunks, at, context)), context)
+
+    def scalar_at(
+        self, message: Fsst, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        inner = scalar_at(message.values, place, context, depth)
+        table = _parsed_table(message.symbol_table)
+        if inner is None or table is None:
+            return inner
+        symbols = _Symbols(*table, context.kernels)
+        return lambda chunk, position: symbols.joined(inner(chunk, position))
 
 
-def expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
+def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
     """The strings that ``codes`` stand for."""
-    table = parsed_table(message.symbol_table)
+    table = _parsed_table(message.symbol_table)
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
@@ -53,25 +104,10 @@ def expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> Var
 
 
 @lru_cache(64)
-def parsed_table(stored: bytes) -> tuple[bytes, bytes] | None:
+def _parsed_table(stored: bytes) -> tuple[bytes, bytes] | None:
     """Symbols and lengths as `kernels` take them; None if the bytes are stored as they are."""
     table = fsst.parse_table(stored)
     return table.packed if table.active else None
-
-
-def encode_fsst(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``fsst``: the symbols are found in a sample of the values.
-
-    Less than 32 KiB of values, and those that would get longer, are stored as they are.
-    """
-    if not isinstance(values, VariableWidth):
-        raise UnsupportedFeatureError("FSST of values of a fixed width")
-    table = fsst.SymbolTable((), active=False)
-    if values.offsets[-1] >= _LEAST_TEXT:
-        values, table = _with_symbols(values, table, target.kernels)
-    inner = encode(values, target)
-    message = Fsst(symbol_table=table.to_bytes(), values=inner.encoding)
-    return inner.within(CompressiveEncoding(fsst=message))
 
 
 def _with_symbols(
@@ -85,3 +121,35 @@ def _with_symbols(
     if codes.size >= offsets[-1]:
         return values, unused
     return VariableWidth(ends.astype(np.int32) if values.offset_bits == 32 else ends, codes), table
+
+
+class _Symbols:
+    """FSST symbols by their codes."""
+
+    __slots__ = ("_kernels", "_lengths", "_symbols", "_texts")
+
+    def __init__(self, texts: bytes, lengths: bytes, kernels: Kernels) -> None:
+        self._texts, self._lengths, self._kernels = texts, lengths, kernels
+        self._symbols = [texts[8 * code : 8 * code + size] for code, size in enumerate(lengths)]
+
+    def joined(self, codes: bytes | memoryview) -> bytes | memoryview:
+        """The string that ``codes`` stand for."""
+        if len(codes) > _MOST_SHORT:
+            octets = np.frombuffer(codes, np.uint8)
+            edges = np.array([0, len(octets)])
+            text, _ = self._kernels.fsst_decode(octets, edges, self._texts, self._lengths)
+            return memoryview(text)
+        symbols, parts, escaped = self._symbols, [], False
+        for code in bytes(codes):  # a view of an Arrow buffer has signed items
+            if escaped:
+                parts.append(bytes((code,)))
+                escaped = False
+            elif code == _ESCAPE:
+                escaped = True
+            elif code >= len(symbols):
+                raise CorruptFileError(f"an FSST code has no symbol among {len(symbols)}")
+            else:
+                parts.append(symbols[code])
+        if escaped:
+            raise CorruptFileError("an FSST string ends within an escape")
+        return b"".join(parts)

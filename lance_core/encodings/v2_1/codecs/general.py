@@ -7,6 +7,7 @@ full-zip pages each value by itself. See `lance_core.encodings.compression.gener
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +26,18 @@ from lance_core.encodings.compression.general import compress, decompress, decom
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
+    Chunk,
+    ChunkPositions,
+    Codec,
     Encoded,
     MiniBlockChunks,
     PerValue,
+    Place,
+    ScalarAt,
     decode,
     encode,
+    scalar_at,
+    take,
 )
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
@@ -45,17 +53,53 @@ _SCHEMES = {COMPRESSION_ALGORITHM_LZ4: "lz4", COMPRESSION_ALGORITHM_ZSTD: "zstd"
 _NUMBERS = {name: number for number, name in _SCHEMES.items()}
 
 
-def decode_general(message: General, source: Source, context: DecodeContext) -> Values:
-    """`CompressiveDecoder` of ``general``."""
-    scheme = scheme_of(message)
-    plain: Source
-    if isinstance(source, Block):
-        plain = replace(source, data=decompress(scheme, source.data))
-    elif isinstance(source, MiniBlockChunks):
-        plain = plain_chunks(source, scheme, context.kernels)
-    else:
-        plain = replace(source, payload=_plain_values(source, scheme, context.kernels))
-    return decode(message.values, plain, context)
+class GeneralCodec(Codec):
+    """Compression by ``target.scheme`` around the rest of the chain."""
+
+    key = "general"
+
+    def decode(self, message: General, source: Source, context: DecodeContext) -> Values:
+        """See `Codec`."""
+        scheme = scheme_of(message)
+        plain: Source
+        if isinstance(source, Block):
+            plain = replace(source, data=decompress(scheme, source.data))
+        elif isinstance(source, MiniBlockChunks):
+            plain = _plain_chunks(source, scheme, context.kernels)
+        else:
+            plain = replace(source, payload=_plain_values(source, scheme, context.kernels))
+        return decode(message.values, plain, context)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        return compressed(encode(values, target), target.scheme, target.level)
+
+    def take(
+        self, message: General, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+    ) -> Values:
+        """See `Codec`: the chunks of the values are decompressed."""
+        plain = _plain_chunks(chunks, scheme_of(message), context.kernels)
+        return take(message.values, plain, at, context)
+
+    def scalar_at(
+        self, message: General, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        inner, scheme = scalar_at(message.values, place, context, depth), scheme_of(message)
+        if inner is None:
+            return None
+
+        def value(chunk: Chunk, position: int) -> bytes | memoryview:
+            if not chunk.sizes:
+                raise CorruptFileError("compressed chunks without a buffer")
+            parts = [chunk.data[a : a + size] for a, size in zip(*chunk[1:3], strict=True)]
+            parts[0] = memoryview(decompress(scheme, pa.py_buffer(parts[0])))
+            sizes = [len(part) for part in parts]
+            starts = list(accumulate(sizes, initial=0))[:-1]
+            data = parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+            return inner(Chunk(data, starts, sizes, chunk.total), position)
+
+        return value
 
 
 def scheme_of(message: General) -> str:
@@ -67,7 +111,7 @@ def scheme_of(message: General) -> str:
     return scheme
 
 
-def plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> MiniBlockChunks:
+def _plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> MiniBlockChunks:
     """The first buffers decompressed, and behind them what the page had of the others."""
     if not chunks.num_buffers:
         raise CorruptFileError("compressed chunks without a buffer")
@@ -111,11 +155,6 @@ def plain_spans(
     ends[some] = sizes
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])
     return VariableWidth(downcast_offsets(offsets, offset_bits), plain)
-
-
-def encode_general(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``general``, by ``target.scheme`` around the rest of the chain."""
-    return compressed(encode(values, target), target.scheme, target.level)
 
 
 def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:

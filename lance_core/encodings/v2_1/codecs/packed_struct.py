@@ -9,10 +9,13 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, PackedStruct
 from lance_core.encodings.v2_1.codecs.base import (
+    ChunkPositions,
+    Codec,
     MiniBlockChunks,
     Place,
     decode,
     encode,
+    take,
     unsupported_placement,
 )
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, StructValues, as_fixed
@@ -24,16 +27,46 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
-def decode_packed_struct(
-    message: PackedStruct, source: Source, context: DecodeContext
-) -> StructValues:
-    """`CompressiveDecoder` of ``packed_struct``."""
-    if not isinstance(source, MiniBlockChunks):
-        raise unsupported_placement("packed_struct", source)
-    return split_rows(message, as_fixed(decode(message.values, source, context)))
+class PackedStructCodec(Codec):
+    """Rows of structs, which the rest of the chain stores."""
+
+    key = "packed_struct"
+
+    def decode(self, message: PackedStruct, source: Source, context: DecodeContext) -> StructValues:
+        """See `Codec`."""
+        if not isinstance(source, MiniBlockChunks):
+            raise unsupported_placement("packed_struct", source)
+        return _split_rows(message, as_fixed(decode(message.values, source, context)))
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is not Place.MINI_BLOCK:
+            raise unsupported_placement("packed_struct", target)
+        if not isinstance(values, StructValues) or not values.children:
+            raise UnsupportedFeatureError("packing of values that are no structs")
+        columns, widths = [], []
+        for child in values.children:
+            if not isinstance(child, FixedWidth) or not child.bits or child.bits % 8:
+                raise UnsupportedFeatureError("packing of children that are not of whole bytes")
+            columns.append(child.octets().reshape(values.count, child.bits // 8))
+            widths.append(child.bits)
+        rows = np.concatenate(columns, axis=1).reshape(-1)
+        inner = encode(FixedWidth(pa.py_buffer(rows), sum(widths), values.count), target)
+        message = PackedStruct(bits_per_value=widths, values=inner.encoding)
+        return inner.within(CompressiveEncoding(packed_struct=message))
+
+    def take(
+        self,
+        message: PackedStruct,
+        chunks: MiniBlockChunks,
+        at: ChunkPositions,
+        context: DecodeContext,
+    ) -> StructValues:
+        """See `Codec`."""
+        return _split_rows(message, as_fixed(take(message.values, chunks, at, context)))
 
 
-def split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
+def _split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
     """The children of structs that are stored as ``rows``."""
     widths = list(message.bits_per_value)
     if not widths or not all(widths):
@@ -49,21 +82,3 @@ def split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
         children.append(FixedWidth(pa.py_buffer(child), bits, rows.count))
         at += bits // 8
     return StructValues(tuple(children), rows.count)
-
-
-def encode_packed_struct(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``packed_struct``; the rest of the chain stores the rows."""
-    if target.place is not Place.MINI_BLOCK:
-        raise unsupported_placement("packed_struct", target)
-    if not isinstance(values, StructValues) or not values.children:
-        raise UnsupportedFeatureError("packing of values that are no structs")
-    columns, widths = [], []
-    for child in values.children:
-        if not isinstance(child, FixedWidth) or not child.bits or child.bits % 8:
-            raise UnsupportedFeatureError("packing of children that are not of whole bytes")
-        columns.append(child.octets().reshape(values.count, child.bits // 8))
-        widths.append(child.bits)
-    rows = np.concatenate(columns, axis=1).reshape(-1)
-    inner = encode(FixedWidth(pa.py_buffer(rows), sum(widths), values.count), target)
-    message = PackedStruct(bits_per_value=widths, values=inner.encoding)
-    return inner.within(CompressiveEncoding(packed_struct=message))

@@ -18,53 +18,91 @@ from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
+    Chunk,
+    Codec,
     Encoded,
     MiniBlockChunks,
     PerValue,
     Place,
+    ScalarAt,
     unsupported_placement,
 )
-from lance_core.encodings.v2_1.codecs.chunks import chunk_bytes
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values, Words
 
 _LONGEST = 255
 _MOST_VALUES = 4096
 _MOST_BYTES = 8186
+_HEAD = 8
+"""Bytes of a block before its values: how many bytes these take."""
 
 
-def decode_rle(message: Rle, source: Source, context: DecodeContext) -> FixedWidth:
-    """`CompressiveDecoder` of ``rle``."""
-    if isinstance(source, PerValue):
-        raise unsupported_placement("rle", source)
-    runs_of = _two_buffers(source) if isinstance(source, Block) else source
-    bits = _run_bits(message, runs_of)
-    starts, sizes = runs_of.starts, runs_of.sizes
-    expand_runs = context.kernels.expand_runs
-    return FixedWidth.of(expand_runs(runs_of.data, starts, sizes, runs_of.counts, bits))
+class RunLengthCodec(Codec):
+    """Runs of integers."""
 
+    key = "rle"
 
-def run_chunks(
-    message: Rle, chunks: MiniBlockChunks, kernels: Kernels
-) -> tuple[MiniBlockChunks, int, npt.NDArray[np.uint8]]:
-    """Checked chunks of runs, the bits of a value, and the lengths of all runs."""
-    bits = _run_bits(message, chunks)
-    runs = chunks.sizes[1]
-    if (chunks.sizes[0] != runs * (bits // 8)).any():
-        raise CorruptFileError("not as many lengths of runs as values")
-    lengths = np.frombuffer(chunk_bytes(chunks, 1, runs, kernels), np.uint8)
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    stops = np.cumsum(runs)
-    if (ends[stops] - ends[stops - runs] != chunks.counts).any():
-        raise CorruptFileError("runs are not as long as there are values")
-    return chunks, bits, lengths
+    def decode(self, message: Rle, source: Source, context: DecodeContext) -> FixedWidth:
+        """See `Codec`."""
+        if isinstance(source, PerValue):
+            raise unsupported_placement("rle", source)
+        runs_of = _two_buffers(source) if isinstance(source, Block) else source
+        bits = _run_bits(message, runs_of)
+        starts, sizes = runs_of.starts, runs_of.sizes
+        expand_runs = context.kernels.expand_runs
+        return FixedWidth.of(expand_runs(runs_of.data, starts, sizes, runs_of.counts, bits))
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is Place.PER_VALUE:
+            raise unsupported_placement("rle", target)
+        if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
+            raise UnsupportedFeatureError("runs of values that are not integers")
+        words = values.words()
+        encoding = _encoding(values.bits)
+        if target.place is Place.BLOCK:
+            return run_blocks(words, np.array([len(words)]))
+        least = {1: 256, 2: 128}.get(words.itemsize, 64)
+        rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
+        plain, lengths, runs, counts = target.kernels.encode_runs(words, rule)
+        buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
+        return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
+
+    def scalar_at(
+        self, message: Rle, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        bits = inner_flat(message.values, "runs")
+        if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
+            return None
+        width = bits // 8
+
+        def value(chunk: Chunk, position: int) -> memoryview:
+            if len(chunk.sizes) != 2 or chunk.sizes[0] != chunk.sizes[1] * width:
+                raise CorruptFileError("not as many lengths of runs as values")
+            lengths = np.frombuffer(chunk.data, np.uint8, chunk.sizes[1], chunk.starts[1])
+            ends = lengths.cumsum(dtype=np.int64)
+            if not len(ends) or ends[-1] != chunk.total:
+                raise CorruptFileError("runs are not as long as there are values")
+            at = chunk.starts[0] + int(ends.searchsorted(position, "right")) * width
+            return chunk.data[at : at + width]
+
+        def value_of_block(block: Chunk, position: int) -> memoryview:
+            block.check_size(_HEAD)
+            start, size = block.starts[0] + _HEAD, block.sizes[0] - _HEAD
+            values = int.from_bytes(block.data[start - _HEAD : start], "little")
+            if values > size:
+                raise CorruptFileError(f"{values} bytes of runs in a block of {size}")
+            starts, sizes = (start, start + values), (values, size - values)
+            return value(Chunk(block.data, starts, sizes, block.total), position)
+
+        return {Place.MINI_BLOCK: value, Place.BLOCK: value_of_block}.get(place)
 
 
 def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
@@ -89,45 +127,27 @@ def _two_buffers(block: Block) -> MiniBlockChunks:
     return MiniBlockChunks(octets, starts, sizes, np.array([block.count]))
 
 
-def encode_rle(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``rle``."""
-    if target.place is Place.PER_VALUE:
-        raise unsupported_placement("rle", target)
-    if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
-        raise UnsupportedFeatureError("runs of values that are not integers")
-    words = values.words()
-    encoding = _encoding(values.bits)
-    if target.place is Place.BLOCK:
-        plain, lengths = split_runs(words, run_starts(words))
-        data = np.concatenate(
-            [np.array([plain.nbytes], "<u8").view(np.uint8), plain.view(np.uint8), lengths]
-        )
-        return Encoded.block(encoding, pa.py_buffer(data), len(words))
-    least = {1: 256, 2: 128}.get(words.itemsize, 64)
-    rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
-    plain, lengths, runs, counts = target.kernels.encode_runs(words, rule)
-    buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
-    return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
-
-
-def run_levels(words: Words, counts: Int64Array) -> Encoded:
+def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     """A block of runs for each ``counts`` of the words, all by one message."""
     width, begins = words.itemsize, np.cumsum(counts) - counts
+    # Runs end where blocks do; blocks without words have none.
     starts = run_starts(words, begins[counts > 0])
     per_run = entries(np.diff(starts, append=len(words)))
     plain, lengths = split_runs(words, starts)
+    # The entries before each block: as many as the runs before its first word have.
     before = np.concatenate([[0], np.cumsum(per_run)])[np.searchsorted(starts, begins)]
     runs = np.diff(before, append=len(lengths))
-    sizes = 8 + runs * (width + 1)
+    sizes = _HEAD + runs * (width + 1)
     places = np.cumsum(sizes) - sizes
     data = np.empty(int(sizes.sum()), np.uint8)
-    heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, 8)
-    data[places[:, None] + np.arange(8)] = heads
+    heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, _HEAD)
+    data[places[:, None] + np.arange(_HEAD)] = heads
+    # In each block all values come before all lengths: entry i of a block has its value at i times
+    # the width behind the head, and its length at i behind the values of the block.
     own = np.arange(len(lengths)) - np.repeat(before, runs)
-    firsts = np.repeat(places + 8, runs)
-    data[(firsts + own * width)[:, None] + np.arange(width)] = plain.view(np.uint8).reshape(
-        -1, width
-    )
+    firsts = np.repeat(places + _HEAD, runs)
+    at = (firsts + own * width)[:, None] + np.arange(width)
+    data[at] = plain.view(np.uint8).reshape(-1, width)
     data[firsts + np.repeat(runs * width, runs) + own] = lengths
     return Encoded(_encoding(8 * width), (pa.py_buffer(data),), sizes[None], counts)
 

@@ -18,9 +18,20 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
-from lance_core.encodings.v2_1.codecs.base import Block, Encoded, MiniBlockChunks, PerValue, Place
-from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
+from lance_core.encodings.v2_1.codecs.base import (
+    Block,
+    Chunk,
+    ChunkPositions,
+    Codec,
+    Encoded,
+    MiniBlockChunks,
+    PerValue,
+    Place,
+    ScalarAt,
+)
+from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat, whole_value
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
+from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -29,26 +40,85 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
-def decode_variable(message: Variable, source: Source, context: DecodeContext) -> VariableWidth:
-    """`CompressiveDecoder` of ``variable``."""
-    if message.HasField("values"):
-        raise UnsupportedFeatureError("values of variable width that are compressed themselves")
-    if isinstance(source, PerValue):
-        if not isinstance(source.payload, VariableWidth):
-            raise CorruptFileError("values of variable width in a fixed one")
-        return source.payload
-    bits = offset_bits(message)
-    if isinstance(source, Block):
-        return _decode_block(source, bits // 8)
-    return VariableWidth(*context.kernels.join_variable(variable_chunks(source, bits // 8)))
-
-
 def offset_bits(message: Variable) -> int:
     """Bits of an offset: 32 or 64."""
     bits = inner_flat(message.offsets, "offsets")
     if bits not in (32, 64):
         raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
     return bits
+
+
+class VariableCodec(Codec):
+    """Offsets and bytes; offsets are stored as wide as they come."""
+
+    key = "variable"
+
+    def decode(self, message: Variable, source: Source, context: DecodeContext) -> VariableWidth:
+        """See `Codec`."""
+        if message.HasField("values"):
+            raise UnsupportedFeatureError("values of variable width that are compressed themselves")
+        if isinstance(source, PerValue):
+            if not isinstance(source.payload, VariableWidth):
+                raise CorruptFileError("values of variable width in a fixed one")
+            return source.payload
+        bits = offset_bits(message)
+        if isinstance(source, Block):
+            return _decode_block(source, bits // 8)
+        return VariableWidth(*context.kernels.join_variable(variable_chunks(source, bits // 8)))
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if not isinstance(values, VariableWidth):
+            raise UnsupportedFeatureError("variable encoding of values of a fixed width")
+        bits = values.offset_bits
+        encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
+        if target.place is Place.PER_VALUE:
+            return Encoded.per_value(encoding, values)
+        offsets, width = values.offsets.astype(np.int64), bits // 8
+        if target.place is Place.BLOCK:
+            head = np.concatenate([[bits, (values.count + 3) * width], offsets])
+            data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
+            return Encoded.block(encoding, pa.py_buffer(data), values.count)
+        chunks = target.kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
+        data, sizes, counts = chunks
+        return Encoded(encoding, (data,), sizes[None], counts)
+
+    def take(
+        self, message: Variable, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
+    ) -> VariableWidth:
+        """See `Codec`."""
+        if message.HasField("values"):
+            raise UnsupportedFeatureError("values of variable width that are compressed themselves")
+        bits = offset_bits(message)
+        known = variable_chunks(chunks, bits // 8)
+        starts, stops = context.kernels.pick_spans(known, at.packed)
+        data, offsets = context.kernels.gather_variable(known.data, starts, stops)
+        return VariableWidth(downcast_offsets(offsets, bits), data)
+
+    def scalar_at(
+        self, message: Variable, place: Place, context: DecodeContext, depth: int
+    ) -> ScalarAt | None:
+        """See `Codec`."""
+        if message.HasField("values") or place is Place.BLOCK:
+            return None
+        if place is Place.PER_VALUE:
+            return whole_value
+        width = offset_bits(message) // 8
+
+        def value(chunk: Chunk, position: int) -> memoryview:
+            head = (chunk.total + 1) * width
+            chunk.check_size(head)
+            start = chunk.starts[0]
+            at = start + position * width
+            first = int.from_bytes(chunk.data[at : at + width], "little")
+            last = int.from_bytes(chunk.data[at + width : at + 2 * width], "little")
+            if not head <= first <= last <= chunk.sizes[0]:
+                raise CorruptFileError(
+                    "the offsets of a chunk do not ascend within it", field="Variable"
+                )
+            return chunk.data[start + first : start + last]
+
+        return value
 
 
 def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:
@@ -76,21 +146,3 @@ def _narrow(offsets: npt.NDArray[np.integer], width: int) -> Offsets:
     if width == 4 and offsets[-1] <= MAX_OFFSET:
         return offsets.astype(np.int32)
     return offsets.astype(np.int64)
-
-
-def encode_variable(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``variable``; offsets are stored as wide as they come."""
-    if not isinstance(values, VariableWidth):
-        raise UnsupportedFeatureError("variable encoding of values of a fixed width")
-    bits = values.offset_bits
-    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
-    if target.place is Place.PER_VALUE:
-        return Encoded.per_value(encoding, values)
-    offsets, width = values.offsets.astype(np.int64), bits // 8
-    if target.place is Place.BLOCK:
-        head = np.concatenate([[bits, (values.count + 3) * width], offsets])
-        data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
-        return Encoded.block(encoding, pa.py_buffer(data), values.count)
-    chunks = target.kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
-    data, sizes, counts = chunks
-    return Encoded(encoding, (data,), sizes[None], counts)

@@ -17,6 +17,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePacke
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.v2_1.codecs.base import (
+    Codec,
     Encoded,
     PerValue,
     Place,
@@ -30,6 +31,7 @@ from lance_core.encodings.v2_1.codecs.values import (
     StructValues,
     VariableWidth,
 )
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -44,25 +46,43 @@ _KEYS: dict[type, str] = {
 _Field = VariablePackedStruct.FieldEncoding
 
 
-def decode_variable_packed_struct(
-    message: VariablePackedStruct, source: Source, context: DecodeContext
-) -> StructValues:
-    """`CompressiveDecoder` of ``variable_packed_struct``: one child after the other."""
-    if not isinstance(source, PerValue):
-        raise unsupported_placement("variable_packed_struct", source)
-    payload, count = source.payload, source.count
-    if not isinstance(payload, VariableWidth):
-        raise CorruptFileError("packed children of variable width in values of a fixed one")
-    octets = payload.octets()
-    offsets = payload.offsets.astype(np.int64)
-    at, ends = offsets[:-1], offsets[1:]
-    children = []
-    for field in message.fields:
-        inner, at = _field(field, octets, (at, ends), context)
-        children.append(decode(field.value, PerValue(inner, source.depth), context))
-    if not children or (at != ends).any():
-        raise CorruptFileError("a packed struct is longer than its children")
-    return StructValues(tuple(children), count)
+class VariablePackedStructCodec(Codec):
+    """One child after the other; flat, variable and list children can be written."""
+
+    key = "variable_packed_struct"
+    min_file_version = FileVersion.V2_2
+
+    def decode(
+        self, message: VariablePackedStruct, source: Source, context: DecodeContext
+    ) -> StructValues:
+        """See `Codec`."""
+        if not isinstance(source, PerValue):
+            raise unsupported_placement("variable_packed_struct", source)
+        payload, count = source.payload, source.count
+        if not isinstance(payload, VariableWidth):
+            raise CorruptFileError("packed children of variable width in values of a fixed one")
+        octets = payload.octets()
+        offsets = payload.offsets.astype(np.int64)
+        at, ends = offsets[:-1], offsets[1:]
+        children = []
+        for field in message.fields:
+            inner, at = _field(field, octets, (at, ends), context)
+            children.append(decode(field.value, PerValue(inner, source.depth), context))
+        if not children or (at != ends).any():
+            raise CorruptFileError("a packed struct is longer than its children")
+        return StructValues(tuple(children), count)
+
+    def encode(self, values: Values, target: Target) -> Encoded:
+        """See `Codec`."""
+        if target.place is not Place.PER_VALUE:
+            raise unsupported_placement("variable_packed_struct", target)
+        if not isinstance(values, StructValues) or not values.children:
+            raise UnsupportedFeatureError("packing of values that are no structs")
+        children = [
+            encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
+            for child in values.children
+        ]
+        return packed_per_value(children, values.count)
 
 
 def _field(
@@ -104,19 +124,6 @@ def _gather(
     if (spans[1] > ends).any():
         raise CorruptFileError("a packed struct is shorter than its children")
     return context.kernels.gather_variable(octets, *spans)[0]
-
-
-def encode_variable_packed_struct(values: Values, target: Target) -> Encoded:
-    """`CompressiveEncoder` of ``variable_packed_struct``: flat, variable and list children."""
-    if target.place is not Place.PER_VALUE:
-        raise unsupported_placement("variable_packed_struct", target)
-    if not isinstance(values, StructValues) or not values.children:
-        raise UnsupportedFeatureError("packing of values that are no structs")
-    children = [
-        encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
-        for child in values.children
-    ]
-    return packed_per_value(children, values.count)
 
 
 def packed_per_value(children: Sequence[Encoded], count: int) -> Encoded:

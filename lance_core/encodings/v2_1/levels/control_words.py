@@ -94,6 +94,27 @@ class ControlWords:
         at = at + present * self.length_width
         return Zipped(levels, at, at + lengths)
 
+    def value_of_row(self, row: memoryview) -> tuple[memoryview, bool]:
+        """The bytes of the value of a row that has one level, and whether it is null.
+
+        Raises `CorruptFileError` unless value and row end together.
+        """
+        level = int.from_bytes(row[: self.width], "little")
+        if level > self.kinds.max_def:
+            raise CorruptFileError(f"level {level} where {self.kinds.max_def} is the highest")
+        octets = row[self.width :]
+        if self.value_width:
+            return octets, level > 0
+        if level:
+            if len(octets):
+                raise _too_long()
+            return octets, True
+        length, octets = octets[: self.length_width], octets[self.length_width :]
+        is_cut = len(length) < self.length_width
+        if is_cut or int.from_bytes(length, "little") != len(octets):
+            raise _too_long()
+        return octets, False
+
     def _places(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
     ) -> Int64Array:

@@ -52,7 +52,7 @@ class LayoutPlan(ABC):
         Raises `CorruptFileError` without a path; offset and field are filled in above.
         """
 
-    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """The value of one row, possibly null, of a page without structs and lists around values.
 
         None if that is not possible, or `decode` is as good.
@@ -60,12 +60,12 @@ class LayoutPlan(ABC):
         yield from ()
         return None
 
-    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """``rows`` of the page in the order asked for; None if `decode` is as good."""
         yield from ()
         return None
 
-    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row, as `decode` gives it, in a way that costs least; None if there is no other."""
         yield from ()
         return None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, PerValue, decode
-from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
+from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, PerValue, decode, take
 
 if TYPE_CHECKING:
     from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.v2_1.codecs.base import ChunkPositions
     from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, VariableWidth
     from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts
 
@@ -27,30 +27,12 @@ def decode_chunks(
     return decode(encoding, chunks, context)
 
 
-def pick_values(
-    encoding: CompressiveEncoding,
-    parts: ChunkParts,
-    where: PositionsInChunks,
-    context: DecodeContext,
+def take_from_chunks(
+    encoding: CompressiveEncoding, parts: ChunkParts, at: ChunkPositions, context: DecodeContext
 ) -> Values:
     """Single values of chunks."""
-    chunks = MiniBlockChunks.known(parts.data, parts.starts, parts.sizes, where.counts)
-    return pick(encoding, ChunkPositions(chunks, where.chunk, where.position), context)
-
-
-class PositionsInChunks(NamedTuple):
-    """Of chunks that hold ``counts`` values each: which one, and which of its values."""
-
-    counts: Int64Array
-    chunk: Int64Array
-    position: Int64Array
-
-    @classmethod
-    def of(cls, where: Int64Array, counts: Int64Array) -> PositionsInChunks:
-        """From ascending places among the values of all chunks."""
-        ends = np.cumsum(counts)
-        chunk = np.searchsorted(ends, where, side="right")
-        return cls(counts, chunk, where - (ends - counts).take(chunk))
+    chunks = MiniBlockChunks.known(parts.data, parts.starts, parts.sizes, at.counts)
+    return take(encoding, chunks, at, context)
 
 
 def decode_part(

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import memory_pool
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.arrow.strings import is_variable, offset_dtype, single_value
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.v2_1.codecs.values import Values, Words, as_fixed
+from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Words, as_fixed
 from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 if TYPE_CHECKING:
@@ -107,3 +107,10 @@ def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
         return array
     positions: Int64Array = np.cumsum(present) - 1
     return take_rows(array, pa.array(positions, mask=~present))
+
+
+def array_of(type_: pa.DataType, octets: bytes | memoryview, validate_utf8: bool) -> pa.Array:
+    """An array of one value with these bytes."""
+    if is_variable(type_):
+        return single_value(type_, pa.py_buffer(octets), False, validate_utf8)
+    return FixedWidth(pa.py_buffer(bytes(octets)), 8 * len(octets), 1).to_arrow(type_)

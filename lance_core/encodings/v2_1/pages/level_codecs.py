@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
-from lance_core.encodings.kernels.numpy.single_packed import Packed, bytes_at
-from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, take
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
 from lance_core.encodings.v2_1.pages.decode_values import decode_block, decode_part
 from lance_core.errors import CorruptFileError
@@ -20,7 +19,8 @@ from lance_core.errors import CorruptFileError
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray
+    from lance_core.encodings.v2_1.codecs.base import ChunkPositions
+    from lance_core.encodings.v2_1.levels.repdef import LevelArray
 
 _BYTES = 2
 _UNIT = 1024
@@ -76,6 +76,26 @@ def decode_levels(
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
+def take_levels(
+    encoding: CompressiveEncoding,
+    data: npt.NDArray[np.uint8],
+    place: tuple[Int64Array, Int64Array],
+    at: ChunkPositions,
+    context: DecodeContext,
+) -> LevelArray:
+    """Single ones of the levels that `decode_levels` gives; raises as it does."""
+    starts, sizes = place
+    kind = encoding.WhichOneof("compression")
+    if kind in _LIKE_VALUES:
+        chunks = MiniBlockChunks.known(data, starts[None], sizes[None], at.counts)
+        return _levels(take(encoding, chunks, at, context), len(at.chunk))
+    if kind == "out_of_line_bitpacking":
+        width = packed_width(encoding.out_of_line_bitpacking)
+        pick_levels = context.kernels.pick_levels
+        return pick_levels(data, starts, sizes, at.counts, at.packed, width)
+    return decode_levels(encoding, data, place, at.counts, context).take(at.places())
+
+
 class ChunkLevelDecoder:
     """Decodes the levels of one chunk of a page at a time, with few calls."""
 
@@ -111,21 +131,6 @@ def _levels(values: Values, count: int) -> LevelArray:
     return fixed.words().astype(np.uint16, copy=False)
 
 
-def pick_levels(
-    encoding: CompressiveEncoding, picks: ChunkPositions, context: DecodeContext
-) -> LevelArray:
-    """Single levels of chunks whose only buffer they are."""
-    chunks = picks.chunks
-    place = chunks.starts[0], chunks.sizes[0]
-    kind = encoding.WhichOneof("compression")
-    if kind in _LIKE_VALUES:
-        return _levels(pick(encoding, picks, context), len(picks.chunk))
-    if kind == "out_of_line_bitpacking":
-        packing = _Packing.of(encoding.out_of_line_bitpacking, *place, chunks.counts)
-        return packing.pick(picks)
-    return decode_levels(encoding, chunks.data, place, chunks.counts, context).take(picks.places())
-
-
 def packed_width(message: OutOfLineBitpacking) -> int:
     """Bits that levels are packed to."""
     inner = message.values
@@ -134,48 +139,3 @@ def packed_width(message: OutOfLineBitpacking) -> int:
     if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
         raise CorruptFileError("levels that are not packed to a width up to 16 bits")
     return width
-
-
-class _Packing(NamedTuple):
-    """Levels of one width in chunks: ``units`` of 1024 each, then, if ``is_raw``, the rest as u16.
-
-    ``body``: bytes of the units that are whole.
-    """
-
-    width: int
-    starts: Int64Array
-    units: Int64Array
-    body: Int64Array
-    is_raw: BoolArray
-
-    @classmethod
-    def of(
-        cls,
-        message: OutOfLineBitpacking,
-        starts: Int64Array,
-        sizes: Int64Array,
-        counts: Int64Array,
-    ) -> _Packing:
-        """Checked: all of that is in ``sizes`` bytes."""
-        width = packed_width(message)
-        units, rest = np.divmod(counts, _UNIT)
-        body = units * packed_bytes(width)
-        tail, raw = sizes - body, rest * _BYTES
-        is_packed = (rest > 0) & (tail != raw)
-        if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
-            raise CorruptFileError("a chunk has not as many packed levels as it says")
-        return cls(width, starts, units + is_packed, body, (rest > 0) & ~is_packed)
-
-    def pick(self, picks: ChunkPositions) -> LevelArray:
-        """Single levels."""
-        unit, position = np.divmod(picks.position, _UNIT)
-        chunk, data = picks.chunk, picks.chunks.data
-        is_raw = self.is_raw.take(chunk) & (unit == self.units.take(chunk))
-        starts = self.starts.take(chunk)
-        at = starts + np.where(is_raw, 0, unit * packed_bytes(self.width))
-        widths = np.where(is_raw, 0, self.width)
-        levels = Packed(data, at, widths, 16).values(position).astype(np.uint16, copy=False)
-        if is_raw.any():
-            places = (starts + self.body.take(chunk) + position * _BYTES)[is_raw]
-            levels[is_raw] = bytes_at(data, places, _BYTES).view("<u2")
-        return levels

@@ -51,7 +51,7 @@ def decode_field(
     if not len(rows):
         return []
     if len(rows) <= _FEW:
-        values = yield from _singles(field, column_of, columns, rows, context)
+        values = yield from _scalars(field, column_of, columns, rows, context)
         if values is not None:
             return values
     tree = _tree(field, column_of, columns)
@@ -66,7 +66,7 @@ def decode_field(
     if len(plan) > 1:
         context = replace(context, memo={})
     if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
-        array = yield from _single_row(tree, rows.start, context)
+        array = yield from _list_at(tree, rows.start, context)
         if array is not None:
             return [array]
     decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
@@ -76,7 +76,7 @@ def decode_field(
         raise error.at(field=field.name) from error
 
 
-def _singles(
+def _scalars(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
@@ -86,13 +86,13 @@ def _singles(
     """Few rows, one by one; None if that is no short way for this field."""
     numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
     found = yield from run_interleaved(
-        [_single(field, column_of, columns, number, context) for number in numbers]
+        [_scalar(field, column_of, columns, number, context) for number in numbers]
     )
     values = [value for value in found if value is not None]
     return values if len(values) == len(rows) else None
 
 
-def _single(
+def _scalar(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
@@ -107,14 +107,14 @@ def _single(
     leaf = LeafColumn.of(columns[number], type_, field.name)
     if not leaf.is_field:
         leaf.expect((Node(type_, is_leaf=True),))
-    return (yield from leaf.row(row, context))
+    return (yield from leaf.scalar_at(row, context))
 
 
-def _single_row(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
     """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
     if any(scale != 1 for scale in tree.scales):
         return None
-    found = yield from run_interleaved([leaf.column.level_row(row, context) for leaf in tree.plan])
+    found = yield from run_interleaved([leaf.column.list_at(row, context) for leaf in tree.plan])
     parts = [part for part in found if part is not None]
     if len(parts) < len(tree.plan):
         return None

@@ -71,14 +71,14 @@ class LeafColumn:
             self._plans = [None] * len(self.column.pages)
         self._nodes = tuple(nodes)
 
-    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """One row of a column that is a field by itself; None if it is better read with others."""
         page = self._page_of(number)
         if page is None:
             return None
         plan = self._page(page, context)
         with _Placing(self, page):
-            return (yield from plan.row(number - self.column.starts[page], context))
+            return (yield from plan.scalar_at(number - self.column.starts[page], context))
 
     def in_page(
         self, node: Node, rows: AnyRows, context: DecodeContext
@@ -96,20 +96,20 @@ class LeafColumn:
                 return assemble(
                     node, [(yield from plan.decode(inner, context))], (1,), context.kernels
                 )
-            part = yield from plan.unordered(inner, context)
+            part = yield from plan.take(inner, context)
             if part is not None:
                 return assemble(node, [part], (1,), context.kernels)
             part = yield from plan.decode(packed_rows(inner.distinct.values), context)
             return inner.taken_from(assemble(node, [part], (1,), context.kernels))
 
-    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """One row of a column that is part of a field; None as with `row`."""
+    def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+        """One row of a column that is part of a field; None as with `scalar_at`."""
         page = self._page_of(number)
         if page is None:
             return None
         plan = self._page(page, context)
         with _Placing(self, page):
-            return (yield from plan.level_row(number - self.column.starts[page], context))
+            return (yield from plan.list_at(number - self.column.starts[page], context))
 
     def stretches(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext

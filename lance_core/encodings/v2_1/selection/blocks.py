@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
-from lance_core.encodings.v2_1.codecs.bitpacking import packed_levels
+from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.general import compressed
-from lance_core.encodings.v2_1.codecs.rle import run_levels
+from lance_core.encodings.v2_1.codecs.rle import run_blocks
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values
 from lance_core.encodings.v2_1.selection.cost import Integers
 from lance_core.encodings.v2_1.selection.options import FieldOptions
@@ -82,9 +82,10 @@ def encode_levels(
     counts = np.diff(edges)
     codec = _block_codec(FixedWidth.of(words), context)
     if codec == "rle":
-        encoded = run_levels(words, counts)
+        encoded = run_blocks(words, counts)
     elif codec == "out_of_line_bitpacking":
-        encoded = packed_levels(words, counts, context.kernels)
+        width = int(words.max()).bit_length()
+        encoded = packed_blocks(words, counts, width, context.kernels)
     elif codec == "inline_bitpacking":
         return _one_by_one(words, edges, codec, context)
     else:

@@ -76,6 +76,8 @@ class Integers:
         Runs have up to 255 values; those of chunks do not go beyond multiples of 4096 values. A
         block has 8 bytes besides.
         """
+        # As many entries of a value and a length fit in. Runs of any length are counted first: they
+        # are no more than entries, and seldom so few that entries have to be counted.
         each, head = self.words.itemsize + 1, 0 if in_chunks else 8
         room = (min(most, self.size - 1) - head) // each
         if self.run_count > room:
@@ -95,7 +97,7 @@ def byte_entropy(values: FixedWidth) -> float:
     count = min(values.count, _SAMPLE)
     octets = values.octets()[: count * width].reshape(count, width)
     total = 0
-    for place in range(width):
+    for place in range(width):  # each place of a word has a distribution of its own
         shares = np.bincount(octets[:, place]) / count
         shares = shares[shares > 0]
         total += int(-(shares * np.log2(shares)).sum() * 1000)

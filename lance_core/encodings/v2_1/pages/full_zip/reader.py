@@ -14,20 +14,20 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
+from lance_core.encodings.v2_1.codecs.base import Chunk, Place, ScalarAt, scalar_at
 from lance_core.encodings.v2_1.codecs.fixed_size_list import plain_list
-from lance_core.encodings.v2_1.codecs.flat import flat_bits
+from lance_core.encodings.v2_1.codecs.flat import flat_bits, whole_value
 from lance_core.encodings.v2_1.codecs.general import plain_spans, scheme_of
-from lance_core.encodings.v2_1.codecs.points import ZippedPoint, as_it_is, zipped_point_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.levels.control_words import ControlWords, Zipped
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.decode_values import decode_values
-from lance_core.encodings.v2_1.pages.full_zip.single_row import zipped_row
-from lance_core.encodings.v2_1.pages.leaf_values import present_values, zipped_values
+from lance_core.encodings.v2_1.pages.leaf_values import array_of, present_values, zipped_values
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
@@ -50,7 +50,7 @@ class _Spans(NamedTuple):
 class FullZipPlan(LayoutPlan):
     """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
 
-    __slots__ = ("_plain", "_point", "kinds", "message", "scope", "width", "words")
+    __slots__ = ("_plain", "_scalar", "kinds", "message", "scope", "width", "words")
 
     def __init__(self, message: FullZipLayout, scope: PageScope) -> None:
         self.message = message
@@ -62,7 +62,7 @@ class FullZipPlan(LayoutPlan):
             self.kinds, message.bits_rep, message.bits_def, self.width, lengths
         )
         self._plain: bool | None = None
-        self._point: tuple[ZippedPoint | None] | None = None
+        self._scalar: tuple[ScalarAt | None] | None = None
 
     @property
     def is_indexed(self) -> bool:
@@ -81,28 +81,50 @@ class FullZipPlan(LayoutPlan):
             return self._fixed(zipped.levels, payload, context)
         return self._variable(zipped, spans.data, context)
 
-    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """See `LayoutPlan`."""
-        if self.kinds.max_rep or pa.types.is_struct(self.scope.type):
+        value_at = self._value_at(context)
+        scope = self.scope
+        if self.kinds.max_rep or pa.types.is_struct(scope.type) or value_at is None:
             return None
-        point = self._point_of(context)
-        if point is None:
-            return None
-        return (yield from zipped_row(number, self.scope, self.words, point, context))
+        first, last = yield from self._span_of(number)
+        (buffer,) = yield [ByteRange(scope.buffers[0].start + first, scope.buffers[0].start + last)]
+        octets, is_null = self.words.value_of_row(memoryview(buffer))
+        if is_null:
+            return all_null(scope.type, 1)
+        found = value_at(Chunk(octets, (0,), (len(octets),), 1), 0)
+        return array_of(scope.type, found, context.validate_utf8)
 
-    def _point_of(self, context: DecodeContext) -> ZippedPoint | None:
-        if self._point is None:
-            self._point = (zipped_point_of(self.message.value_compression, context),)
-        return self._point[0]
+    def _span_of(self, row: int) -> Decoding[tuple[int, int]]:
+        """The first byte of a row of a page without lists, and the one after its last."""
+        if self.width:
+            stride = self.words.width + self.width
+            return row * stride, (row + 1) * stride
+        index = self.scope.buffers[1]
+        width = index.length // (self.scope.num_rows + 1)
+        at = index.start + row * width
+        (edges,) = yield [ByteRange(at, at + 2 * width)]
+        stored = edges.to_pybytes()
+        first = int.from_bytes(stored[:width], "little")
+        last = int.from_bytes(stored[width:], "little")
+        if not first + self.words.width <= last <= self.scope.buffers[0].length:
+            raise CorruptFileError("the repetition index does not fit to the values")
+        return first, last
+
+    def _value_at(self, context: DecodeContext) -> ScalarAt | None:
+        if self._scalar is None:
+            encoding = self.message.value_compression
+            self._scalar = (scalar_at(encoding, Place.PER_VALUE, context),)
+        return self._scalar[0]
 
     def _is_plain(self, context: DecodeContext) -> bool:
         """Whether values are stored as Arrow wants them, and are as wide as the page says."""
         if self._plain is None:
-            found = self._point_of(context) is as_it_is
+            found = self._value_at(context) is whole_value
             self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
         return self._plain
 
-    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: rows of as many bytes each that are read as one range."""
         if self.is_indexed:
             return None

@@ -10,12 +10,9 @@ import numpy as np
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, Where
-from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
-from lance_core.encodings.v2_1.codecs.picks import ChunkPositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import picked_levels
-from lance_core.encodings.v2_1.pages.decode_values import PositionsInChunks
-from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, take_levels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkParts
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable, RowTable
 from lance_core.errors import CorruptFileError
@@ -23,6 +20,7 @@ from lance_core.errors import CorruptFileError
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.kernels import Kernels
+    from lance_core.encodings.v2_1.codecs.base import ChunkPositions
 
 
 class ChunkLevels(NamedTuple):
@@ -165,20 +163,16 @@ def _key(
     )
 
 
-def picked_definition(
-    message: MiniBlockLayout, parts: ChunkParts, where: PositionsInChunks, context: DecodeContext
+def definition_at(
+    message: MiniBlockLayout, parts: ChunkParts, at: ChunkPositions, context: DecodeContext
 ) -> LevelArray | None:
     """The definition levels of single values of chunks without lists."""
     has_levels = parts.rep is not None or parts.definition is not None
-    if has_levels and not np.array_equal(parts.num_levels, where.counts):
+    if has_levels and not np.array_equal(parts.num_levels, at.counts):
         raise CorruptFileError("the levels of a chunk are not those of its values")
     if parts.definition is None:
         return None
-    starts, sizes = parts.definition
-    chunks = MiniBlockChunks.known(parts.data, starts[None], sizes[None], where.counts)
-    return pick_levels(
-        message.def_compression, ChunkPositions(chunks, where.chunk, where.position), context
-    )
+    return take_levels(message.def_compression, parts.data, parts.definition, at, context)
 
 
 def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -224,6 +218,8 @@ def _of_lists(
     assert levels.rep is not None
     first, last = _rows_started(table, chunks)
     chunk = np.searchsorted(first, rows.values, side="right") - 1
+    # Which of the rows that start in these chunks each one is; its levels go to where the next
+    # of them starts, so that both are looked up together.
     number = (np.cumsum(last - first) - last).take(chunk) + rows.values
     both = np.repeat(number, 2)
     both[1::2] += 1
@@ -241,6 +237,7 @@ def _of_lists(
         return chosen, picked
     # Values before a row, and those of the row itself.
     before = decoded.values_before(np.concatenate([np.zeros(1, np.int64), begin]))[1:]
+    # A visible level has as its value its rank among those of its row, after the values before.
     ranks = np.zeros(len(visible) + 1, np.int64)
     np.cumsum(visible, out=ranks[1:])
     lengths = end - begin

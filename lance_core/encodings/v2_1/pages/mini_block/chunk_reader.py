@@ -11,18 +11,15 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, Where
+from lance_core.encodings.v2_1.codecs.base import ChunkPositions
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
-from lance_core.encodings.v2_1.pages.decode_values import (
-    PositionsInChunks,
-    decode_chunks,
-    pick_values,
-)
+from lance_core.encodings.v2_1.pages.decode_values import decode_chunks, take_from_chunks
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (
     WantedRows,
-    picked_definition,
+    definition_at,
     wanted_levels,
 )
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
@@ -42,8 +39,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v2_1.codecs.values import Values
 
-_PICKED_COST = 8
-"""How much more it costs to pick a value than to decode it with all others of its chunk."""
+_TAKE_COST = 8
+"""How much more it costs to take a value than to decode it with all others of its chunk."""
 
 
 class ChunkBytes(NamedTuple):
@@ -103,8 +100,8 @@ class ChunkedPages:
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
-            picked = PositionsInChunks.of(where, counts)
-            return self._picked(parts, chosen, chunks, picked, None, context)
+            at = ChunkPositions.of(where, counts)
+            return self._taken(parts, chosen, chunks, at, None, context)
         values = decode_chunks(self.message.value_compression, parts, counts, context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
@@ -119,7 +116,7 @@ class ChunkedPages:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
-    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
         distinct = rows.distinct.values
         chunks, chunk, position = self.table.locate(distinct, context.kernels)
@@ -127,8 +124,8 @@ class ChunkedPages:
         if not _is_sparse(distinct, counts):
             return None
         read = yield from self._read(chunks, context)
-        picked = PositionsInChunks(counts, chunk, position)
-        return self._few(chunks, picked, read, rows.places, context)
+        at = ChunkPositions(counts, chunk, position)
+        return self._few(chunks, at, read, rows.places, context)
 
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
@@ -137,34 +134,34 @@ class ChunkedPages:
         counts = self.table.counts[chunks]
         if not _is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
-        return self._few(chunks, PositionsInChunks(counts, chunk, position), read, None, context)
+        return self._few(chunks, ChunkPositions(counts, chunk, position), read, None, context)
 
     def _few(
         self,
         chunks: Int64Array,
-        picked: PositionsInChunks,
+        at: ChunkPositions,
         read: ChunkBytes,
         places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
-        """The rows that are picked; those of them at ``places``, if that is given."""
+        """The rows ``at`` chunks; those of them at ``places``, if that is given."""
         parts = self._parts(chunks, read, context)
-        found = picked_definition(self.message, parts, picked, context)
-        levels = Levels(self.kinds, None, found, len(picked.chunk))
+        found = definition_at(self.message, parts, at, context)
+        levels = Levels(self.kinds, None, found, len(at.chunk))
         check_levels(levels, context.kernels)
-        return self._picked(parts, levels, chunks, picked, places, context)
+        return self._taken(parts, levels, chunks, at, places, context)
 
-    def _picked(
+    def _taken(
         self,
         parts: ChunkParts,
         levels: Levels,
         chunks: Int64Array,
-        picked: PositionsInChunks,
+        at: ChunkPositions,
         places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
-        values = pick_values(self.message.value_compression, parts, picked, context)
-        runs = None if self.owners is None else self.owners.runs_of(chunks[picked.chunk])
+        values = take_from_chunks(self.message.value_compression, parts, at, context)
+        runs = None if self.owners is None else self.owners.runs_of(chunks[at.chunk])
         if places is not None:
             values = take_values(values, places, context.kernels)
             levels = picked_levels(levels, places)
@@ -186,5 +183,5 @@ class ChunkedPages:
 
 
 def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:
-    """Whether so few values are wanted that picking them costs less than decoding all."""
-    return len(where) * _PICKED_COST < int(counts.sum())
+    """Whether so few values are wanted that taking them costs less than decoding all."""
+    return len(where) * _TAKE_COST < int(counts.sum())

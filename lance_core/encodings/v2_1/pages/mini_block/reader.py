@@ -20,8 +20,8 @@ from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table, row_table
-from lance_core.encodings.v2_1.pages.mini_block.single_list import SingleLists
-from lance_core.encodings.v2_1.pages.mini_block.single_value import SingleValues
+from lance_core.encodings.v2_1.pages.mini_block.list_at import ChunkLists
+from lance_core.encodings.v2_1.pages.mini_block.scalar_at import ChunkScalars
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
@@ -40,8 +40,8 @@ class MiniBlockPlan(LayoutPlan):
 
     __slots__ = (
         "_encoding_fingerprint",
-        "_list",
-        "_single",
+        "_lists",
+        "_scalars",
         "form",
         "kinds",
         "known",
@@ -60,8 +60,8 @@ class MiniBlockPlan(LayoutPlan):
             message.has_large_chunk,
         )
         self.known: ChunkedPages | None = None
-        self._single: tuple[SingleValues | None] | None = None
-        self._list: SingleLists | None = None
+        self._scalars: tuple[ChunkScalars | None] | None = None
+        self._lists: ChunkLists | None = None
         self._encoding_fingerprint: bytes | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
@@ -79,13 +79,13 @@ class MiniBlockPlan(LayoutPlan):
                 return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
         return (yield from known.decode(rows, context))
 
-    def unordered(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`: of known chunks without lists, of which few values are wanted."""
         if self.known is None or self._has_lists:
             return None
-        return (yield from self.known.unordered(rows, context))
+        return (yield from self.known.take(rows, context))
 
-    def row(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
+    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """See `LayoutPlan`."""
         if self._has_lists:
             return None
@@ -94,12 +94,12 @@ class MiniBlockPlan(LayoutPlan):
             buffers = yield self.descriptions()
             # Rows that are read side by side ask for the same: the first that has it keeps it.
             known = self.known or self.describe(buffers, context)
-        if self._single is None:  # scans never need it
+        if self._scalars is None:  # scans never need it
             max_def, type_ = self.kinds.max_def, self.scope.type
-            self._single = (
-                SingleValues.of(self.message, self.form, max_def, type_, known.items, context),
+            self._scalars = (
+                ChunkScalars.of(self.message, self.form, max_def, type_, known.items, context),
             )
-        table, (single,) = known.table, self._single
+        table, (single,) = known.table, self._scalars
         if single is None:
             return None
         chunk = int(table.values.searchsorted(number, "right")) - 1
@@ -110,17 +110,17 @@ class MiniBlockPlan(LayoutPlan):
             memoryview(buffer), number - first, stop - first, context.validate_utf8
         )
 
-    def level_row(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
+    def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`."""
         if not self._has_lists:
             return None
         known = self.known
         if known is None:
             known = self.describe((yield self.descriptions()), context)
-        single, table = self._list, known.table
+        single, table = self._lists, known.table
         if single is None:
             assert table.rows is not None
-            single = self._list = SingleLists(known, table.rows, context)
+            single = self._lists = ChunkLists(known, table.rows, context)
         chunk = single.chunk_of(number)
         if chunk is None:
             return None

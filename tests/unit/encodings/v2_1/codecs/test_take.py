@@ -10,15 +10,17 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_1.codecs.base import (
+    Chunk,
+    ChunkPositions,
     Encoded,
     MiniBlockChunks,
     Place,
     Target,
     decode,
     encode,
+    scalar_at,
+    take,
 )
-from lance_core.encodings.v2_1.codecs.picks import ChunkPositions, pick
-from lance_core.encodings.v2_1.codecs.points import Chunk, level_point_of, point_of
 from lance_core.encodings.v2_1.codecs.values import (
     FixedSizeListValues,
     FixedWidth,
@@ -27,7 +29,7 @@ from lance_core.encodings.v2_1.codecs.values import (
     VariableWidth,
 )
 from lance_core.encodings.v2_1.codecs.values_take import take_values
-from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, pick_levels
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, take_levels
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
 
@@ -81,7 +83,7 @@ CASES: dict[str, tuple[Values, tuple[str, ...]]] = {
         ("packed_struct", "flat"),
     ),
 }
-WITHOUT_POINTS = {"lists", "lists of nulls", "lists of bits", "structs"}
+WITHOUT_SCALARS = {"lists", "lists of nulls", "lists of bits", "structs"}
 
 
 def some_of(chunks: MiniBlockChunks) -> ChunkPositions:
@@ -90,7 +92,7 @@ def some_of(chunks: MiniBlockChunks) -> ChunkPositions:
     chunk = np.repeat(np.arange(len(counts)), counts)
     position = np.arange(len(chunk)) - (np.cumsum(counts) - counts)[chunk]
     keep = (RNG.random(len(chunk)) < 1 / 7) | (position == 0) | (position == counts[chunk] - 1)
-    return ChunkPositions(chunks, chunk[keep], position[keep])
+    return ChunkPositions(counts, chunk[keep], position[keep])
 
 
 def as_bytes(values: Values) -> object:
@@ -116,11 +118,12 @@ def test_picked_values_are_those_that_are_decoded(
     registry: EncodingRegistry, context: DecodeContext, name: str
 ) -> None:
     stored = encoded(registry, name)
-    picks = some_of(stored.chunks())
-    whole = decode(stored.encoding, picks.chunks, context)
-    found = pick(stored.encoding, picks, context)
-    assert as_bytes(found) == as_bytes(take_values(whole, picks.places(), context.kernels))
-    assert found.count == len(picks.chunk)
+    chunks = stored.chunks()
+    at = some_of(chunks)
+    whole = decode(stored.encoding, chunks, context)
+    found = take(stored.encoding, chunks, at, context)
+    assert as_bytes(found) == as_bytes(take_values(whole, at.places(), context.kernels))
+    assert found.count == len(at.chunk)
 
 
 @each_case("name", CASES)
@@ -128,18 +131,18 @@ def test_a_point_is_the_value_that_is_decoded(
     registry: EncodingRegistry, context: DecodeContext, name: str
 ) -> None:
     stored = encoded(registry, name)
-    point = point_of(stored.encoding, context)
-    assert (point is None) == (name in WITHOUT_POINTS)
-    if point is None:
+    value_at = scalar_at(stored.encoding, Place.MINI_BLOCK, context)
+    assert (value_at is None) == (name in WITHOUT_SCALARS)
+    if value_at is None:
         return
-    picks = some_of(stored.chunks())
-    chunks = picks.chunks
+    chunks = stored.chunks()
+    at = some_of(chunks)
     found = []
-    for number, position in zip(picks.chunk.tolist(), picks.position.tolist(), strict=True):
+    for number, position in zip(at.chunk.tolist(), at.position.tolist(), strict=True):
         starts, sizes = chunks.starts[:, number].tolist(), chunks.sizes[:, number].tolist()
         chunk = Chunk(chunks.data.data, starts, sizes, int(chunks.counts[number]))
-        found.append(bytes(point(chunk, position)))
-    expected = as_bytes(pick(stored.encoding, picks, context))
+        found.append(bytes(value_at(chunk, position)))
+    expected = as_bytes(take(stored.encoding, chunks, at, context))
     assert (found if isinstance(expected, list) else b"".join(found)) == expected
 
 
@@ -161,17 +164,16 @@ def test_picked_levels_are_those_that_are_decoded(
     place = chunks.starts[0], chunks.sizes[0]
     levels = decode_levels(stored, chunks.data, place, chunks.counts, context)
     assert levels.tolist() == words.tolist()
-    picks = some_of(chunks)
-    assert pick_levels(stored, picks, context).tolist() == words[picks.places()].tolist()
-    point = level_point_of(stored, context)
-    assert point is not None
-    for number, position in zip(
-        picks.chunk[::9].tolist(), picks.position[::9].tolist(), strict=True
-    ):
+    at = some_of(chunks)
+    found = take_levels(stored, chunks.data, place, at, context)
+    assert found.tolist() == words[at.places()].tolist()
+    value_at = scalar_at(stored, Place.BLOCK, context)
+    assert value_at is not None
+    for number, position in zip(at.chunk[::9].tolist(), at.position[::9].tolist(), strict=True):
         starts, sizes = [int(place[0][number])], [int(place[1][number])]
         chunk = Chunk(chunks.data.data, starts, sizes, counts[number])
         expected = words[sum(counts[:number]) + position]
-        assert int.from_bytes(point(chunk, position), "little") == expected
+        assert int.from_bytes(value_at(chunk, position), "little") == expected
 
 
 def level_chunks(
@@ -206,8 +208,8 @@ def test_damaged_chunks_give_a_value_or_an_error(
         data = chunks.data.copy()
         data[RNG.integers(0, min(len(data), 64), 3)] = RNG.integers(0, 256, 3)
         damaged = MiniBlockChunks(data, chunks.starts, chunks.sizes, chunks.counts)
-        picks = some_of(damaged)
+        at = some_of(damaged)
         try:
-            assert pick(stored.encoding, picks, context).count == len(picks.chunk)
+            assert take(stored.encoding, damaged, at, context).count == len(at.chunk)
         except CorruptFileError:
             continue

@@ -1,4 +1,4 @@
-"""One row of a mini-block page without lists, read from the chunk that holds it."""
+"""One row of a mini-block page without lists, from the chunk that holds it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.arrow.strings import is_variable, single_value
-from lance_core.encodings.v2_1.codecs.points import Chunk, Point, level_point_of, point_of
-from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.encodings.v2_1.codecs.base import Chunk, Place, ScalarAt, scalar_at
+from lance_core.encodings.v2_1.pages.leaf_values import array_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_header import ChunkHeader
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.errors import CorruptFileError
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
 
 
-class SingleValues:
+class ChunkScalars:
     """How single values of a page are decoded; ``items`` are those of its dictionary, if any."""
 
     __slots__ = ("_definition", "_header", "_items", "_max_def", "_type", "_value")
@@ -27,13 +26,13 @@ class SingleValues:
     def __init__(
         self,
         form: ChunkForm,
-        points: tuple[Point, Point | None],
+        scalars: tuple[ScalarAt, ScalarAt | None],
         max_def: int,
         type_: pa.DataType,
         items: pa.Array | None,
     ) -> None:
         self._header = ChunkHeader(form)
-        self._value, self._definition = points
+        self._value, self._definition = scalars
         self._max_def = max_def
         self._type = type_
         self._items = items
@@ -47,15 +46,17 @@ class SingleValues:
         type_: pa.DataType,
         items: pa.Array | None,
         context: DecodeContext,
-    ) -> SingleValues | None:
+    ) -> ChunkScalars | None:
         """None if a page needs all of a chunk for one of its values."""
         if items is None:
             if pa.types.is_struct(type_) or pa.types.is_dictionary(type_):
                 return None
         elif pa.types.is_dictionary(type_):
             return None
-        value = point_of(message.value_compression, context)
-        definition = level_point_of(message.def_compression, context) if form.has_def else None
+        value = scalar_at(message.value_compression, Place.MINI_BLOCK, context)
+        definition = None
+        if form.has_def:
+            definition = scalar_at(message.def_compression, Place.BLOCK, context)
         if value is None or (form.has_def and definition is None):
             return None
         return cls(form, (value, definition), max_def, type_, items)
@@ -89,10 +90,3 @@ class SingleValues:
         if level > self._max_def:
             raise CorruptFileError(f"definition level {level} where {self._max_def} is the highest")
         return level, chunk
-
-
-def array_of(type_: pa.DataType, octets: bytes | memoryview, validate_utf8: bool) -> pa.Array:
-    """An array of one value with these bytes."""
-    if is_variable(type_):
-        return single_value(type_, pa.py_buffer(octets), False, validate_utf8)
-    return FixedWidth(pa.py_buffer(bytes(octets)), 8 * len(octets), 1).to_arrow(type_)

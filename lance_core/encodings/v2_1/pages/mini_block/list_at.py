@@ -1,4 +1,4 @@
-"""One row of a mini-block page with lists, read from the chunk that holds it."""
+"""One row of a mini-block page with lists, from the chunk that holds it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, decode
-from lance_core.encodings.v2_1.codecs.points import Chunk, Point, point_of
+from lance_core.encodings.v2_1.codecs.base import (
+    Chunk,
+    MiniBlockChunks,
+    Place,
+    ScalarAt,
+    decode,
+    scalar_at,
+)
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart
@@ -27,14 +33,14 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.pages.mini_block.chunk_table import RowTable
 
 _LONG = frozenset({"variable", "fsst"})
-_MOST_POINTS = 8
+_MOST_SCALARS = 8
 """Up to so many values are decoded one by one; for more, all of the chunk are."""
 
 
-class SingleLists:
+class ChunkLists:
     """How single rows of a page are decoded, where one chunk holds all of a row."""
 
-    __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_point", "_rep", "_rows")
+    __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_rep", "_rows", "_value")
 
     def __init__(self, pages: ChunkedPages, rows: RowTable, context: DecodeContext) -> None:
         message = pages.message
@@ -45,7 +51,7 @@ class SingleLists:
         form = pages.form
         self._rep = ChunkLevelDecoder(levels[0]) if form.has_rep else None
         self._definition = ChunkLevelDecoder(levels[1]) if form.has_def else None
-        self._point = _values_point(pages, context)
+        self._value = _value_of(pages, context)
         self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
 
     def chunk_of(self, row: int) -> int | None:
@@ -136,9 +142,9 @@ class SingleLists:
         pages, first = self._pages, self._header.num_levels
         starts, sizes = parts.starts[first:], parts.sizes[first:]
         number = where.stop - where.start
-        if self._point is not None and number <= _MOST_POINTS:
-            chunk, point = Chunk(data, starts, sizes, count), self._point
-            values = [point(chunk, position) for position in range(where.start, where.stop)]
+        if self._value is not None and number <= _MOST_SCALARS:
+            chunk, value_at = Chunk(data, starts, sizes, count), self._value
+            values = [value_at(chunk, position) for position in range(where.start, where.stop)]
             if pages.items is None:
                 return _array(values, pages.type, context.validate_utf8)
             if self._items is None or (values and _has_nulls(levels)):
@@ -153,7 +159,7 @@ class SingleLists:
         return leaf_values(decoded, where, pages.type, context)
 
 
-def _values_point(pages: ChunkedPages, context: DecodeContext) -> Point | None:
+def _value_of(pages: ChunkedPages, context: DecodeContext) -> ScalarAt | None:
     """None if values are better decoded together."""
     type_ = pages.type
     encoding = pages.message.value_compression
@@ -161,7 +167,7 @@ def _values_point(pages: ChunkedPages, context: DecodeContext) -> Point | None:
     is_long = encoding.WhichOneof("compression") in _LONG
     if pages.items is None and not (is_long if is_variable(type_) else has_width):
         return None
-    return point_of(encoding, context)
+    return scalar_at(encoding, Place.MINI_BLOCK, context)
 
 
 def _bytes_of_items(
