@@ -100,6 +100,18 @@ def test_without_encryption_nothing_is_sent_unless_allowed(gcs: GcsServer) -> No
         lance_core.dataset("gs://bucket/table", storage_options={"base_url": gcs.endpoint})
 
 
+def test_no_variable_of_the_sdk_chooses_another_endpoint(
+    gcs: GcsServer, bucket: str, unused_endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_USE_MTLS_ENDPOINT", "always")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", unused_endpoint)
+    monkeypatch.setenv("API_ENDPOINT_OVERRIDE", unused_endpoint)
+    store = open_store(f"gs://{bucket}/a", gcs.options)
+    store.put("object", b"content")
+    assert bytes(store.get("object")) == b"content"
+    assert [one.path for one in store.list("")] == ["object"]
+
+
 def test_a_table_that_is_not_there_is_not_found(gcs: GcsServer, bucket: str) -> None:
     with pytest.raises(NotFoundError):
         lance_core.dataset(f"gs://{bucket}/table", storage_options=gcs.options)

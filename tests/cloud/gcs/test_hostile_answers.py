@@ -149,6 +149,9 @@ def test_a_page_that_is_none_is_not_believed(page: object) -> None:
         {"done": False, "rewriteToken": "a"},
         {"done": "false"},
         {},
+        {"done": False, "rewriteToken": "a", "totalBytesRewritten": "5", "objectSize": "9"},
+        {"done": False, "rewriteToken": None, "totalBytesRewritten": "5", "objectSize": "9"},
+        {"done": "false", "resource": {}, "totalBytesRewritten": "5", "objectSize": "9"},
     ],
 )
 def test_a_copy_that_makes_no_progress_is_given_up(said: object) -> None:

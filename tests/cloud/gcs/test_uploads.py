@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from lance_core.errors import ObjectExistsError, ObjectNotFoundError, StoreError
+from lance_core.errors import (
+    LanceError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    StoreError,
+)
 from lance_core.store.base import PutMode
 from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
@@ -118,6 +126,51 @@ def test_a_part_waits_for_those_in_front_of_it(client: GcsClient) -> None:
     upload = client.start_upload("object", if_absent=False)
     with pytest.raises(RequestError, match="part 2"):
         client.upload_part("object", upload, 2, [memoryview(b"abc")])
+
+
+@pytest.mark.parametrize("mode", PutMode)
+def test_a_long_object_is_written_at_once(
+    client: GcsClient, proxy: FaultProxy, mode: PutMode
+) -> None:
+    store, body = RemoteStore(client, "t"), content(9 * MIB)
+    store.put("object", body, mode)
+    assert [one.method for one in proxy.requests] == ["POST", "PUT"]
+    assert bytes(store.get("object")) == body
+    proxy.set_rules([Rule(Reset(after=True), "PUT", "/upload/*", nth=1)])
+    if mode is PutMode.create:
+        with pytest.raises(OutcomeUnknownError):
+            store.put("other", body, mode)
+    else:
+        store.put("other", body, mode)
+    assert bytes(store.get("other")) == body
+
+
+def test_bytes_that_change_on_the_way_make_no_object(
+    client: GcsClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = client._session.request
+
+    def changing(method: str, url: str, data: bytes, **more: Any) -> Any:
+        return send(method, url, data.replace(b"content", b"context"), **more)
+
+    monkeypatch.setattr(client._session, "request", changing)
+    with pytest.raises(RequestError, match="CRC32C") as caught:
+        client.put("object", [memoryview(b"some content")], if_absent=True)
+    assert caught.value.failure is Failure.REFUSED
+
+
+@pytest.mark.parametrize("place", ["/upload/storage/v1/b/x/o?upload_id=5", "", "?\x7f"])
+def test_an_answer_does_not_choose_where_an_upload_goes(
+    client: GcsClient, proxy: FaultProxy, gcs: GcsServer, place: str
+) -> None:
+    with FaultProxy(gcs.endpoint) as other:
+        named = Answer(200, b"", {"location": f"{other.url}{place}"})
+        proxy.set_rules([Rule(named, "POST", "/upload/*")])
+        with pytest.raises(RequestError):
+            client.put("object", [memoryview(content(9 * MIB))], if_absent=True)
+        with pytest.raises(LanceError):
+            written(client, 3 * CHUNK, replace(SMALL, max_retries=0))
+        assert other.requests == []
 
 
 def test_an_upload_that_is_aborted_leaves_nothing(client: GcsClient, proxy: FaultProxy) -> None:
