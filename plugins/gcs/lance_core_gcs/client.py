@@ -32,10 +32,11 @@ from lance_core.store.remote.client import (
     UploadedPart,
 )
 from lance_core.store.remote.log_redaction import LogRedaction
+from lance_core.store.remote.response_limits import MAX_RESPONSE
 from lance_core_gcs.errors import Meaning
 from lance_core_gcs.options import GcsOptions, RegisteredClient, check_endpoint
 from lance_core_gcs.registry import CLIENTS
-from lance_core_gcs.session import MAX_ANSWER, PLAIN, USER_AGENT, Session
+from lance_core_gcs.session import PLAIN, USER_AGENT, Session
 from lance_core_gcs.uploads import CHUNK, Upload, Uploads
 
 FIELDS = "name,size,generation,updated"
@@ -231,7 +232,7 @@ class GcsClient(RemoteClient):
         return self._call(send, OF_UPLOAD)[1]
 
     def _call(
-        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_ANSWER
+        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_RESPONSE
     ) -> tuple[T, Response]:
         return self._session.call(work, meaning, most)
 

@@ -21,6 +21,10 @@ from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.uri import StoreUrl
 from lance_core_gcs.registry import CLIENTS
 
+DEFAULT_ENDPOINT = "https://storage.googleapis.com"
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+
 _OWN = {
     "service_account": "google_service_account",
     "google_service_account_path": "google_service_account",
@@ -163,11 +167,6 @@ def json_object(text: str, source: str) -> dict[str, object]:
     return fields
 
 
-DEFAULT_ENDPOINT = "https://storage.googleapis.com"
-
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
-
-
 @dataclass(frozen=True, slots=True)
 class GcsOptions:
     """``endpoint``: scheme, host and port, without a slash at the end."""
@@ -179,7 +178,7 @@ class GcsOptions:
 
     @property
     def is_google(self) -> bool:
-        """Whether the endpoint is one of Google's own, and not a server that speaks like it."""
+        """Whether the endpoint is Google's own, and not another server of the same interface."""
         place = urlsplit(self.endpoint)
         host = place.hostname or ""
         return place.scheme == "https" and host.endswith(".googleapis.com")

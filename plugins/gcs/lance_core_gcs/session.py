@@ -26,7 +26,7 @@ from requests import Response
 from urllib3.exceptions import HTTPError
 
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.response_limits import read_pooled
+from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.credentials import Authorization
@@ -34,9 +34,6 @@ from lance_core_gcs.errors import Meaning, of_answer, of_exception
 from lance_core_gcs.options import Identity
 
 T = TypeVar("T")
-
-MAX_ANSWER = 64 << 20
-"""Longest answer, in bytes, that is no content of an object."""
 
 MAX_TEXT = 1 << 16
 """Bytes of a refusal that are read."""
@@ -62,8 +59,11 @@ class _Call(threading.local):
     """The call of the SDK that a thread is in: what it expects, and its last answer."""
 
     meaning = PLAIN
-    most = MAX_ANSWER
+    most = MAX_RESPONSE
     response: Any = None
+
+
+_call = _Call()
 
 
 class Session:
@@ -77,19 +77,18 @@ class Session:
         self._settings = settings
         self._wait = urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout)
         self._authorization = Authorization(identity, self.fetch)
-        self._call = _Call()
         self._process = os.getpid()
         self._connections = make_pool(endpoint, settings)
 
     def call(
-        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_ANSWER
+        self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_RESPONSE
     ) -> tuple[T, Response]:
         """The result of ``work``, which calls the SDK once, and the last answer that it got.
 
         Of a longer body, ``most`` bytes and one are read. Raises `RequestError` whatever the SDK
         raises, without its errors: their texts hold URLs and bodies.
         """
-        call = self._call
+        call = _call
         call.meaning, call.most, call.response = meaning, most, None
         try:
             return work(), call.response
@@ -115,7 +114,7 @@ class Session:
         answer comes. Of the arguments left out, the SDK's time-outs are replaced by those of the
         settings. ``stream``: it is a download.
         """
-        call = self._call
+        call = _call
         sent = self._headers(method, data, headers or {}, keeps_encoding=stream)
         try:
             answer = self._pool().urlopen(
