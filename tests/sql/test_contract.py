@@ -18,7 +18,7 @@ from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests
 from lance_core.testing.commit_handler import MakeHandler, MakeOther
 from lance_core.testing.external_manifest_store import MakeRows
 from lance_core.testing.object_store_instances import OpenStore
-from lance_core_sql.settings import SqlSettings
+from lance_core_sql.options import SqlSettings
 from lance_core_sql.store import SqlManifestStore
 from tests.sql.conftest import Server
 

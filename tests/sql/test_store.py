@@ -22,7 +22,7 @@ from lance_core.store.config import Secret
 from lance_core.table.paths import DETACHED
 from lance_core_sql import database
 from lance_core_sql.database import database_of
-from lance_core_sql.settings import SqlSettings
+from lance_core_sql.options import SqlSettings
 from lance_core_sql.store import SqlManifestStore
 
 BASE = "data/t.lance"

@@ -129,7 +129,7 @@ class FixedToken:
         self._token = token
 
     def get_token(self, *scopes: str, **_: object) -> Any:
-        """The token. It is said to be valid for another hour: only the service knows."""
+        """The token, with an expiry in an hour: only the service knows the real one."""
         from azure.core.credentials import AccessToken
 
         return AccessToken(self._token.reveal(), int(time.time()) + 3600)

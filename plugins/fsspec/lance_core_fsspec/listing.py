@@ -14,7 +14,7 @@ from typing import Any
 from lance_core.errors import StoreError
 from lance_core.store.base import ObjectMeta
 from lance_core.store.paths import is_path
-from lance_core_fsspec.failures import is_missing
+from lance_core_fsspec.errors import is_missing
 from lance_core_fsspec.mount import Mount
 
 _DATES = (

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core_fsspec.traits import Traits, traits_of
+from lance_core_fsspec.capabilities import Traits, traits_of
 
 
 class Mount:

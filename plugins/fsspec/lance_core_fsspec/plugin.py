@@ -24,7 +24,7 @@ def lance_object_stores() -> list[ObjectStoreSpec]:
         ObjectStoreSpec(
             name="fsspec",
             schemes=SCHEMES,
-            factory="lance_core_fsspec.store:open_fsspec",
+            factory="lance_core_fsspec.store:open_store",
             extra="fsspec",
         )
     ]

@@ -19,11 +19,11 @@ from lance_core.errors import (
 )
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.secret import Secret
-from lance_core_fsspec.failures import Hidden, told
+from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.mount import Mount
 from lance_core_fsspec.options import arguments_of, check_names, secrets_of
 from lance_core_fsspec.plugin import REGISTERED
-from lance_core_fsspec.registered import registered
+from lance_core_fsspec.registry import registered
 
 ARCHIVES = frozenset({"libarchive", "tar", "zip"})
 """Schemes whose URLs name no host: a path begins behind the slashes."""
@@ -37,7 +37,7 @@ class Source:
 
     def __init__(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> None:
         # What stands before the @ of github://owner:repository@branch is no password.
-        self.hidden = Hidden(secrets_of(options, "" if url.scheme == "github" else url.netloc))
+        self.redact = Redaction(secrets_of(options, "" if url.scheme == "github" else url.netloc))
         self._url = url
         self._arguments = arguments_of(options)
         self._lock = ForkSafeLock()
@@ -52,7 +52,7 @@ class Source:
             )
 
     def __repr__(self) -> str:
-        return self.hidden(str(self._url))
+        return self.redact(str(self._url))
 
     def mount(self) -> Mount:
         """The file system of this process, opened if it is not yet."""
@@ -75,14 +75,14 @@ class Source:
         except ImportError as error:
             failure = PluginNotFoundError(
                 f"the file system for {self._url.scheme!r} is not installed: "
-                f"{told(error, self.hidden)}"
+                f"{one_line(error, self.redact)}"
             )
         except LanceError as error:
             failure = error.with_traceback(None)
         except (TypeError, ValueError) as error:
             failure = self._unusable(error)
         except Exception as error:
-            failure = StoreError(f"{self} cannot be opened: {told(error, self.hidden)}")
+            failure = StoreError(f"{self} cannot be opened: {one_line(error, self.redact)}")
         # Without the original, and without the frames below: both may show a secret.
         raise failure
 
@@ -91,7 +91,7 @@ class Source:
         from fsspec.core import url_to_fs
 
         check_names(self._arguments, get_filesystem_class(self._url.scheme))
-        # An instance of its own: what is switched off here concerns nobody else.
+        # An instance of its own: its cache of listings is switched off.
         arguments = {**self._arguments, "skip_instance_cache": True}
         filesystem, root = url_to_fs(self._text(arguments), **arguments)
         dircache = getattr(filesystem, "dircache", None)
@@ -108,7 +108,7 @@ class Source:
                 f"fsspec knows no file system for {scheme!r}: install the package that has it"
             )
         return InvalidInputError(
-            f"{self} cannot be opened with these options: {told(error, self.hidden)}"
+            f"{self} cannot be opened with these options: {one_line(error, self.redact)}"
         )
 
     def _text(self, arguments: dict[str, object]) -> str:

@@ -32,7 +32,7 @@ from lance_core.store.base import (
 from lance_core.store.buffers import joined
 from lance_core.store.paths import check_folder, check_path
 from lance_core.store.secret import Secret
-from lance_core_fsspec.failures import is_missing, read_failure, write_failure
+from lance_core_fsspec.errors import is_missing, read_failure, write_failure
 from lance_core_fsspec.listing import children, is_folder, meta_of, walk
 from lance_core_fsspec.mount import Mount
 from lance_core_fsspec.reads import read_ranges
@@ -43,10 +43,10 @@ from lance_core_fsspec.writes import copied_from, make_object, sent_from
 T = TypeVar("T")
 
 
-def open_fsspec(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
+def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """The store of ``url``; ``options`` are arguments of its file system, as text or JSON.
 
-    ``durability`` is none of them: it is said of local files, such as those of a commit handler.
+    ``durability`` is none of them: it is an option of local files, such as a commit handler's.
     """
     arguments = {name: value for name, value in options.items() if name != "durability"}
     return FsspecStore(Source(url, arguments))
@@ -61,7 +61,7 @@ class FsspecStore(ObjectStore):
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        source.mount()  # whatever is wrong with the URL and the options is said now
+        source.mount()  # raises now what is wrong with the URL and the options
 
     def __repr__(self) -> str:
         return f"FsspecStore({self._source!r})"
@@ -209,11 +209,11 @@ class FsspecStore(ObjectStore):
 
     def _write(self, path: str, sender: Callable[[Mount], Callable[[str], None]]) -> None:
         def write(mount: Mount) -> None:
-            make_object(mount, path, sender(mount), self._source.hidden)
+            make_object(mount, path, sender(mount), self._source.redact)
 
         try:
             self._apply(path, write)
-        except ObjectExistsError as error:  # nobody asked for a condition: a file is in the way
+        except ObjectExistsError as error:  # there is no condition: a file is in the way
             raise StoreError(f"{error.path!r} cannot be made here") from None
 
     def _apply(self, path: str, act: Callable[[Mount], None]) -> None:
@@ -225,7 +225,7 @@ class FsspecStore(ObjectStore):
         except (LanceError, MemoryError):
             raise
         except Exception as error:
-            failure = write_failure(error, path, repr(self._source), self._source.hidden)
+            failure = write_failure(error, path, repr(self._source), self._source.redact)
         raise failure  # without the original, whose text may hold a secret
 
     def _read(self, path: str, act: Callable[[Mount], T]) -> T:
@@ -235,7 +235,7 @@ class FsspecStore(ObjectStore):
         except (LanceError, MemoryError):
             raise
         except Exception as error:
-            failure = read_failure(error, path, repr(self._source), self._source.hidden)
+            failure = read_failure(error, path, repr(self._source), self._source.redact)
         raise failure  # without the original, whose text may hold a secret
 
     def _check_writable(self, mount: Mount) -> None:

@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 
 from lance_core.errors import StoreError
 from lance_core.store.local.temporary import PREFIX
-from lance_core_fsspec.failures import Hidden, told
+from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.mount import Mount
 
 PIPED = 32 << 20
 """Bytes up to which an object is handed over in one piece; larger ones are sent from a file."""
 
 
-def make_object(mount: Mount, path: str, send: Callable[[str], None], hidden: Hidden) -> None:
+def make_object(mount: Mount, path: str, send: Callable[[str], None], redact: Redaction) -> None:
     """Make the object at ``path`` by ``send``, which writes it to the key that it is given.
 
     `StoreError` if nothing was applied; any other exception is that of the write that may have
@@ -37,7 +37,7 @@ def make_object(mount: Mount, path: str, send: Callable[[str], None], hidden: Hi
             _stage(mount, key, temporary, send)
         except Exception as error:
             _drop(mount, temporary)
-            text = f"{path!r} could not be written: {told(error, hidden)}"
+            text = f"{path!r} could not be written: {one_line(error, redact)}"
         else:
             _rename(mount, temporary, key)
             return
@@ -73,7 +73,7 @@ def _stage(mount: Mount, key: str, temporary: str, send: Callable[[str], None]) 
     try:
         send(temporary)
     except Exception:
-        # Most likely there is no such folder; how that is said differs.
+        # Most likely there is no such folder; file systems raise different errors for that.
         filesystem.makedirs(key.rpartition("/")[0], exist_ok=True)
         send(temporary)
     if filesystem.isdir(key):  # to rename into a folder is not to replace it

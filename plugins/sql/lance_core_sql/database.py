@@ -19,8 +19,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core_sql.outcome import refused
-from lance_core_sql.settings import SqlSettings
+from lance_core_sql.errors import refused
+from lance_core_sql.options import SqlSettings
 from lance_core_sql.table import manifest_table
 
 CONNECT_SECONDS = 10

@@ -29,8 +29,8 @@ from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFou
 from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
 from lance_core.store.config import Secret
 from lance_core_sql.database import Database, database_of
-from lance_core_sql.outcome import refused, unknown
-from lance_core_sql.settings import SqlSettings, settings_of
+from lance_core_sql.errors import refused, unknown
+from lance_core_sql.options import SqlSettings, settings_of
 from lance_core_sql.table import table_key
 
 _VERSIONS = 1 << 63
@@ -155,7 +155,7 @@ def _committed(connection: Connection, statement: Insert | Update | Delete) -> i
     try:
         connection.commit()
     except Exception as error:
-        # Whatever state it is in: nobody else is to go on from there.
+        # Its state is not known, so it is not used again.
         with contextlib.suppress(SQLAlchemyError):
             connection.invalidate()
         if isinstance(error, IntegrityError):

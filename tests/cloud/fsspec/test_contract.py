@@ -23,13 +23,13 @@ from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core_fsspec import register_file_system, unregister_file_system
-from lance_core_fsspec.store import open_fsspec
+from lance_core_fsspec.store import open_store
 from tests.cloud.fsspec.s3 import s3_file_system
 from tests.servers.moto import SECRET_KEY, Moto
 
 
 def store_of(url: str) -> ObjectStore:
-    return open_fsspec(parse_uri(url), {})
+    return open_store(parse_uri(url), {})
 
 
 def open_files(called: str, root: str) -> ObjectStore:

@@ -27,7 +27,7 @@ from lance_core.store.functions import list_paths
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Reset, Rule, xml_error
 from lance_core_fsspec import register_file_system, unregister_file_system
-from lance_core_fsspec.failures import Hidden, read_failure, write_failure
+from lance_core_fsspec.errors import Redaction, read_failure, write_failure
 from lance_core_fsspec.listing import meta_of
 from lance_core_fsspec.mount import Mount
 from tests.cloud.fsspec.s3 import s3_file_system
@@ -237,8 +237,8 @@ FAILURES: dict[str, tuple[Exception, type[LanceError], type[LanceError]]] = {
 @pytest.mark.parametrize("case", FAILURES)
 def test_a_failure_is_typed_by_what_it_proves(case: str) -> None:
     error, of_read, of_write = FAILURES[case]
-    assert type(read_failure(error, "path", "place", Hidden(()))) is of_read
-    assert type(write_failure(error, "path", "place", Hidden(()))) is of_write
+    assert type(read_failure(error, "path", "place", Redaction(()))) is of_read
+    assert type(write_failure(error, "path", "place", Redaction(()))) is of_write
 
 
 NINE = datetime(2026, 3, 4, 9, 0, 0, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Which database, which table in it, and how to get in: what users say, checked.
+"""The database, the table in it and the password that options and URLs give.
 
 Each setting is a storage option or a parameter of the table's URL: ``sqlUrl``, ``sqlTable`` and
 ``sqlPassword``, in any case, with underscores or without.
@@ -50,7 +50,7 @@ class SqlSettings:
     def database_url(self) -> URL:
         """The URL to connect to; `InvalidInputError` if no such connection can be meant.
 
-        Errors do not show it: nobody can know which part of a malformed URL is the password.
+        Errors do not show it: any part of a malformed URL may be the password.
         """
         url = _parsed(plain(self.url))
         if self.password is not None:

@@ -41,8 +41,8 @@ def register_file_system(name: str, filesystem: AbstractFileSystem, root: str | 
     outside of the file system (``fsspec+sql://``), it is part of what a table is known by: all
     writers must use the same. ``root``: a folder as the file system writes it, by default the
     outermost. The object is kept until `unregister_file_system`. It is known to this process only,
-    not to children, Spark executors or whoever unpickles a dataset: they register one of their own
-    under the name. Raises `InvalidInputError` if the name is taken by another.
+    not to children, Spark executors or a process that unpickles a dataset: they register one of
+    their own under the name. Raises `InvalidInputError` if the name is taken by another.
     """
     from fsspec import AbstractFileSystem as Any_
 

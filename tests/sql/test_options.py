@@ -10,7 +10,7 @@ import pytest
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.store.config import Secret, carrying_secrets
 from lance_core.store.uri import parse_uri
-from lance_core_sql.settings import SqlSettings, settings_of
+from lance_core_sql.options import SqlSettings, settings_of
 from lance_core_sql.store import SqlManifestStore, open_rows
 
 TABLE = parse_uri("memory+sql://bucket/t.lance")

@@ -1,8 +1,8 @@
-"""What the exceptions of a file system say about the call that they ended.
+"""The errors of the store contract for exceptions of file systems.
 
-Every implementation raises what it likes. Reads that fail have no consequences. A write has not
-been applied only if that is sure: many implementations send requests again by themselves, and what
-they raise at last tells nothing of the attempts before.
+Each implementation raises other ones. A write counts as not applied only if that is certain: many
+implementations send requests again by themselves, and their last exception tells nothing of the
+attempts before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GONE = (404, 410)
 """Statuses of HTTP for what is not there."""
 
 
-class Hidden:
+class Redaction:
     """Puts ``***`` in the place of secrets."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
@@ -51,29 +51,29 @@ def is_missing(error: BaseException) -> bool:
     return not isinstance(cause, OSError) or isinstance(cause, FileNotFoundError)
 
 
-def read_failure(error: Exception, path: str, where: str, hidden: Hidden) -> LanceError:
+def read_failure(error: Exception, path: str, where: str, redact: Redaction) -> LanceError:
     """For a failure to read the object, or the folder, at ``path``."""
     if is_missing(error):
         return ObjectNotFoundError(path, where)
     if isinstance(error, NotImplementedError):
-        return UnsupportedFeatureError(f"{where} cannot read {path!r}: {told(error, hidden)}")
+        return UnsupportedFeatureError(f"{where} cannot read {path!r}: {one_line(error, redact)}")
     reason = error.__cause__ if isinstance(error, FileNotFoundError) else None
-    return StoreError(f"reading {path!r} of {where} failed: {told(reason or error, hidden)}")
+    return StoreError(f"reading {path!r} of {where} failed: {one_line(reason or error, redact)}")
 
 
-def write_failure(error: Exception, path: str, where: str, hidden: Hidden) -> LanceError:
+def write_failure(error: Exception, path: str, where: str, redact: Redaction) -> LanceError:
     """For a failure of the step that makes a write of ``path`` visible."""
     if isinstance(error, NotImplementedError):
-        return UnsupportedFeatureError(f"{where} cannot write {path!r}: {told(error, hidden)}")
+        return UnsupportedFeatureError(f"{where} cannot write {path!r}: {one_line(error, redact)}")
     if isinstance(error, FileExistsError):
         return ObjectExistsError(path)
     refusals = (PermissionError, IsADirectoryError, NotADirectoryError)
     if isinstance(error, refusals) or is_missing(error):
-        return StoreError(f"{where} refused to write {path!r}: {told(error, hidden)}")
-    return OutcomeUnknownError(f"{where} did not confirm {path!r}: {told(error, hidden)}")
+        return StoreError(f"{where} refused to write {path!r}: {one_line(error, redact)}")
+    return OutcomeUnknownError(f"{where} did not confirm {path!r}: {one_line(error, redact)}")
 
 
-def told(error: BaseException, hidden: Hidden) -> str:
+def one_line(error: BaseException, redact: Redaction) -> str:
     """The exception in one line that can be shown."""
-    text = " ".join(hidden(str(error)).split())
+    text = " ".join(redact(str(error)).split())
     return f"{type(error).__name__}: {text[:_LONGEST]}"

@@ -1,7 +1,7 @@
 """What is known of a file system beyond its interface, which promises little.
 
 fsspec's ``mode="create"`` looks first and writes then, and its ``mv`` replaces what is at the
-target, unless an implementation does better. What nobody vouches for is not relied upon.
+target, unless an implementation does better. Only what is known to hold is relied upon.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from lance_core.store.base import Guarantee, StoreCapabilities
 
 FORWARDING = frozenset({"adlfs", "gcsfs", "s3fs"})
-"""Packages whose ``pipe_file(mode="create")`` sends the condition to the service. Whether that
-heeds it, the probe finds out."""
+"""Packages whose ``pipe_file(mode="create")`` sends the condition to the service. The probe tells
+whether the service applies it."""
 
 STRONG = frozenset(
     {

@@ -1,4 +1,4 @@
-"""What a database's error says about the call that it ended."""
+"""The errors of the store contract for errors of databases."""
 
 from __future__ import annotations
 
