@@ -31,7 +31,7 @@ ROLES = {
 """What is drawn. Other modules of the contract are thin, and are left out."""
 
 COLOURS = {"dataset": "green", "hookspecs": "red", "plugins": "red", "builtin": "red"}
-CALLERS = {"spark"}
+CALLERS = {"spark": "calls the public API", "explorer": "tests commit handlers"}
 """Plugins that call the core, rather than being called by it."""
 
 UNIT, GAP = 46, 10
@@ -68,9 +68,10 @@ def draw() -> str:
             canvas.box(box, [name, role], colour=COLOURS.get(name, "blue"), style=CODE)
     canvas.text(610, 30, "plugins", HEADING)
     canvas.text(610, 48, "distributions of their own", NOTE)
-    callers = Box(610, tops["cli"], 120, UNIT)
-    canvas.box(callers, [", ".join(sorted(CALLERS)), "calls the public API"], colour="yellow")
-    canvas.arrow((610, callers.middle[1]), (546, callers.middle[1]))
+    for layer, (name, role) in zip(("cli", "dataset"), CALLERS.items(), strict=True):
+        caller = Box(610, tops[layer], 120, UNIT)
+        canvas.box(caller, [name, role], colour="yellow")
+        canvas.arrow((610, caller.middle[1]), (546, caller.middle[1]))
     others = [name for name in plugins() if name not in CALLERS]
     hooks = tops["hookspecs"] + UNIT / 2
     offered = Box(610, tops["plugins"], 120, 26 + 18 * len(others))
