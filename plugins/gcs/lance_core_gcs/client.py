@@ -105,11 +105,11 @@ class GcsClient(RemoteClient):
             retry=None,
             single_shot_download=True,
         )
-        _, answer = self._call(download, Meaning(Failure.CHANGED), most)
-        generation = answer.headers.get("x-goog-generation")
-        if answer.status_code not in {200, 206} or generation is None:
-            raise RequestError(Failure.UNKNOWN, f"HTTP {answer.status_code} comes with no object")
-        return Content(body.data, _size(answer, body.data.size, wanted), generation)
+        _, response = self._call(download, Meaning(Failure.CHANGED), most)
+        generation = response.headers.get("x-goog-generation")
+        if response.status_code not in {200, 206} or generation is None:
+            raise RequestError(Failure.UNKNOWN, f"HTTP {response.status_code} comes with no object")
+        return Content(body.data, _size(response, body.data.size, wanted), generation)
 
     def head(self, key: str) -> RemoteObject:
         blob = self._blob(key)
@@ -180,7 +180,7 @@ class GcsClient(RemoteClient):
         )
         url, _ = self._call(start, _of_bucket(if_absent))
         if not re.fullmatch(r"[!-~]+", url):
-            raise RequestError(Failure.UNKNOWN, "the answer names no upload")
+            raise RequestError(Failure.UNKNOWN, "the response names no upload")
         return self._uploads.add(Upload(Secret(url), if_absent))
 
     def upload_part(
@@ -277,16 +277,16 @@ def _condition(if_absent: bool) -> int | None:
     return 0 if if_absent else None
 
 
-def _size(answer: Response, length: int, wanted: ByteRange | None) -> int:
+def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
     """Bytes of the whole object, of which ``length`` came; REFUSED unless they were ``wanted``."""
-    if answer.status_code != 206:
+    if response.status_code != 206:
         if wanted is None or (wanted.start == 0 and length <= wanted.length):
             return length
         raise RequestError(Failure.REFUSED, "the service ignores ranges")
-    text = answer.headers.get("content-range", "")
+    text = response.headers.get("content-range", "")
     found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
     if found is None or wanted is None or int(found[1]) != wanted.start:
-        raise RequestError(Failure.REFUSED, "the service answers with another range")
+        raise RequestError(Failure.REFUSED, "the response is another range")
     return int(found[2])
 
 
@@ -296,7 +296,7 @@ def _checked(read: Callable[[Any], T], value: Any) -> T:
         return read(value)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = type(error).__name__
-    raise RequestError(Failure.UNKNOWN, f"the answer cannot be read ({reason})")
+    raise RequestError(Failure.UNKNOWN, f"the response cannot be read ({reason})")
 
 
 def _remote_object(blob: Blob) -> RemoteObject:

@@ -85,7 +85,7 @@ class Authorization:
 def _guarded(work: Callable[[], Any]) -> Any:
     """What ``work`` returns; a failure of google-auth becomes a `RequestError` without details.
 
-    Its errors carry answers of token services, which can repeat the secrets sent to them.
+    Its errors carry responses of token services, which can repeat the secrets sent to them.
     """
     try:
         return work()

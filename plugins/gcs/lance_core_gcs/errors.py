@@ -1,4 +1,4 @@
-"""Failures of requests: what answers of the service and errors of connections mean."""
+"""Failures of requests: what responses of the service and errors of connections mean."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The failures that 412 and 404 stand for; those of other answers depend on no request.
+    """The failures that 412 and 404 stand for; those of other responses depend on no request.
 
     ``unmet``: if the request's precondition fails, None if it has none. ``missing``: if an object
     or upload is not there.
@@ -58,7 +58,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-def of_answer(
+def from_response(
     status: int, headers: Mapping[str, str], body: bytes, meaning: Meaning
 ) -> RequestError:
     """The failure that a refusal stands for."""
@@ -111,7 +111,7 @@ def _seconds(text: str | None) -> float | None:
     return float(text)
 
 
-def of_exception(error: Exception) -> RequestError:
+def from_transport(error: Exception) -> RequestError:
     """The failure that an error of a connection stands for, without its text."""
     if isinstance(error, ProxyError):
         error = error.original_error

@@ -3,10 +3,10 @@
 ``google.cloud.storage.Client`` takes any object with the ``request`` of ``requests.Session``. The
 SDK's own, an ``AuthorizedSession``, lacks these guarantees of the store contract:
 
-- A request and its answer end within a deadline. Its time-outs begin anew with every byte.
-- A request is sent once. It repeats requests that are answered with 401 and follows redirects.
+- A request and its response end within a deadline. Its time-outs begin anew with every byte.
+- A request is sent once. It repeats requests that end with 401 and follows redirects.
 - Bodies are bounded. It reads all that is sent, and unpacks it.
-- Credentials go to the endpoint alone. Uploads are continued at whichever URL an answer names.
+- Credentials go to the endpoint alone. Uploads are continued at whichever URL a response names.
 - One thread renews a token for all. There, each thread does.
 - Nothing secret is logged. google-auth logs the headers and bodies of requests.
 """
@@ -30,16 +30,16 @@ from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.credentials import Authorization
-from lance_core_gcs.errors import Meaning, of_answer, of_exception
+from lance_core_gcs.errors import Meaning, from_response, from_transport
 from lance_core_gcs.options import Identity
 
 T = TypeVar("T")
 
-MAX_TEXT = 1 << 16
+MAX_REFUSAL = 1 << 16
 """Bytes of a refusal that are read."""
 
 MAX_TOKEN = 1 << 20
-"""Longest answer of a token service, in bytes."""
+"""Longest response of a token service, in bytes."""
 
 USER_AGENT = "lance-core-gcs"
 
@@ -48,7 +48,7 @@ PLAIN = Meaning()
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer of a token service, with the attributes that google-auth reads."""
+    """A response of a token service, with the attributes that google-auth reads."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Fetched:
 
 
 class _Call(threading.local):
-    """The call of the SDK that a thread is in: what it expects, and its last answer."""
+    """The call of the SDK that a thread is in: what it expects, and its last response."""
 
     meaning = PLAIN
     most = MAX_RESPONSE
@@ -83,7 +83,7 @@ class Session:
     def call(
         self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_RESPONSE
     ) -> tuple[T, Response]:
-        """The result of ``work``, which calls the SDK once, and the last answer that it got.
+        """The result of ``work``, which calls the SDK once, and the last response that it got.
 
         Of a longer body, ``most`` bytes and one are read. Raises `RequestError` whatever the SDK
         raises, without its errors: their texts hold URLs and bodies.
@@ -94,7 +94,7 @@ class Session:
             return work(), call.response
         except RequestError as error:
             failed = error
-        except Exception as error:  # of many types if the answer is malformed
+        except Exception as error:  # of many types if the response is malformed
             kind = Failure.REFUSED if call.response is None else Failure.UNKNOWN
             failed = RequestError(kind, f"the SDK fails with {type(error).__name__}")
         raise failed
@@ -108,16 +108,16 @@ class Session:
         stream: bool = False,
         **_: object,
     ) -> Response:
-        """The answer to one request, with its whole body; only path and query of ``url`` matter.
+        """The response to one request, with its whole body; only path and query of ``url`` matter.
 
         Raises `RequestError` for refusals, before the SDK makes errors of them, and if no whole
-        answer comes. Of the arguments left out, the SDK's time-outs are replaced by those of the
+        response comes. Of the arguments left out, the SDK's time-outs are replaced by those of the
         settings. ``stream``: it is a download.
         """
         call = _call
         sent = self._headers(method, data, headers or {}, keeps_encoding=stream)
         try:
-            answer = self._pool().urlopen(
+            received = self._pool().urlopen(
                 method,
                 self._endpoint + _place(url),
                 # An iterator of views is sent without being joined.
@@ -129,15 +129,15 @@ class Session:
                 preload_content=False,
                 decode_content=False,
             )
-            is_success = call.meaning.accepts(answer.status)
-            body = read_pooled(answer, call.most if is_success else MAX_TEXT)
+            is_success = call.meaning.accepts(received.status)
+            body = read_pooled(received, call.most if is_success else MAX_REFUSAL)
         except (HTTPError, OSError) as error:
-            failed = of_exception(error)
+            failed = from_transport(error)
         else:
             if is_success:
-                call.response = response = _response(answer, body)
+                call.response = response = _response(received, body)
                 return response
-            failed = of_answer(answer.status, answer.headers, body, call.meaning)
+            failed = from_response(received.status, received.headers, body, call.meaning)
         raise failed
 
     def fetch(
@@ -149,13 +149,13 @@ class Session:
         timeout: float | None = None,
         **_: object,
     ) -> Fetched:
-        """The answer of a token service, for google-auth; raises its `TransportError`."""
+        """The response of a token service, for google-auth; raises its `TransportError`."""
         # Only the machine's own metadata server is asked unencrypted: no proxy reaches it.
         pool = self._pool() if url.startswith("https://") else direct(self._settings.timeout)
         seconds = min(self._settings.timeout, timeout or self._settings.timeout)
         connecting = min(seconds, self._settings.connect_timeout)
         try:
-            answer = pool.urlopen(
+            received = pool.urlopen(
                 method,
                 url,
                 body=body,
@@ -166,8 +166,8 @@ class Session:
                 preload_content=False,
                 decode_content=False,
             )
-            data = read_pooled(answer, MAX_TOKEN)[:MAX_TOKEN]
-            return Fetched(answer.status, answer.headers, data)
+            data = read_pooled(received, MAX_TOKEN)[:MAX_TOKEN]
+            return Fetched(received.status, received.headers, data)
         except (HTTPError, OSError, RequestError) as error:
             failed = TransportError(type(error).__name__)
         raise failed
@@ -216,10 +216,10 @@ def _length(data: bytes | Sequence[memoryview] | None) -> int:
     return sum(view.nbytes for view in data)
 
 
-def _response(answer: Any, body: bytes) -> Response:
-    """An answer as the SDK knows it."""
+def _response(received: Any, body: bytes) -> Response:
+    """A response as the SDK knows it."""
     response = Response()
-    response.status_code = answer.status
-    response.headers = answer.headers
+    response.status_code = received.status
+    response.headers = received.headers
     response.raw = io.BytesIO(body)
     return response

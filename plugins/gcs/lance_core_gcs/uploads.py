@@ -3,10 +3,12 @@
 The service keeps bytes in multiples of `CHUNK` until it is told the length of the whole. It checks
 the precondition when an upload begins and, bindingly, when it ends.
 
-The SDK starts an upload; sending its parts is our own, for guarantees that the SDK does not give. A
-part is sent once; if no answer comes, the next attempt asks the service which bytes it has. A lost
-answer to the last part ends as unknown until that question settles it. Views of memory are sent
-without being joined. The SDK's own writer repeats by itself and cannot be asked.
+The SDK starts an upload. Its parts are sent here, for guarantees that the SDK's writer does not
+give:
+
+- A part is sent once. If no response comes, the next attempt asks the service which bytes it has,
+  and the same question settles whether the last part made the object.
+- Views of memory are sent without being joined.
 """
 
 from __future__ import annotations
@@ -88,15 +90,15 @@ class Upload:
         if not self.is_done and (total is not None or self.kept < end):
             raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
 
-    def _learn(self, answer: Response, total: int | None) -> None:
+    def _learn(self, response: Response, total: int | None) -> None:
         """Take in what the service says that it keeps, or that the object is there."""
-        if answer.status_code != 308:
-            if total is None or _size(answer) != total:
+        if response.status_code != 308:
+            if total is None or _size(response) != total:
                 # Somebody else on the way has answered, or it is another object.
-                raise RequestError(Failure.UNKNOWN, "the answer tells of no upload")
+                raise RequestError(Failure.UNKNOWN, "the response tells of no upload")
             self.is_done = True
             return
-        found = re.fullmatch(r"bytes=0-([0-9]{1,15})", answer.headers.get("range", ""))
+        found = re.fullmatch(r"bytes=0-([0-9]{1,15})", response.headers.get("range", ""))
         self.kept = int(found[1]) + 1 if found else 0
 
 
@@ -145,9 +147,9 @@ def _slice(body: Sequence[memoryview], start: int, stop: int) -> list[memoryview
     return found
 
 
-def _size(answer: Response) -> int | None:
-    """The size of the object that an answer describes, None if it describes none."""
+def _size(response: Response) -> int | None:
+    """The size of the object that a response describes, None if it describes none."""
     try:
-        return int(answer.json()["size"])
+        return int(response.json()["size"])
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         return None

@@ -24,7 +24,7 @@ from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Fault, LateAnswer, Reset, Rule, SlowBody, Truncated
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
-from lance_core_gcs.errors import Meaning, of_answer
+from lance_core_gcs.errors import Meaning, from_response
 from lance_core_gcs.options import read_options
 from tests.each_case import each_case
 from tests.patience import LASTING, ends_within
@@ -74,7 +74,7 @@ def said(reason: str, message: str = "words") -> bytes:
 def test_an_answer_stands_for_a_failure(
     status: int, body: bytes, meaning: Meaning, failure: Failure
 ) -> None:
-    error = of_answer(status, {}, body, meaning)
+    error = from_response(status, {}, body, meaning)
     assert error.failure is failure
     assert str(status) in error.text
 
@@ -83,11 +83,11 @@ def test_an_answer_stands_for_a_failure(
     ("header", "seconds"), [("3", 3.0), (" 120 ", 120.0), ("Mon, 1 Jan 2029", None), ("-1", None)]
 )
 def test_the_service_may_ask_to_wait(header: str, seconds: float | None) -> None:
-    assert of_answer(429, {"retry-after": header}, b"", PLAIN).retry_after == seconds
+    assert from_response(429, {"retry-after": header}, b"", PLAIN).retry_after == seconds
 
 
 def test_the_text_is_short_and_shows_no_query() -> None:
-    text = of_answer(400, {}, said("x", "bad https://a/b?upload_id=secret " * 50), PLAIN).text
+    text = from_response(400, {}, said("x", "bad https://a/b?upload_id=secret " * 50), PLAIN).text
     assert "secret" not in text
     assert len(text) < 400
 
