@@ -16,6 +16,39 @@ from lance_core.store.base import ObjectWriter
 
 T = TypeVar("T")
 
+DEFAULT_VERSION = FileVersion.V2_2
+"""File version of new tables and files."""
+
+
+def check_positive(name: str, limit: object) -> None:
+    """Raise `InvalidInputError` unless ``limit`` is a whole number from 1 on."""
+    if not isinstance(limit, int) or limit < 1:
+        raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """How a data file is laid out: the one carrier of these options from the API to the writers.
+
+    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
+    cuts the batches of files of version 0.1. Raises `InvalidInputError` for what cannot be meant.
+    """
+
+    version: FileVersion = DEFAULT_VERSION
+    data_cache_bytes: int | None = None
+    max_page_bytes: int | None = None
+    max_rows_per_group: int = 1024
+
+    def __post_init__(self) -> None:
+        check_positive("max_rows_per_group", self.max_rows_per_group)
+        for name in ("data_cache_bytes", "max_page_bytes"):
+            limit = getattr(self, name)
+            if limit is not None and not isinstance(limit, int):
+                raise InvalidInputError(f"{name} must be a whole number, got {limit!r}")
+
+
+DEFAULT_FILE_OPTIONS = FileOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class FileWriteResult:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
-from lance_core.datafile.file_output import FileOutput, FileWriteResult
+from lance_core.datafile.file_output import DEFAULT_FILE_OPTIONS, FileOutput, FileWriteResult
 from lance_core.datafile.footer import MAGIC
 from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
 from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
@@ -32,7 +32,6 @@ from lance_core.schema.dictionary_values import (
 from lance_core.schema.logical_type import encoding_of, logical_type_of
 from lance_core.store.base import BytesLike, ObjectWriter
 
-DEFAULT_ROWS_PER_GROUP = 1024
 MAX_ROWS = (1 << 31) - 1
 """Row numbers of a file are stored as int32."""
 
@@ -45,7 +44,7 @@ class LegacyFileWriter(FileOutput):
         writer: ObjectWriter,
         schema: Schema,
         *,
-        rows_per_group: int = DEFAULT_ROWS_PER_GROUP,
+        rows_per_group: int = DEFAULT_FILE_OPTIONS.max_rows_per_group,
     ) -> None:
         """Dictionary fields of ``schema`` have their values.
 

@@ -17,7 +17,12 @@ import pyarrow as pa
 from lance_core._pb import file_pb2
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
-from lance_core.datafile.file_output import FileOutput, FileWriteResult
+from lance_core.datafile.file_output import (
+    DEFAULT_FILE_OPTIONS,
+    FileOptions,
+    FileOutput,
+    FileWriteResult,
+)
 from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
@@ -25,7 +30,6 @@ from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
@@ -67,27 +71,24 @@ class FileWriter(FileOutput):
     `ObjectWriter` without a copy.
     """
 
-    def __init__(  # noqa: PLR0913 (each is a setting of its own, given by name)
+    def __init__(
         self,
         writer: ObjectWriter,
         schema: Schema,
+        options: FileOptions = DEFAULT_FILE_OPTIONS,
         *,
         registry: EncodingRegistry,
-        version: FileVersion = FileVersion.V2_2,
-        data_cache_bytes: int | None = None,
-        max_page_bytes: int | None = None,
         blobs: BlobPlaces | None = None,
     ) -> None:
-        """The two limits are explained at `page_limits`.
+        """``blobs``: for fields of blobs of version 2, which have the members of `given_to_files`.
 
-        ``blobs``: for fields of blobs of version 2, which have the members of `given_to_files`.
-
-        Raises `UnsupportedFeatureError`, naming the field, for what ``version`` cannot store.
+        Raises `UnsupportedFeatureError`, naming the field, for what the file version cannot store.
         """
+        version = options.version
         load(Part.NEW_FILES)
         if blobs is None and has_blobs_v2(schema.fields):
             raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
-        limits = page_limits(len(schema.fields), data_cache_bytes, max_page_bytes)
+        limits = page_limits(len(schema.fields), options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))

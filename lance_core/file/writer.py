@@ -8,6 +8,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from lance_core.datafile import FileWriter
+from lance_core.datafile.file_output import DEFAULT_VERSION, FileOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
@@ -16,12 +17,10 @@ from lance_core.schema import Schema, align_batch
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import hide_secrets
 
-_DEFAULT_VERSION = FileVersion.V2_2
-
 
 def stable_version() -> str:
     """The file version that is written unless another one is asked for."""
-    return str(_DEFAULT_VERSION)
+    return str(DEFAULT_VERSION)
 
 
 class LanceFileWriter:
@@ -50,8 +49,8 @@ class LanceFileWriter:
     ) -> None:
         storage_options = hide_secrets(storage_options)
         refuse_namespace(namespace_client, table_id)
-        self._version = FileVersion.from_selector(version) if version else _DEFAULT_VERSION
-        self._limits = (data_cache_bytes, max_page_bytes)
+        file_version = FileVersion.from_selector(version) if version else DEFAULT_VERSION
+        self._options = FileOptions(file_version, data_cache_bytes, max_page_bytes)
         self._target = (_store, os.fspath(path)) if _store else located(path, storage_options)
         self._writer: FileWriter | None = None
         self._metadata: dict[str, str] = {}
@@ -123,14 +122,7 @@ class LanceFileWriter:
         store, name = self._target
         target = store.open_writer(name)
         try:
-            writer = FileWriter(
-                target,
-                stored,
-                registry=get_manager().encodings,
-                version=self._version,
-                data_cache_bytes=self._limits[0],
-                max_page_bytes=self._limits[1],
-            )
+            writer = FileWriter(target, stored, self._options, registry=get_manager().encodings)
         except BaseException:
             target.abort()
             raise

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.datafile import FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.version import FileVersion
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
@@ -96,9 +97,8 @@ def written(table: pa.Table, **options: int) -> bytes:
     writer = FileWriter(
         store.open_writer(PATH),
         Schema.from_arrow(table.schema),
+        FileOptions(FileVersion.V2_0, **options),
         registry=get_manager().encodings,
-        version=FileVersion.V2_0,
-        **options,
     )
     for batch in table.to_batches(max_chunksize=50):
         writer.write_batch(batch)

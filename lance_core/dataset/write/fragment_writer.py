@@ -8,8 +8,8 @@ from dataclasses import field, replace
 
 import pyarrow as pa
 
-from lance_core.datafile.file_output import FileWriteResult
-from lance_core.datafile.legacy_writer import DEFAULT_ROWS_PER_GROUP, LegacyFileWriter
+from lance_core.datafile.file_output import FileOptions, FileWriteResult, check_positive
+from lance_core.datafile.legacy_writer import LegacyFileWriter
 from lance_core.datafile.writer import FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
@@ -54,29 +54,19 @@ class BlobOptions:
 class WriteOptions:
     """How data files are cut.
 
-    ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is looked at between batches.
-    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
-    cuts the batches of files of version 0.1. ``blobs``: for blobs of version 2.
+    ``files``: how each is laid out. ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is
+    looked at between batches. ``blobs``: for blobs of version 2.
     """
 
-    version: FileVersion
+    files: FileOptions
     max_rows_per_file: int = DEFAULT_MAX_ROWS_PER_FILE
     max_bytes_per_file: int = DEFAULT_MAX_BYTES_PER_FILE
-    data_cache_bytes: int | None = None
-    max_page_bytes: int | None = None
     progress: FragmentWriteProgress | None = None
-    max_rows_per_group: int = DEFAULT_ROWS_PER_GROUP
     blobs: BlobOptions = field(default_factory=BlobOptions)
 
     def __post_init__(self) -> None:
-        for name in ("max_rows_per_file", "max_bytes_per_file", "max_rows_per_group"):
-            limit = getattr(self, name)
-            if not isinstance(limit, int) or limit < 1:
-                raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
-        for name in ("data_cache_bytes", "max_page_bytes"):
-            limit = getattr(self, name)
-            if limit is not None and not isinstance(limit, int):
-                raise InvalidInputError(f"{name} must be a whole number, got {limit!r}")
+        check_positive("max_rows_per_file", self.max_rows_per_file)
+        check_positive("max_bytes_per_file", self.max_bytes_per_file)
         for name in ("begin", "complete"):
             if self.progress is not None and not callable(getattr(self.progress, name, None)):
                 raise InvalidInputError(f"progress has no method {name!r}: {self.progress!r}")
@@ -176,19 +166,12 @@ class _FragmentWriter:
         self._progress.begin(FragmentMetadata(0, [], 0))
 
     def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
-        options = self._options
-        if options.version is FileVersion.V0_1:
-            rows = options.max_rows_per_group
+        files = self._options.files
+        if files.version is FileVersion.V0_1:
+            rows = files.max_rows_per_group
             return LegacyFileWriter(target, self._schema, rows_per_group=rows)
-        return FileWriter(
-            target,
-            self._schema,
-            registry=self._root.registry,
-            version=options.version,
-            data_cache_bytes=options.data_cache_bytes,
-            max_page_bytes=options.max_page_bytes,
-            blobs=self._side,
-        )
+        registry = self._root.registry
+        return FileWriter(target, self._schema, files, registry=registry, blobs=self._side)
 
     def _finish(self) -> None:
         assert self._file is not None

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.options import CommitOptions
+from lance_core.datafile.file_output import DEFAULT_VERSION, FileOptions
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
@@ -50,9 +51,6 @@ from lance_core.table.storage_version import may_mix
 from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Append, Operation, Overwrite
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
-
-DEFAULT_VERSION = FileVersion.V2_2
-"""File version of new tables."""
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
 
@@ -192,7 +190,7 @@ class _Job:
     reader: pa.RecordBatchReader
     schema: Schema
     mode: str
-    file_options: fragment_writer.WriteOptions
+    options: fragment_writer.WriteOptions
     commit_options: CommitOptions
     properties: Mapping[str, str]
     config: Mapping[str, str] = field(default_factory=dict)
@@ -232,7 +230,7 @@ class _Job:
             reader,
             stored,
             mode,
-            replace(_file_options(version, given), blobs=blobs),
+            _write_options(version, given, blobs),
             CommitOptions(
                 naming=naming_of(given.get("enable_v2_manifest_paths", True)),
                 facts=CommitFacts(
@@ -256,7 +254,7 @@ class _Job:
         )
         # Blobs may refer to base paths that the other table does not have.
         has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
-        mixes = base.storage_version is not self.file_options.version
+        mixes = base.storage_version is not self.options.files.version
         if not same_fields or has_own_bases or mixes:
             raise SchemaMismatchError(
                 f"another writer made the table {self.root.redacted_uri} with a different schema"
@@ -265,9 +263,7 @@ class _Job:
 
     def write(self) -> list[Fragment]:
         """Write all rows as fragments."""
-        return fragment_writer.write_fragments(
-            self.root, self.reader, self.schema, self.file_options
-        )
+        return fragment_writer.write_fragments(self.root, self.reader, self.schema, self.options)
 
     def transaction(self, fragments: list[Fragment]) -> StoredTransaction:
         """The transaction that makes a version of ``fragments``."""
@@ -342,14 +338,13 @@ def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> Fil
     return version
 
 
-def _file_options(version: FileVersion, given: dict[str, Any]) -> fragment_writer.WriteOptions:
-    defaults = fragment_writer.WriteOptions(version)
+def _write_options(
+    version: FileVersion, given: Mapping[str, Any], blobs: fragment_writer.BlobOptions
+) -> fragment_writer.WriteOptions:
+    of_files = ("data_cache_bytes", "max_page_bytes", "max_rows_per_group")
+    of_fragments = ("max_rows_per_file", "max_bytes_per_file", "progress")
     return fragment_writer.WriteOptions(
-        version,
-        given.get("max_rows_per_file", defaults.max_rows_per_file),
-        given.get("max_bytes_per_file", defaults.max_bytes_per_file),
-        given.get("data_cache_bytes"),
-        given.get("max_page_bytes"),
-        given.get("progress"),
-        given.get("max_rows_per_group", defaults.max_rows_per_group),
+        FileOptions(version, **{name: given[name] for name in of_files if name in given}),
+        **{name: given[name] for name in of_fragments if name in given},
+        blobs=blobs,
     )

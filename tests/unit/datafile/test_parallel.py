@@ -12,6 +12,7 @@ import pytest
 
 from lance_core.concurrency import pools
 from lance_core.datafile import FileWriter, writer
+from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.parallel import in_order, num_threads
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import ObjectNotFoundError
@@ -127,10 +128,8 @@ def written(data: pa.Table, version: FileVersion, store: MemoryStore) -> bytes:
     out = FileWriter(
         store.open_writer(PATH),
         Schema.from_arrow(data.schema),
+        FileOptions(version, data_cache_bytes=1 << 20, max_page_bytes=150_000),
         registry=get_manager().encodings,
-        version=version,
-        data_cache_bytes=1 << 20,
-        max_page_bytes=150_000,
     )
     for batch in data.to_batches(max_chunksize=15_000):
         out.write_batch(batch)

@@ -17,6 +17,7 @@ import pytest
 from lance_core._pb import file_pb2
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.version import FileVersion
@@ -61,9 +62,8 @@ def written(
     writer = FileWriter(
         store.open_writer(PATH),
         Schema.from_arrow(table.schema),
+        FileOptions(version, **options),
         registry=get_manager().encodings,
-        version=version,
-        **options,
     )
     for batch in table.to_batches(max_chunksize=2000):
         writer.write_batch(batch)

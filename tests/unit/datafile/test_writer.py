@@ -10,6 +10,7 @@ import pytest
 
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.page_limits import page_limits
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
@@ -51,9 +52,8 @@ def writer_of(
     return FileWriter(
         store.open_writer(PATH),
         Schema.from_arrow(schema),
+        FileOptions(version, **options),
         registry=get_manager().encodings,
-        version=version,
-        **options,
     )
 
 
@@ -153,8 +153,8 @@ def test_values_go_to_the_store_without_a_copy(version: FileVersion, size: int) 
     writer = FileWriter(
         target,
         Schema.from_arrow(pa.schema([("n", lists.type)])),
+        FileOptions(version),
         registry=get_manager().encodings,
-        version=version,
     )
     writer.write_batch(pa.record_batch({"n": lists}))
     addresses = {pa.py_buffer(part).address for part in target.parts if len(part) > 1 << 20}
@@ -191,8 +191,8 @@ def test_memory_is_bounded_by_pages_not_by_rows() -> None:
     writer = FileWriter(
         target,
         Schema.from_arrow(schema),
+        FileOptions(data_cache_bytes=4 << 20),
         registry=get_manager().encodings,
-        data_cache_bytes=4 << 20,
     )
     highest = 0
     for start in range(0, 3_000_000, 5000):
@@ -265,8 +265,8 @@ def test_versions_that_cannot_be_written_are_refused(version: FileVersion) -> No
         FileWriter(
             Counter(),
             Schema.from_arrow(TABLE.schema),
+            FileOptions(version),
             registry=get_manager().encodings,
-            version=version,
         )
 
 
@@ -277,8 +277,8 @@ def test_a_store_that_fails_ends_the_writer(fails_at: int) -> None:
     writer = FileWriter(
         target,
         Schema.from_arrow(schema),
+        FileOptions(data_cache_bytes=1000),
         registry=get_manager().encodings,
-        data_cache_bytes=1000,
     )
     batch = pa.record_batch([list(range(100)), [str(i) for i in range(100)]], schema=schema)
 

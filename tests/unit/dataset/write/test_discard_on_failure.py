@@ -11,11 +11,11 @@ import pytest
 
 import lance_core as lance
 from lance_core.commits.options import CommitOptions
+from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions, fragment_writer
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CommitConflictError,
     CommitError,
@@ -41,7 +41,7 @@ def write_both(snapshot: Snapshot, files: NewFiles) -> None:
         snapshot.root,
         ROWS.to_reader(),
         Schema.from_arrow(ROWS.schema),
-        fragment_writer.WriteOptions(FileVersion.V2_2),
+        fragment_writer.WriteOptions(FileOptions()),
     )
     found = deletions.find(snapshot, deletions.plan_of(snapshot, "i < 3"))
     files.deletions += deletions.write_deletions(snapshot, found).updated
@@ -108,7 +108,7 @@ def test_committed_files_stay(snapshot: Snapshot, uri: str) -> None:
             snapshot.root,
             ROWS.to_reader(),
             Schema.from_arrow(ROWS.schema),
-            fragment_writer.WriteOptions(FileVersion.V2_2),
+            fragment_writer.WriteOptions(FileOptions()),
         )
         made = files.commit(snapshot, append(files), CommitOptions())
     assert made.version == 2
