@@ -45,16 +45,15 @@ def lease_handler(
         **{_TERMS[name]: _seconds(name, given[name]) for name in _TERMS if name in given}
     )
     uri = given.get(LEASE_URI)
-    if uri is not None:
-        parse_uri(uri)
+    place = None if uri is None else parse_uri(uri)
     known = DeclaredStore(store, apply_user_overrides(store.capabilities, options))
 
     def prove() -> CommitHandler:
         kept = known
-        if uri is not None:
+        if place is not None:
             # Options that override capabilities apply to the table's store only.
             said = {k: value for k, value in options.items() if k not in CAPABILITY_OPTIONS}
-            kept = _proven(open_store(uri, said), parse_uri(uri), said, environment)
+            kept = _proven(open_store(place, said), place, said, environment)
         elif known.capabilities.put_if_absent is Guarantee.UNKNOWN:
             kept = _proven(store, url, options, environment)
         try:
