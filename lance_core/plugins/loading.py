@@ -252,6 +252,10 @@ def _check_handler(spec: CommitHandlerSpec) -> None:
     _check_factory(spec.factory, spec.name)
     _check_options(spec.options, spec.name)
     _check_options(spec.shared_options, spec.name)
+    if spec.place_option is not None and spec.place_option not in spec.options:
+        raise PluginLoadError(
+            f"options of {spec.name!r} lack its place_option {spec.place_option!r}"
+        )
 
 
 def _check_manifest_store(spec: ManifestStoreSpec) -> None:

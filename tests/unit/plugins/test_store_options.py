@@ -146,6 +146,7 @@ def test_options_of_the_store_of_leases_are_passed_over(
         {"lance_object_stores": [ObjectStoreSpec("x", ("x",), "a:b", options={"a"})]},  # type: ignore[arg-type]
         {"lance_object_stores": [ObjectStoreSpec("x", ("x",), "a:b", options=frozenset({1}))]},  # type: ignore[arg-type]
         {"lance_commit_handlers": [CommitHandlerSpec("x", "a:b", options=["a"])]},  # type: ignore[arg-type]
+        {"lance_commit_handlers": [CommitHandlerSpec("x", "a:b", place_option="a")]},
         {"lance_manifest_stores": [ManifestStoreSpec("x", "x", "a:b", ["a"])]},  # type: ignore[arg-type]
     ],
 )
