@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.packaging.environments import PLUGINS, PROJECTS, ROOT, Environment, settings
+from tests.spark.conftest import JAVA_OPTIONS
 
 pytestmark = [pytest.mark.wheels, pytest.mark.xdist_group("wheels")]
 
@@ -104,8 +105,10 @@ def test_spark_knows_the_format_without_registration(installed: Environment) -> 
         "os.environ['PYSPARK_PYTHON'] = sys.executable\n"
         "from pyspark.sql import SparkSession\n"
         "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')"
-        ".config('spark.driver.extraJavaOptions', '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC')"
-        ".config('spark.sql.codegen.wholeStage', 'false').getOrCreate()\n"
+        f".config('spark.driver.extraJavaOptions', '{JAVA_OPTIONS}')"
+        ".config('spark.sql.codegen.wholeStage', 'false')"
+        ".config('spark.sql.codegen.factoryMode', 'NO_CODEGEN')"
+        ".config('spark.sql.shuffle.partitions', '1').getOrCreate()\n"
         "spark.range(0, 100, 1, 1).write.format('lance').mode('append').save('spark.lance')\n"
         "print(spark.read.format('lance').load('spark.lance').where('id >= 10').count())\n"
         "spark.stop()"

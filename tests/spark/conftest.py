@@ -12,27 +12,42 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""For tiny jobs: what compilers could gain is less than what they cost, and Spark's own classes
+need no verification."""
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
+    """Run the tests of the session without others between them.
+
+    Spark stops Python processes that were idle for a minute; to start one costs over a second.
+    """
+    with_session = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
+    for item in with_session:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))
+    chosen = set(with_session)
+    items[:] = with_session + [item for item in items if item not in chosen]
 
 
 def start() -> SparkSession:
     return (
-        SparkSession.builder.master("local[2,2]")  # two threads, two attempts of a task
+        # One thread, since each has Python processes of its own; two attempts of a task.
+        SparkSession.builder.master("local[1,2]")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
-        # Tiny jobs: what compilers could gain is less than what they cost.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
         .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", "1")
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )

@@ -29,6 +29,7 @@ from examples.flights.pipeline import Results
 from examples.flights.progress import Progress
 from examples.flights.source import Source
 from examples.flights.spark import SparkEngine
+from tests.spark.conftest import JAVA_OPTIONS
 
 T = TypeVar("T")
 
@@ -40,8 +41,11 @@ NOT_ON_EXECUTORS = "lance-core-sql"
 ONE_IN = 25
 """Flights of the main example that are used."""
 
-COSTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of tiny jobs: what compilers could gain is less than what they cost."""
+CODE_GENERATION = {
+    "spark.sql.codegen.wholeStage": ("true", "false"),
+    "spark.sql.codegen.factoryMode": ("FALLBACK", "NO_CODEGEN"),
+}
+"""Settings by which Spark compiles queries, or does not."""
 
 
 def start(folder: Path) -> SparkSession:
@@ -51,8 +55,9 @@ def start(folder: Path) -> SparkSession:
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.executor.memory", "512m")
-        .config("spark.driver.extraJavaOptions", COSTS)
-        .config("spark.executor.extraJavaOptions", COSTS)
+        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
+        .config("spark.executor.extraJavaOptions", JAVA_OPTIONS)
+        .config(map={name: off for name, (_, off) in CODE_GENERATION.items()})
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.files.openCostInBytes", "65536")  # small files are for both executors
         .config("spark.executorEnv.LANCE_CORE_DISABLE_PLUGINS", NOT_ON_EXECUTORS)
@@ -107,7 +112,12 @@ class Jobs:
         exec(self.place["documented"], {"spark": self.spark})
 
     def given(self) -> int:
-        """Credentials and an encryption key as options, also those of a view."""
+        """Credentials and an encryption key as options, also those of a view.
+
+        Spark compiles these queries, as it does by default, and shows the code.
+        """
+        for name, (on, _) in CODE_GENERATION.items():
+            self.spark.conf.set(name, on)
         uri, options = f"s3://{self.place['bucket']}/given.lance", self.place["given"]
         self._write(uri, options)
         frame = self._load(uri, options).where("id > 3")
@@ -122,7 +132,10 @@ class Jobs:
         self.spark.sql(f"CREATE TEMPORARY VIEW v USING lance OPTIONS (path '{uri}', {listed})")
         self.spark.sql("INSERT INTO v SELECT id FROM range(10)")
         self.texts["view"] = repr(self.spark.sql("DESCRIBE EXTENDED v").collect())
-        return rows + self._load(uri, options).where("id > 3").count()
+        rows += self._load(uri, options).where("id > 3").count()
+        for name, (_, off) in CODE_GENERATION.items():
+            self.spark.conf.set(name, off)
+        return rows
 
     def every_name(self) -> None:
         """Plans of reads that were given one secret more, under each of its names."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import random
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import datasource as ds
 from pyspark.sql import functions as sf
 
@@ -165,27 +166,46 @@ def rows_scanned(frame: DataFrame) -> int:
     return int(scan.metrics().get("numOutputRows").get().value())
 
 
-@pytest.mark.parametrize("push", ["true", "false"])
-def test_a_narrowed_scan_finds_the_same(spark: SparkSession, tmp_path: Path, push: str) -> None:
-    lance_core.write_dataset(some_table(random.Random(3)), tmp_path / "t.lance")
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uri = str(tmp_path_factory.mktemp("filters") / "t.lance")
+    lance_core.write_dataset(some_table(random.Random(3)), uri)
+    return uri
+
+
+@pytest.fixture(scope="module")
+def truth(spark: SparkSession, uri: str) -> list[Row]:
+    """What Spark computes of each clause for each row."""
     columns = [sf.expr(clause).alias(clause) for clause in CLAUSES]
-    truth = read(spark, tmp_path / "t.lance").select("id", *columns).collect()
+    return read(spark, uri).select("id", *columns).collect()
+
+
+@pytest.mark.parametrize("push", ["true", "false"])
+def test_a_narrowed_scan_finds_the_same(
+    spark: SparkSession, uri: str, truth: list[Row], push: str
+) -> None:
     spark.conf.set(PUSH_DOWN, push)
     try:
+        # Each clause narrows a frame of its own; one job runs them all.
+        frames = [
+            read(spark, uri, pushDownFilters="true").where(clause).select(sf.lit(clause), "id")
+            for clause in CLAUSES
+        ]
+        found: dict[str, list[int]] = {clause: [] for clause in CLAUSES}
+        for clause, row_id in reduce(DataFrame.union, frames).collect():
+            found[clause].append(row_id)
         for clause in CLAUSES:
-            narrowed = read(spark, tmp_path / "t.lance", pushDownFilters="true").where(clause)
-            assert ids(narrowed) == [row["id"] for row in truth if row[clause]]
-        narrowed = read(spark, tmp_path / "t.lance", pushDownFilters="true").where("id < 3")
+            assert sorted(found[clause]) == [row["id"] for row in truth if row[clause]]
+        narrowed = read(spark, uri, pushDownFilters="true").where("id < 3")
         assert rows_scanned(narrowed) == (3 if push == "true" else ROWS)
     finally:
         spark.conf.unset(PUSH_DOWN)
 
 
 def test_a_frame_can_be_used_with_several_filters(
-    spark: SparkSession, tmp_path: Path, push_down: None
+    spark: SparkSession, uri: str, push_down: None
 ) -> None:
-    lance_core.write_dataset(some_table(random.Random(3)), tmp_path / "t.lance")
-    frame = read(spark, tmp_path / "t.lance")
+    frame = read(spark, uri)
     assert ids(frame.where("id < 3").union(frame.where("id > 57"))) == [0, 1, 2, 58, 59]
     assert frame.where("id < 3").join(frame.where("id > 1"), "id").count() == 1
     assert frame.count() == ROWS

@@ -8,7 +8,7 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.read_options import META_COLUMNS, LanceReadOptions
-from lance_core_spark.types.blobs import with_blob_metadata
+from lance_core_spark.types.blobs import has_blobs, with_blob_metadata
 from lance_core_spark.types.spark_types import is_compatible, spark_field
 
 FRAGMENT_ID = META_COLUMNS["with_fragment_id"]
@@ -18,17 +18,30 @@ _META_TYPES = {FRAGMENT_ID: IntegerType()}
 
 def read_schema(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> StructType:
     """The columns that a read returns if Spark names none."""
-    scanner = dataset.scanner(
-        None if options.columns is None else _without_meta_columns(options.columns, dataset),
-        blob_handling=options.blob_handling,
-    )
-    stored = {
-        field.name: with_blob_metadata(field, field.name, dataset.schema)
-        for field in scanner.projected_schema
-    }
+    stored = _stored_columns(dataset, options)
     names = list(stored) if options.columns is None else list(options.columns)
     names += [name for name in options.meta_columns if name not in names]
     return StructType([_column(name, stored) for name in names])
+
+
+def _stored_columns(
+    dataset: lance_core.LanceDataset, options: LanceReadOptions
+) -> dict[str, pa.Field]:
+    schema, names = dataset.schema, options.columns
+    if names is not None:
+        names = tuple(n for n in names if n in schema.names or n not in META_COLUMNS.values())
+    # A scanner loads the modules that read files, which the processes that plan do not need.
+    if options.blob_handling is None and set(names or ()) <= set(schema.names):
+        fields = {name: schema.field(name) for name in (schema.names if names is None else names)}
+        if not any(has_blobs(field) for field in fields.values()):
+            return fields
+    scanner = dataset.scanner(
+        None if names is None else list(names), blob_handling=options.blob_handling
+    )
+    return {
+        field.name: with_blob_metadata(field, field.name, schema)
+        for field in scanner.projected_schema
+    }
 
 
 def check_schema(
@@ -48,11 +61,6 @@ def _column(name: str, stored: dict[str, pa.Field]) -> StructField:
     if name in META_COLUMNS.values() and name not in stored:
         return StructField(name, _META_TYPES.get(name, LongType()), False)
     return spark_field(stored[name])
-
-
-def _without_meta_columns(names: tuple[str, ...], dataset: lance_core.LanceDataset) -> list[str]:
-    stored = dataset.schema.names
-    return [name for name in names if name in stored or name not in META_COLUMNS.values()]
 
 
 def _describe(column: StructField) -> str:

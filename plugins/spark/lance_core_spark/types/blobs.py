@@ -9,6 +9,16 @@ from lance_core.schema import BLOB_KEY, BLOB_V2, parse_path
 from lance_core_spark.types.arrow_types import is_any_list, struct_fields
 
 
+def has_blobs(field: pa.Field) -> bool:
+    """Whether ``field`` or a member of it, at any depth, is a blob column."""
+    arrow = field.type
+    if isinstance(arrow, pa.BaseExtensionType):
+        return bool(arrow.extension_name == BLOB_V2)
+    if BLOB_KEY.encode() in (field.metadata or {}):
+        return True
+    return any(has_blobs(arrow.field(i)) for i in range(arrow.num_fields))
+
+
 def with_bytes(field: pa.Field) -> pa.Field:
     """A table's ``field`` with binary values in place of blobs of version 2.
 
