@@ -130,5 +130,5 @@ def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
         return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
 
-Where = slice | Int64Array
-"""Which of some values are meant: from start to stop, or those at ascending positions."""
+ValuePositions = slice | Int64Array
+"""Which values are selected: a range, or ascending positions."""

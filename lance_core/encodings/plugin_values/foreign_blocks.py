@@ -23,7 +23,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Decoding, Int64Array, Where
+    from lance_core.encodings.decoding import Decoding, Int64Array, ValuePositions
     from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
     from lance_core.store.base import ByteRange
 
@@ -109,7 +109,7 @@ class ForeignBlocks:
         step = message.values_per_block
         return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
 
-    def decode(self, where: Where, gap: int) -> Decoding[pa.Array]:
+    def decode(self, where: ValuePositions, gap: int) -> Decoding[pa.Array]:
         """The values at ``where``, none of them null.
 
         Raises `CorruptFileError`, and `UnsupportedFeatureError` if they are more than one array of
@@ -134,10 +134,10 @@ class ForeignBlocks:
                 parts.append(self._part(number, data, where))
         return _joined(parts)
 
-    def _part(self, number: int, data: pa.Buffer, where: Where) -> pa.Array:
+    def _part(self, number: int, data: pa.Buffer, where: ValuePositions) -> pa.Array:
         """The values of a block, whose bytes are ``data``, that are at ``where`` in the page."""
         first, count = number * self.step, min(self.step, self.count - number * self.step)
-        at: Where
+        at: ValuePositions
         if isinstance(where, slice):
             at = slice(max(0, where.start - first), min(count, where.stop - first))
             wanted = at.stop - at.start

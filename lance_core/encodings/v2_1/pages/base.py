@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.decoding import Int64Array, RowRange, Where
+from lance_core.encodings.decoding import Int64Array, RowRange, ValuePositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
@@ -109,7 +109,7 @@ def kinds_of(layers: Any, count: int) -> LayerKinds:
 def level_rows(levels: Levels, rows: Rows) -> Levels:
     """The levels of ``rows`` among those of a whole page."""
     starts = levels.row_starts()
-    where: Where
+    where: ValuePositions
     if isinstance(rows, RowRange):
         if starts is None:
             return levels.part(rows.start, rows.stop)

@@ -17,13 +17,13 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Int64Array, Where
+    from lance_core.encodings.decoding import Int64Array, ValuePositions
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
     from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
 
 
 def leaf_values(
-    values: Values, where: Where, type_: pa.DataType, context: DecodeContext
+    values: Values, where: ValuePositions, type_: pa.DataType, context: DecodeContext
 ) -> pa.Array:
     """Those of ``values`` that are at ``where``, as an array of ``type_`` without nulls."""
     array = values.to_arrow(type_, None, context.validate_utf8)
@@ -34,7 +34,7 @@ def leaf_values(
 
 def dictionary_values(
     values: Values,
-    where: Where,
+    where: ValuePositions,
     levels: Levels,
     items: pa.Array,
     type_: pa.DataType,

@@ -17,7 +17,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Where
+    from lance_core.encodings.decoding import ValuePositions
     from lance_core.encodings.v2_1.codecs.values import Words
 
 
@@ -69,7 +69,7 @@ class PageItems:
             raise CorruptFileError("indices of a dictionary without values")
         return cls(np.cumsum([0, *map(len, items)]), np.cumsum([0, *num_chunks]))
 
-    def runs(self, chunks: Int64Array, counts: Int64Array, where: Where) -> ItemRuns:
+    def runs(self, chunks: Int64Array, counts: Int64Array, where: ValuePositions) -> ItemRuns:
         """The pages of the values at ``where`` in ``chunks``, which hold ``counts``; all ascend."""
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         edges = ends[chunks.searchsorted(self.chunks)]

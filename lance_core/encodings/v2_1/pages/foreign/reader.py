@@ -14,7 +14,7 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.decoding import RowRange, Where
+from lance_core.encodings.decoding import RowRange, ValuePositions
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, parse_foreign
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
@@ -84,7 +84,7 @@ class ForeignPlan(LayoutPlan):
         return levels
 
 
-def _values_of(levels: Levels, rows: Rows) -> Where:
+def _values_of(levels: Levels, rows: Rows) -> ValuePositions:
     """Which values of a page belong to ``rows``."""
     starts, visible = levels.row_starts(), levels.visible()
     if starts is None:

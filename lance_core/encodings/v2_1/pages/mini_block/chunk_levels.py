@@ -9,7 +9,7 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.decoding import Int64Array, RowRange, Rows, Where
+from lance_core.encodings.decoding import Int64Array, RowRange, Rows, ValuePositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import picked_levels
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, take_levels
@@ -109,7 +109,7 @@ def wanted_levels(
     parts: ChunkParts,
     wanted: WantedRows,
     context: DecodeContext,
-) -> tuple[Levels, Where]:
+) -> tuple[Levels, ValuePositions]:
     """The checked levels of rows, and which of the chunks' values are theirs.
 
     Leaves of one field mostly have the same levels; these are decoded for the first of them.
@@ -118,7 +118,7 @@ def wanted_levels(
     key = None
     if memo is not None and kinds.max_rep:
         key = _key(message, kinds, parts, wanted, context)
-        known: tuple[Levels, Where] | None = memo.get(key)
+        known: tuple[Levels, ValuePositions] | None = memo.get(key)
         if known is not None:
             return known
     rows, chunks, counts, table = wanted
@@ -183,14 +183,14 @@ def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64
 
 def selected(
     decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: ChunkTable
-) -> tuple[Levels, Where]:
+) -> tuple[Levels, ValuePositions]:
     """The levels of ``rows`` and which of the chunks' values are theirs."""
     if table.rows is None:
         return _plain(decoded.levels, _values_of_rows(rows, chunks, table))
     return _of_lists(decoded, rows, chunks, table.rows)
 
 
-def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
+def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValuePositions:
     """Which of the values of ``chunks`` are those of ``rows``, where there are no lists."""
     if isinstance(rows, RowRange):
         first = int(table.values[chunks[0]])
@@ -203,7 +203,7 @@ def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> Where:
     return where
 
 
-def _plain(levels: Levels, where: Where) -> tuple[Levels, Where]:
+def _plain(levels: Levels, where: ValuePositions) -> tuple[Levels, ValuePositions]:
     definition = None if levels.definition is None else levels.definition[where]
     count = where.stop - where.start if isinstance(where, slice) else len(where)
     return Levels(levels.kinds, None, definition, count), where
@@ -211,7 +211,7 @@ def _plain(levels: Levels, where: Where) -> tuple[Levels, Where]:
 
 def _of_lists(
     decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: RowTable
-) -> tuple[Levels, Where]:
+) -> tuple[Levels, ValuePositions]:
     if isinstance(rows, RowRange):
         return _range_of_lists(decoded, rows, chunks, table)
     levels = decoded.levels
@@ -247,7 +247,7 @@ def _of_lists(
 
 def _range_of_lists(
     decoded: ChunkLevels, rows: RowRange, chunks: Int64Array, table: RowTable
-) -> tuple[Levels, Where]:
+) -> tuple[Levels, ValuePositions]:
     """Only the first and the last chunk can have levels of other rows."""
     first, last = _rows_started(table, chunks)
     start, stop = 0, decoded.levels.count

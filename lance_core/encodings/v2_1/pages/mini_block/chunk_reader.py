@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
-from lance_core.encodings.decoding import Int64Array, RowIndices, Where
+from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
@@ -171,7 +171,7 @@ class ChunkedPages:
     def _array(
         self,
         values: Values,
-        where: Where,
+        where: ValuePositions,
         levels: Levels,
         runs: ItemRuns | None,
         context: DecodeContext,
