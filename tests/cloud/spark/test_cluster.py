@@ -33,6 +33,7 @@ AT_DEBUG = """\
 import logging
 logging.basicConfig(level=logging.DEBUG)
 logging.getLogger("py4j").setLevel(logging.INFO)
+logging.getLogger("botocore").debug("this logger shows what is logged at DEBUG")
 """
 """What every Python process of the cluster runs first."""
 
