@@ -20,10 +20,11 @@ def body_of(views: Sequence[memoryview]) -> bytes | Body:
 
 
 class Body:
-    """The bytes of ``views`` one after the other, as far as the SDK needs a file for that.
+    """A file of the bytes of ``views``, with the methods that the SDK needs.
 
-    It reads twice: to sign and to send. `read` returns views, not copies, and often of more than
-    it was asked for: what sends asks for 16 KiB at a time, each of which would be a system call.
+    The SDK takes one buffer or a file; one buffer would be a copy of all views. It reads twice: to
+    sign and to send. `read` returns views, not copies, and often more bytes than the argument
+    says: the sender reads 16 KiB at a time, and each piece would be a system call.
     """
 
     def __init__(self, views: Sequence[memoryview]) -> None:
