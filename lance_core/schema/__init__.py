@@ -1,4 +1,4 @@
-"""Schemas: fields and their ids, Arrow types and how they are stored."""
+"""Table schemas: fields, field ids, and the Arrow types that store each field."""
 
 from lance_core.schema.align import align_batch, check_nulls, to_storage
 from lance_core.schema.as_json import json_to_schema, schema_to_json

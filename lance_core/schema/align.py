@@ -1,4 +1,4 @@
-"""Data made to fit a schema before it is written: order, storage types, nulls."""
+"""Align data with a table's schema before a write: column order, storage types, nulls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
 def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """The columns of ``batch`` that ``schema`` has, in its order, as `Schema.storage_schema`.
+    """Select the columns of ``schema`` from ``batch``, with the types of `Schema.storage_schema`.
 
-    Columns and members of structs are matched by name, the items of lists by position. Values are
-    shared, except for string and binary views and JSON. Raises `SchemaMismatchError` for a missing
-    column, a different type, or rows of a schema without columns, which no file can hold; and
-    `InvalidInputError` for nulls where the schema allows none.
+    The result has the column order of ``schema``. Columns and struct members are matched by name,
+    list items by position. Buffers are shared, except those of string views, binary views and JSON.
+    Raises `SchemaMismatchError` for a missing column, a different type, or rows without columns
+    (no file can store them), and `InvalidInputError` for a null in a field that is not nullable.
     """
     if batch.num_rows and not schema.fields:
         raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
@@ -40,7 +40,11 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
 
 def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa.Array:
-    """``array`` as `Field.storage_type`; raises as `align_batch` does, but looks at no nulls."""
+    """Convert ``array`` to `Field.storage_type`.
+
+    Raises `SchemaMismatchError` for a type that does not match and `InvalidInputError` for text
+    that is not JSON. Nulls are not checked; call `check_nulls` for that.
+    """
     path = (*parents, field.name)
     wanted = field.storage_type
     if isinstance(array, pa.ExtensionArray):
@@ -63,7 +67,7 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
 
 
 def _given_blobs(array: pa.Array, path: Sequence[str]) -> pa.Array:
-    """Blobs of version 2, or bytes in their place, as `GIVEN_V2`."""
+    """Convert input for a blob field of version 2, a struct or plain bytes, to `GIVEN_V2`."""
     members: list[pa.Array]
     if is_given(array.type):
         members = visible_children(array)
@@ -101,7 +105,10 @@ def _nested(array: pa.Array, field: Field, path: Sequence[str]) -> pa.Array:
 
 
 def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
-    """Items lose what a schema does not remember of them: name, nullability, extension."""
+    """Convert a fixed size list.
+
+    Items lose their field name, nullability and extension type: a logical type stores none of them.
+    """
     found = array.type
     if not pa.types.is_fixed_size_list(found) or found.list_size != wanted.list_size:
         raise _mismatch(found, wanted, path)
@@ -127,9 +134,9 @@ def _dictionary(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa
 
 
 def check_nulls(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> None:
-    """Raise `InvalidInputError` naming the field if a null is visible where none is allowed.
+    """Raise `InvalidInputError` naming the field if a field that is not nullable has a null.
 
-    ``array`` has type `Field.storage_type`. What lies below a null parent is not visible.
+    ``array`` has type `Field.storage_type`. Nulls below a null parent do not count.
     """
     path = (*parents, field.name)
     if not field.nullable and (nulls := _null_count(array)):
@@ -144,7 +151,7 @@ def check_nulls(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> N
 
 
 def _null_count(array: pa.Array) -> int:
-    """How many values are null, also because they are null items of a dictionary."""
+    """The number of null values, including indices that refer to a null dictionary value."""
     count: int = array.null_count
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
         count += array.dictionary.is_null().take(array.indices).true_count
@@ -152,7 +159,7 @@ def _null_count(array: pa.Array) -> int:
 
 
 def _below_valid_rows(array: pa.Array, field: Field) -> list[pa.Array]:
-    """The child arrays, without what belongs to null rows."""
+    """The child arrays, without the values below null rows."""
     if field.is_struct:
         valid = array.filter(array.is_valid()) if array.null_count else array
         return visible_children(valid)

@@ -1,4 +1,4 @@
-"""Arrow fields to schema fields."""
+"""Convert Arrow fields to schema fields."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_UINT32 = (1 << 32) - 1
 
 
 def fields_from_arrow(fields: Sequence[pa.Field], ids: Iterator[int]) -> tuple[Field, ...]:
-    """Top-level schema fields for Arrow fields, ids drawn from ``ids`` depth first.
+    """Convert top-level Arrow fields; ids are taken from ``ids`` depth first.
 
     Raises `UnsupportedFeatureError` for types that the format does not have and `InvalidInputError`
-    for unusable names, metadata or keys; both name the path of the field.
+    for invalid names, metadata or keys; both name the path of the field.
     """
     _check_names([field.name for field in fields], ())
     made = tuple(_field(field, ids, UNASSIGNED, ()) for field in fields)
@@ -55,7 +55,7 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
         children=tuple(_field(member, ids, own_id, path) for member in members),
         metadata=metadata,
         encoding=logical_type.encoding_of(text),
-        # Empty but there: without it, pylance 0.19 does not open the table.
+        # An empty message, not an absent one: pylance 0.19 cannot open the table without it.
         dictionary=DictionaryValues(0, 0) if pa.types.is_dictionary(storage) else None,
         unenforced_primary_key=position > 0 or _is_true(metadata.get(_PRIMARY_KEY, "")),
         unenforced_primary_key_position=position,
@@ -64,7 +64,7 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
 
 
 def _child_fields(storage: pa.DataType) -> list[pa.Field]:
-    """The Arrow fields below a type that become fields of their own."""
+    """The Arrow child fields of a type that become child fields of the schema field."""
     if pa.types.is_struct(storage):
         return [storage.field(i) for i in range(storage.num_fields)]
     if pa.types.is_list(storage) or pa.types.is_large_list(storage):
@@ -136,7 +136,7 @@ def _fixed_size_list(
 
 
 def _check_names(names: Sequence[str], parents: tuple[str, ...]) -> None:
-    """Siblings must have names, and different ones; a top-level name has no dot."""
+    """Raise `InvalidInputError` for an empty or duplicate name, or a top-level name with a dot."""
     seen: set[str] = set()
     for name in names:
         where = f" in {format_path(parents)}" if parents else ""
@@ -152,7 +152,10 @@ def _check_names(names: Sequence[str], parents: tuple[str, ...]) -> None:
 
 
 def _check_primary_key(field: Field, ancestors: tuple[Field, ...]) -> None:
-    """A key column is a leaf in structs at most, and nothing on the way to it is nullable."""
+    """Raise `InvalidInputError` unless each primary key column is a non-null leaf.
+
+    Its ancestors must be structs that are not nullable.
+    """
     lineage = (*ancestors, field)
     if field.unenforced_primary_key:
         where = f"primary key column {format_path([part.name for part in lineage])}"
@@ -161,7 +164,7 @@ def _check_primary_key(field: Field, ancestors: tuple[Field, ...]) -> None:
         if any(part.is_list or part.is_map for part in ancestors):
             raise InvalidInputError(f"{where} must not be in a list or map")
         if any(part.nullable for part in lineage):
-            raise InvalidInputError(f"{where} and what it is in must not be nullable")
+            raise InvalidInputError(f"{where} and its parents must not be nullable")
     for child in field.children:
         _check_primary_key(child, lineage)
 
@@ -183,7 +186,7 @@ def _is_true(text: str) -> bool:
 
 
 def _position(metadata: dict[str, str], key: str) -> int:
-    """A key position as metadata gives it; 0 for none and for what is not a positive number."""
+    """The key position in metadata; 0 if it is missing or not a number from 1 to 2**32 - 1."""
     text = metadata.get(key, "")
     number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else 0
     return number if number <= _MAX_UINT32 else 0

@@ -1,4 +1,4 @@
-"""Arrow schemas as JSON-compatible dictionaries, in the form that the reference library uses."""
+"""Convert Arrow schemas to and from the JSON form that the reference library uses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lance_core.schema.path import format_path
 
 
 def schema_to_json(schema: pa.Schema) -> dict[str, Any]:
-    """``schema`` as a dictionary of JSON values: ``fields`` and, if there is any, ``metadata``.
+    """``schema`` as a dictionary of JSON values: ``fields``, and ``metadata`` if it is not empty.
 
-    Raises `UnsupportedFeatureError` for a type that has no such form, naming the field.
+    Raises `UnsupportedFeatureError` naming the field for a type that has no JSON form.
     """
     result: dict[str, Any] = {"fields": [_field_to_json(field, ()) for field in schema]}
     if schema.metadata:
@@ -25,9 +25,9 @@ def schema_to_json(schema: pa.Schema) -> dict[str, Any]:
 
 
 def json_to_schema(schema_json: Mapping[str, Any]) -> pa.Schema:
-    """The schema that `schema_to_json` made ``schema_json`` of.
+    """The reverse of `schema_to_json`.
 
-    Raises `InvalidInputError` for what cannot come from there.
+    Raises `InvalidInputError` for a dictionary that does not have this form.
     """
     try:
         fields = [_field_from_json(field, MAX_NESTING) for field in schema_json["fields"]]

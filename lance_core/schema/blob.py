@@ -1,8 +1,9 @@
-"""Blob fields: the forms that one field takes in a table, in its files and in results.
+"""Blob fields: the Arrow types of one field in a table's schema, in data files and in results.
 
 Blobs of version 1 are large_binary with the metadata key `BLOB_KEY`. Blobs of version 2, in tables
-of file version 2.2, are structs of the extension type `BLOB_V2` with the members data, uri and
-mostly position and size; what a file holds of them is a packed struct of `DESCRIPTION_V2`.
+of file version 2.2, are structs of the extension type `BLOB_V2` with the members data and uri, and
+in most tables position and size; a data file stores them as a packed struct `DESCRIPTION_V2`.
+See docs/format/blobs.md.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _PACKED_KEY = "lance-encoding:packed"
 
 
 class BlobKind(enum.IntEnum):
-    """Where the bytes of a blob of version 2 are."""
+    """Location of the bytes of a blob of version 2."""
 
     INLINE = 0
-    """In the data file, ``position`` counts from its start."""
+    """In the data file, at byte ``position``."""
     PACKED = 1
-    """With others in the side file number ``blob_id`` of the data file."""
+    """In side file number ``blob_id`` of the data file, which holds several blobs."""
     DEDICATED = 2
-    """Alone in the side file number ``blob_id`` of the data file."""
+    """In side file number ``blob_id`` of the data file, which holds this blob only."""
     EXTERNAL = 3
-    """At ``blob_uri``: a URI, or a path in the base path number ``blob_id`` if that is not 0. The
-    whole object, if ``size`` is 0."""
+    """At ``blob_uri``: a URI, or a path below base path ``blob_id`` if ``blob_id`` is not 0. A
+    ``size`` of 0 means the whole object."""
     MANAGED = 4
 
 
@@ -48,7 +49,7 @@ DESCRIPTION_V2 = pa.struct(
         pa.field("blob_uri", pa.string(), False),
     ]
 )
-"""What the pages of a blob of version 2 hold."""
+"""Type that data files store for a blob of version 2. ``kind`` is a `BlobKind`; sizes in bytes."""
 
 GIVEN_V2 = pa.struct(
     [
@@ -58,21 +59,21 @@ GIVEN_V2 = pa.struct(
         pa.field("size", pa.uint64()),
     ]
 )
-"""What users give for a blob of version 2: either bytes or a URI, perhaps with a range."""
+"""Input type of a blob of version 2: either bytes, or a URI with an optional byte range."""
 
 
 def is_blob_v2(field: Field) -> bool:
-    """Whether ``field`` itself is a blob of version 2, as a table's schema has it."""
+    """True if ``field`` itself is a blob of version 2 of a table's schema."""
     return field.extension_name == BLOB_V2
 
 
 def has_blobs_v2(fields: Iterable[Field]) -> bool:
-    """Whether any of ``fields``, or of what is below them, is a blob of version 2."""
+    """True if any of ``fields`` or of their descendants is a blob of version 2."""
     return any(is_blob_v2(part) for field in fields for part in field.walk())
 
 
 def is_given(storage: pa.DataType) -> bool:
-    """Whether a type is `GIVEN_V2`, or its first two members, whatever may be null there."""
+    """True if ``storage`` is `GIVEN_V2` or its first two members; nullability is ignored."""
     if not pa.types.is_struct(storage) or storage.num_fields not in (2, 4):
         return False
     pairs = zip(storage, GIVEN_V2, strict=False)
@@ -80,7 +81,7 @@ def is_given(storage: pa.DataType) -> bool:
 
 
 def described_in_file(field: Field) -> Field:
-    """``field`` as files store it, blobs of version 2 as their descriptions."""
+    """``field`` as data files store it: blobs of version 2 become `DESCRIPTION_V2`."""
     if not is_blob_v2(field):
         return field.with_children(tuple(map(described_in_file, field.children)))
     members = tuple(
@@ -99,7 +100,7 @@ def described_in_file(field: Field) -> Field:
 
 
 def given_to_files(field: Field) -> Field:
-    """``field`` as writers of files take it: blobs of version 2 with all members of `GIVEN_V2`."""
+    """``field`` as file writers accept it: blobs of version 2 get all members of `GIVEN_V2`."""
     if not is_blob_v2(field):
         return field.with_children(tuple(map(given_to_files, field.children)))
     members = tuple(
@@ -116,7 +117,7 @@ def given_to_files(field: Field) -> Field:
 
 
 def as_bytes(field: Field) -> Field:
-    """``field`` as results have it that hold bytes: blobs of version 2 as large_binary."""
+    """``field`` as results with bytes return it: blobs of version 2 become large_binary."""
     if not is_blob_v2(field):
         return field.with_children(tuple(map(as_bytes, field.children)))
     metadata = {key: text for key, text in field.metadata.items() if key != extension.NAME_KEY}
@@ -124,10 +125,10 @@ def as_bytes(field: Field) -> Field:
 
 
 def upgraded(schema: pa.Schema) -> pa.Schema:
-    """The schema of new data with blobs of version 1 made those of version 2.
+    """``schema`` of new data with blobs of version 1 changed to blobs of version 2.
 
-    That is what a table of version 2.2 has in their place. Raises `InvalidInputError` for blobs
-    that are not binary.
+    Tables of version 2.2 store only blobs of version 2. Raises `InvalidInputError` for blobs that
+    are not binary.
     """
     return pa.schema([_upgraded(field) for field in schema], schema.metadata)
 
@@ -163,10 +164,11 @@ def _upgraded_type(arrow: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class BlobThresholds:
-    """Up to which size, in bytes, blobs of a field are kept where.
+    """Size limits in bytes that choose the location of a blob.
 
-    ``inline``: the data file. ``dedicated``: larger ones have a side file of their own; this is
-    asked first. ``pack``: what a side file of several blobs grows to.
+    A blob larger than ``dedicated`` gets a side file of its own. Any other blob of at most
+    ``inline`` bytes is stored in the data file, and the rest share side files of at most ``pack``
+    bytes.
     """
 
     inline: int = 64 << 10
@@ -175,7 +177,10 @@ class BlobThresholds:
 
     @classmethod
     def of(cls, field: Field, pack: int | None = None) -> BlobThresholds:
-        """What the metadata of a field says; ``pack``, if given, counts instead."""
+        """Thresholds from a field's metadata; ``pack`` overrides the metadata if it is not None.
+
+        Raises `InvalidInputError` naming the field and key for a value that is not a size.
+        """
         found = {name: _threshold(field, key) for name, key in THRESHOLD_KEYS.items()}
         if pack is not None:
             found["pack"] = pack
@@ -187,7 +192,7 @@ THRESHOLD_KEYS = {
     "dedicated": "lance-encoding:blob-dedicated-size-threshold",
     "pack": "lance-encoding:blob-pack-file-size-threshold",
 }
-"""The metadata key of each of `BlobThresholds`."""
+"""The field metadata key of each attribute of `BlobThresholds`."""
 
 
 def _threshold(field: Field, key: str) -> int | None:
@@ -202,7 +207,10 @@ def _threshold(field: Field, key: str) -> int | None:
 
 
 def other_thresholds(table: Field, data: Field) -> str:
-    """What ``data`` says of thresholds that is not so in ``table``, "" if there is nothing."""
+    """A description of the first threshold that differs between the fields; "" if none does.
+
+    Thresholds that the metadata of ``data`` does not set are not compared.
+    """
     effective = BlobThresholds.of(table)
     for name, key in THRESHOLD_KEYS.items():
         wanted = _threshold(data, key)

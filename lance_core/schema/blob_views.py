@@ -1,8 +1,8 @@
-"""Blob fields seen as descriptions: where in the data file each value's bytes are.
+"""Blob fields as descriptions: the position and size of each value's bytes in the data file.
 
-A scan returns descriptions unless it is asked for the bytes, so that a look at a table does not
-read all its blobs. A blob column of a 2.0 file holds exactly these two numbers, packed row by row
-(``PackedStruct`` of position and size); a 2.2 file holds five members, in a packed struct, too.
+A scan returns descriptions by default, so that it does not read all blobs of a table. A blob
+column of a 2.0 file stores position and size in a ``PackedStruct``; a 2.2 file stores a packed
+struct of the five members of `DESCRIPTION_V2`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ _PACKED = {"lance-encoding:packed": "true"}
 
 
 def with_descriptions(schema: Schema) -> Schema:
-    """``schema`` with each blob field as what its column holds.
+    """``schema`` with each blob field replaced by the description that its column stores.
 
-    That is ``struct<position: uint64, size: uint64>``, or the five members of blobs of version 2.
+    A description is ``struct<position: uint64, size: uint64>``, or `DESCRIPTION_V2` for blobs of
+    version 2.
     """
     return replace(schema, fields=tuple(_described(field) for field in schema.fields))
 
 
 def with_bytes(schema: Schema) -> Schema:
-    """``schema`` with each blob field as the bytes of its values."""
+    """``schema`` with each blob field as the large_binary that results with bytes hold."""
     return replace(schema, fields=tuple(map(as_bytes, schema.fields)))
 
 
 def result_field(field: Field) -> pa.Field:
-    """``field`` as results have it: a description is marked as that of a blob, and nothing else."""
+    """The Arrow field of results; a blob description has only the metadata that marks blobs."""
     arrow = field.to_arrow()
     if _is_description(field):
         marks = {BLOB_KEY: "true"}

@@ -1,4 +1,4 @@
-"""Whether data may be appended to a table, and which part of its schema it then has."""
+"""Check that data can be appended to a table, and find the part of the schema that it fills."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _MOST_SHOWN = 10
 
 
 def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = True) -> Schema:
-    """The part of the table's schema that ``data`` has, with the table's ids, in its order.
+    """The fields of ``table`` that ``data`` has, with the ids and the order of ``table``.
 
     Fields are matched by name, the items of lists and maps by position. Types and extension types
-    must be the same; metadata and nullability may differ (values are checked when they are written,
-    by `align_batch`). Nullable fields may be missing if ``allow_subschema``; they are then read as
-    null. Raises `SchemaMismatchError` listing every difference, and as `Schema.from_arrow` does.
+    must be equal; metadata and nullability may differ (`align_batch` checks nulls on write).
+    Nullable fields may be missing if ``allow_subschema``; they are then read as null. Raises
+    `SchemaMismatchError` that lists the differences (at most 10), and the errors of
+    `Schema.from_arrow`.
     """
     differences: list[str] = []
     incoming = Schema.from_arrow(data)
@@ -41,7 +42,7 @@ def _match(
     allow_subschema: bool,
     differences: list[str],
 ) -> tuple[Field, ...]:
-    """The table's fields as far as the data has them; what does not fit goes to differences."""
+    """The table's fields that the data has; each mismatch is appended to ``differences``."""
     offered = {field.name: field for field in data}
     kept = []
     for field in table:
@@ -67,7 +68,7 @@ def _match_field(
     differences: list[str],
     in_map: bool = False,
 ) -> Field:
-    """One field of the table matched to one of the data; ``in_map``: these are map entries."""
+    """Match one table field to one data field. ``in_map``: the two are the entries of a map."""
     path = (*parents, field.name)
     if is_blob_v2(field) and not given.is_blob and is_given(given.storage_type):
         reason = other_thresholds(field, given)
@@ -93,10 +94,10 @@ def _match_field(
 
 
 def _described(field: Field) -> str:
-    """Everything of a field's own type that data must share."""
+    """The part of a field's own type, without children, that must be equal in table and data."""
     name, text = field.extension_name, field.logical_type
     if field.is_list and field.children[0].is_struct:
-        # Tables may say ``list`` where the structs are of an extension type.
+        # A table may store ``list`` for ``list.struct`` if the structs are of an extension type.
         text = f"{text.removesuffix('.struct')}.struct"
     if not name:
         return text

@@ -1,8 +1,8 @@
-"""The values of dictionary columns of 0.1 tables, as files that hold a schema store them.
+"""The values of dictionary columns of 0.1 tables, stored in each file that holds a schema.
 
-Numbers are stored back to back. Strings and bytes are stored as their bytes followed by one more
-int64 than there are values: where each begins and the last one ends, counted from the start of the
-file; `DictionaryValues.offset` points at these. A value of no bytes is null.
+Numbers are stored back to back. Strings and binary values are stored as their bytes followed by
+n + 1 int64 offsets for n values, in bytes from the start of the file; `DictionaryValues.offset`
+is the position of these offsets. A value of zero bytes is null. See docs/format/file-0.1.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_INT32 = (1 << 31) - 1
 
 
 def is_dictionary(field: Field) -> bool:
-    """Whether values of this very field are keys of a dictionary."""
+    """True if the field itself, not a child, has a dictionary type."""
     return field.is_leaf and bool(pa.types.is_dictionary(field.storage_type))
 
 
@@ -37,7 +37,7 @@ def dictionaries(schema: Schema) -> Iterable[Field]:
 
 
 def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
-    """The schema with every dictionary field changed; the same object if nothing is."""
+    """Apply ``change`` to every dictionary field; returns ``schema`` itself if no field changes."""
 
     def walk(field: Field) -> Field:
         if field.is_leaf:
@@ -53,7 +53,10 @@ def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
 
 
 def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:
-    """The schema with these values, by field id, where it has none yet."""
+    """``schema`` with the values ``known`` (by field id) in dictionary fields that have none.
+
+    Values of a type other than the field's value type are ignored.
+    """
 
     def change(field: Field) -> Field:
         values = known.get(field.id)
@@ -67,7 +70,7 @@ def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:
 
 
 def values_of(schema: Schema) -> dict[int, pa.Array]:
-    """The values that are known, by field id."""
+    """The dictionary values that the schema's fields have, by field id."""
     return {
         field.id: field.dictionary_values
         for field in dictionaries(schema)
@@ -76,10 +79,10 @@ def values_of(schema: Schema) -> dict[int, pa.Array]:
 
 
 def parse_values(data: memoryview, type_: pa.DataType, place: DictionaryValues) -> pa.Array:
-    """The values at ``place`` of a file whose bytes are ``data``; they are copied.
+    """A copy of the values at ``place`` in ``data``, the bytes of the whole file.
 
-    Raises `CorruptFileError` for a place outside of the file, and `UnsupportedFeatureError` for
-    values of a type that dictionaries of 0.1 tables never have.
+    Raises `CorruptFileError` for a place outside of the file or invalid values, and
+    `UnsupportedFeatureError` for a value type that 0.1 tables do not have.
     """
     if place.length == 0:
         return empty_array(type_)
@@ -128,9 +131,9 @@ def _variable(
 
 
 def serialize_values(values: pa.Array, position: int) -> tuple[bytes, DictionaryValues]:
-    """The bytes to write at byte ``position`` of a file, and the place that fields then name.
+    """The bytes to write at byte ``position`` of a file, and the place to store in the field.
 
-    Raises `UnsupportedFeatureError` for values that the format has no form for.
+    Raises `UnsupportedFeatureError` for a value type that the format does not have.
     """
     if not _is_variable(values.type):
         content = _numbers(values)
@@ -147,7 +150,7 @@ def serialize_values(values: pa.Array, position: int) -> tuple[bytes, Dictionary
 
 
 def _numbers(values: pa.Array) -> bytes:
-    """Values of fixed width back to back; null ones are zero."""
+    """Values of fixed width back to back; null values are zero."""
     width = _width(values.type)
     if values.null_count:
         values = values.fill_null(0)
@@ -173,7 +176,7 @@ def _width(type_: pa.DataType) -> int:
 
 
 def normal(values: pa.Array) -> pa.Array:
-    """The values as they are read again: what has no bytes is null, other nulls are zero."""
+    """The values as a reader returns them: zero-length values are null, null numbers are zero."""
     import pyarrow.compute as pc
 
     if _is_variable(values.type):
@@ -183,9 +186,9 @@ def normal(values: pa.Array) -> pa.Array:
 
 
 def held(array: pa.Array, field: Field) -> Iterator[tuple[Field, pa.Array]]:
-    """Each dictionary field at or below ``field``, with the values that ``array`` has for it.
+    """Each dictionary field at or below ``field``, with its values from ``array``.
 
-    ``array`` is of the storage type of ``field``. Values are in the form of `normal`.
+    ``array`` is of the storage type of ``field``. Values are normalized by `normal`.
     """
     if is_dictionary(field):
         yield field, normal(array.dictionary)
@@ -197,7 +200,7 @@ def held(array: pa.Array, field: Field) -> Iterator[tuple[Field, pa.Array]]:
 
 
 def check_values(array: pa.Array, field: Field) -> None:
-    """Raise `SchemaMismatchError` if a dictionary in ``array`` is not the one of its field."""
+    """Raise `SchemaMismatchError` if a dictionary in ``array`` differs from its field's values."""
     for one, values in held(array, field):
         if one.dictionary_values is None or not values.equals(one.dictionary_values):
             raise SchemaMismatchError(

@@ -1,7 +1,7 @@
-"""Arrow extension types: how a schema remembers them and how they come back.
+"""Arrow extension types: convert them to schema metadata and back.
 
 A schema keeps the name and the serialized parameters of an extension type as field metadata, under
-the two keys that Arrow defines for it, and stores values as the type's storage.
+the two keys that Arrow defines for it, and stores values as the type's storage type.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LANCE_JSON = "lance.json"
 
 
 def is_extension(arrow: pa.DataType) -> bool:
-    """Whether ``arrow`` is a registered extension type (and not merely marked by metadata)."""
+    """True if ``arrow`` is a registered extension type; field metadata is not considered."""
     return isinstance(arrow, pa.BaseExtensionType)
 
 
 def storage_of(arrow: pa.DataType) -> pa.DataType:
-    """The type that values of ``arrow`` are stored as: its own unless it is an extension type."""
+    """The storage type of an extension type; any other type is returned unchanged."""
     return arrow.storage_type if is_extension(arrow) else arrow
 
 
@@ -40,8 +40,8 @@ def metadata_of(field: pa.Field) -> Mapping[bytes, bytes]:
 def resolved(field: pa.Field) -> pa.Field:
     """``field`` with the extension type that its metadata names, if that type is registered.
 
-    A field whose extension is unknown to this process, or does not accept the parameters or the
-    storage type, stays as it is, metadata included: that is how Arrow treats unknown extensions.
+    The field is returned unchanged, with its metadata, if the extension is not registered or does
+    not accept the parameters or the storage type. Arrow treats unknown extensions the same way.
     """
     try:
         return pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
@@ -60,15 +60,15 @@ class _ArrowSchema(ctypes.Structure):
 
 
 def _exported_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
-    """Metadata as Arrow exports it; pyarrow shows an extension's parameters nowhere else."""
-    capsule = field.__arrow_c_schema__()  # owns what is read below
+    """Metadata from the C data interface: the only place where pyarrow has extension parameters."""
+    capsule = field.__arrow_c_schema__()  # owns the memory that is read below
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
     pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
     address = _ArrowSchema.from_address(pointer_of(capsule, b"arrow_schema")).metadata
     if address is None:
         return {}
-    # int32 number of pairs, then for key and value of each: int32 length and bytes.
+    # The int32 number of pairs, then an int32 length and the bytes of each key and each value.
     texts = []
     (pairs,) = struct.unpack("=i", ctypes.string_at(address, 4))
     address += 4

@@ -13,12 +13,13 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import extension, logical_type
 
 UNASSIGNED = -1
-"""Id of a field that has none yet, and parent id of a top-level field."""
+"""Id of a field without an assigned id, and parent id of a top-level field."""
 
 MAX_NESTING = 100
-"""Most fields within each other, the top-level one included, in files of any version.
+"""Maximum depth of nested fields, the top-level field included, in files of any version.
 
-Schemas from Arrow, manifests and data files are refused above it, and decoders go as deep.
+Deeper schemas from Arrow, manifests and data files are rejected. The limit is the same for all
+versions, and decoders support this depth, so every schema that can be written can be read.
 """
 
 BLOB_KEY = "lance-encoding:blob"
@@ -27,9 +28,9 @@ _PACKED_VALUES = frozenset({"true", "yes", "1"})
 
 
 class DictionaryValues(NamedTuple):
-    """Where a 0.1 table keeps the values of a dictionary column.
+    """The position of a dictionary column's values in a 0.1 table.
 
-    ``offset`` in bytes from the start of the file that holds the schema, ``length`` in values.
+    ``offset`` is in bytes from the start of the file that holds the schema, ``length`` in values.
     """
 
     offset: int
@@ -40,13 +41,13 @@ class DictionaryValues(NamedTuple):
 class Field:
     """A column, or a part of a nested column.
 
-    ``children`` are the members of a struct, the one item of a list, the one ``entries`` of a map.
-    ``metadata`` is Arrow's field metadata; an extension type's name and parameters are in it. Bytes
-    that are not UTF-8 appear as surrogate escapes and are written back unchanged. ``encoding`` is a
-    ``lance.file.Encoding`` number, ``unknown`` holds the message's fields that have no attribute
-    here; both are only carried along. Key positions count from 1; 0 means none.
-    ``dictionary_values`` are those of a dictionary column of a 0.1 table, None where they are not
-    known; two fields that differ in nothing else are equal.
+    ``children`` are the members of a struct, the single item field of a list, or the single field
+    ``entries`` of a map. ``metadata`` is Arrow's field metadata with the name and parameters of an
+    extension type; bytes that are not UTF-8 become surrogate escapes and are written back
+    unchanged. ``encoding`` is a ``lance.file.Encoding`` number, and ``unknown`` holds the fields of
+    the message that have no attribute here; both are written back unchanged. Key positions count
+    from 1; 0 means none. ``dictionary_values`` are the values of a dictionary column of a 0.1
+    table, or None if they are not loaded; equality ignores them.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Field:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the field has no child fields (a list of floats of fixed size has none)."""
+        """True if the field has no child fields, like a fixed size list of floats."""
         return not self.children
 
     @property
@@ -88,7 +89,7 @@ class Field:
 
     @property
     def is_list(self) -> bool:
-        """Whether this is a list with 32 or 64 bit offsets; not a map, not of fixed size."""
+        """True for lists with 32 or 64 bit offsets, but not for maps or fixed size lists."""
         return self.logical_type in logical_type.LISTS | logical_type.LARGE_LISTS
 
     @property
@@ -97,35 +98,35 @@ class Field:
 
     @property
     def is_json(self) -> bool:
-        """Whether values are JSON: text in Arrow, binary JSON in files."""
+        """True if values are JSON: text in Arrow, binary JSON in files."""
         return self.logical_type == logical_type.JSON
 
     @property
     def is_packed_struct(self) -> bool:
-        """Whether this is a struct that asks to be stored row by row, in one column."""
+        """True for a struct whose metadata requests storage row by row in one column."""
         return self.may_be_packed and any(
             self.metadata.get(key, "").lower() in _PACKED_VALUES for key in _PACKED_KEYS
         )
 
     @property
     def may_be_packed(self) -> bool:
-        """Whether some writer may have stored this struct row by row.
+        """True if a writer may have stored this struct row by row.
 
-        pylance also does so if the marking says no; then the files alone tell what was done.
+        pylance does so even if the metadata value is false; only the data files show the layout.
         """
         return self.is_struct and any(key in self.metadata for key in _PACKED_KEYS)
 
     @property
     def is_blob(self) -> bool:
-        """Whether values are stored out of line and scans give descriptions of them."""
+        """True if values are stored outside of the pages and scans return their descriptions."""
         return BLOB_KEY in self.metadata
 
     @property
     def storage_type(self) -> pa.DataType:
         """Arrow type of the arrays that files hold: no extension type at any depth.
 
-        Raises `UnsupportedFeatureError` for an unknown logical type and `CorruptFileError` for one
-        that contradicts itself or its children.
+        Raises `UnsupportedFeatureError` for an unknown logical type and `CorruptFileError` for
+        invalid parameters or children that do not fit the logical type.
         """
         if not self._storage:
             self._storage.append(self._nested_type([c.storage_field() for c in self.children]))
@@ -133,20 +134,20 @@ class Field:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The Arrow type that users see, with registered extension types. Raises as `to_arrow`."""
+        """Arrow type that users see, with registered extension types. Raises like `to_arrow`."""
         return self.to_arrow().type
 
     @property
     def _may_be_null(self) -> bool:
-        """Nullability in Arrow, where a field of type null is always nullable."""
+        """Nullability in Arrow: a field of type null is always nullable."""
         return self.nullable or self.logical_type == "null"
 
     def storage_field(self) -> pa.Field:
-        """The field as files hold it: `storage_type`, and no metadata."""
+        """The Arrow field of arrays in files: `storage_type` without metadata."""
         return pa.field(self.name, self.storage_type, self._may_be_null)
 
     def to_arrow(self) -> pa.Field:
-        """The field as users see it. Raises as `storage_type` does."""
+        """The Arrow field that users see. Raises like `storage_type`."""
         if not self._arrow:
             self._arrow.append(self._to_arrow())
         return self._arrow[0]
@@ -166,7 +167,7 @@ class Field:
         return extension.resolved(plain) if extension.NAME_KEY in marks else plain
 
     def _nested_type(self, children: list[pa.Field]) -> pa.DataType:
-        """This field's type around the given child fields."""
+        """The Arrow type of this field with the given Arrow child fields."""
         text = self.logical_type
         if self.is_struct:
             return pa.struct(children)
@@ -189,7 +190,7 @@ class Field:
                 "the entries of a map are not a key and a value", field=self.name
             )
         key, value = entries.type.field(0), entries.type.field(1)
-        # Arrow has fixed names here, whatever the schema calls the two fields.
+        # Arrow requires these names; the schema may use others.
         if pa.types.is_null(key.type):
             raise CorruptFileError("the keys of a map are all null", field=self.name)
         return pa.map_(key.with_name("key").with_nullable(False), value.with_name("value"))
@@ -203,13 +204,13 @@ class Field:
         return children[0]
 
     def walk(self) -> Iterator[Field]:
-        """This field and everything below it, parents first."""
+        """This field and all its descendants, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def child(self, name: str) -> Field | None:
-        """The first child called ``name``."""
+        """The first child with this name, or None."""
         return next((child for child in self.children if child.name == name), None)
 
     def with_children(self, children: tuple[Field, ...]) -> Field:
@@ -218,7 +219,7 @@ class Field:
 
 
 def _with_bfloat16_items(arrow: pa.DataType, text: str) -> pa.DataType:
-    """A fixed size list type, its items marked as bfloat16 where the logical type says so."""
+    """``arrow``, a fixed size list, with bfloat16 items if the logical type ``text`` has them."""
     item_text, dimension = logical_type.fixed_size_list_parts(text)
     if item_text == logical_type.BFLOAT16:
         marks = {extension.NAME_KEY: logical_type.BFLOAT16, extension.PARAMETERS_KEY: ""}

@@ -1,13 +1,13 @@
-"""JSON columns: text for users, binary JSON in files.
+"""JSON columns: convert between text for users and binary JSON in files.
 
-The layout, found in files: a value is a container: a big-endian uint32 header (kind in the top
-three bits, number of members in the others), one big-endian uint32 entry for each member (kind in
-bits 28 to 30, length of its data in bytes below), then the data of the members one after the other.
-A scalar at the top is in a container of its own, which has one member but counts none. An object
-has its keys first, sorted by their bytes, then as many values. Numbers are one tag byte and
-big-endian bytes of the least width.
+The layout is known from files of the reference library. A value is a container: a big-endian uint32
+header (kind in the top 3 bits, number of members in the other 29), a big-endian uint32 entry per
+member (kind in the top 4 bits, size of the member's data in bytes in the other 28), then the
+data of all members. A top-level scalar is in a container with one member and a member count of 0.
+An object has all its keys first, sorted by their bytes, then the values in the same order. A number
+is a tag byte and the number in big-endian bytes of the smallest width (1, 2, 4 or 8 bytes).
 
-Values are converted one by one: JSON has no columns.
+Values are converted one by one, because a JSON value has no columnar form.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def encode_json(texts: pa.Array, where: str) -> pa.Array:
-    """Binary JSON (``large_binary``) of an array of JSON text.
+    """Convert an array of JSON text to binary JSON (``large_binary``).
 
     Integers of more than 64 bits become floats. Raises `InvalidInputError` naming the field
-    ``where`` for what is not JSON, repeats a key of an object, or nests deeper than 200 levels.
+    ``where`` for text that is not JSON, repeats a key in an object, or nests over 200 levels deep.
     """
     try:
         values = [None if text is None else encode(text) for text in texts.to_pylist()]
@@ -47,7 +47,11 @@ def encode_json(texts: pa.Array, where: str) -> pa.Array:
 
 
 def decode_json(values: pa.Array, where: str) -> pa.Array:
-    """JSON text of an array of binary JSON; `CorruptFileError` naming the field ``where``."""
+    """Convert an array of binary JSON to JSON text.
+
+    Raises `CorruptFileError` naming the field ``where`` for invalid binary JSON, and
+    `UnsupportedFeatureError` for decimal numbers and unknown kinds of values.
+    """
     try:
         texts = [None if value is None else decode(value) for value in values.to_pylist()]
     except CorruptFileError as error:
@@ -92,7 +96,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
-    """Kind and data of one member."""
+    """Kind bits and data of one member."""
     if value is None:
         return _NULL, b""
     if isinstance(value, bool):

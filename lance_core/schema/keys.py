@@ -1,4 +1,4 @@
-"""Primary and clustering keys, which the metadata of fields asks for."""
+"""Primary and clustering keys that field metadata requests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from lance_core.schema.tree import Schema
 
 
 def with_keys(before: Schema, after: Schema) -> Schema:
-    """``after``, made of ``before`` by changing metadata, with the keys that it asks for now.
+    """``after`` with the keys that its field metadata requests.
 
-    Raises `InvalidInputError` if a column cannot be a key (it may be null, is nested, ...), and if
-    ``before`` has a primary key, which stays as it is once it is set, and ``after`` another one.
+    ``after`` is ``before`` with changed metadata. Raises `InvalidInputError` if a column cannot be
+    a key (for example if it is nullable or nested), and if ``before`` has a primary key that
+    ``after`` changes: a primary key is permanent.
     """
     asked = Schema.from_arrow(after.to_arrow())
     schema = dataclasses.replace(after, fields=tuple(map(_with_keys, after.fields, asked.fields)))

@@ -1,7 +1,7 @@
 """Logical types: the text that a schema field stores for its Arrow type.
 
-The text is the ``logical_type`` of ``lance.file.Field`` (``protos/lance/file.proto``). Nested types
-only say their kind (``struct``, ``list.struct``, ``map``); what is inside are child fields.
+The text is the ``logical_type`` of ``lance.file.Field`` (``protos/file.proto``). The text of a
+nested type is only its kind (``struct``, ``list.struct``, ``map``); child fields give the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGE_LISTS = frozenset({"large_list", "large_list.struct"})
 FIXED_SIZE_LIST_OF_STRUCT = "fixed_size_list:struct:"
 
 MAX_FIXED_SIZE_LIST_NESTING = 32
-"""Most lists of fixed size within each other that a column may have, in files of any version."""
+"""Maximum depth of nested fixed size lists in a column, in files of any version."""
 _MAX_INT32 = (1 << 31) - 1
 _UNITS = ("s", "ms", "us", "ns")
 
@@ -60,11 +60,10 @@ _DICTIONARY_KEYS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits i
 
 
 def storage_type_of(text: str) -> pa.DataType:
-    """The Arrow type in which values of the childless logical type ``text`` are stored.
+    """The Arrow type that stores values of ``text``, a logical type without child fields.
 
-    JSON is stored as ``large_binary``; an element of type bfloat16 as ``fixed_size_binary(2)``.
-    Raises `UnsupportedFeatureError` for a type that is not known and `CorruptFileError` for a known
-    one with impossible parameters.
+    JSON is stored as ``large_binary``; a bfloat16 item as ``fixed_size_binary(2)``. Raises
+    `UnsupportedFeatureError` for an unknown type and `CorruptFileError` for invalid parameters.
     """
     return _parse(text, MAX_FIXED_SIZE_LIST_NESTING)
 
@@ -85,7 +84,10 @@ def _parse(text: str, depth: int) -> pa.DataType:
 
 
 def fixed_size_list_parts(text: str) -> tuple[str, int]:
-    """Item type and dimension of the logical type ``fixed_size_list:<item>:<dimension>``."""
+    """Item type and dimension of the logical type ``fixed_size_list:<item>:<dimension>``.
+
+    Raises `CorruptFileError` if a part is missing or the dimension is not from 1 to 2**31 - 1.
+    """
     item, _, dimension = text.partition(":")[2].rpartition(":")
     if not item:
         raise CorruptFileError(f"logical type {_shown(text)} lacks an item type or a dimension")
@@ -105,7 +107,7 @@ def _fixed_size_binary(text: str, parameters: str) -> pa.DataType:
 
 
 def _timestamp(text: str, parameters: str) -> pa.DataType:
-    # A zone may itself hold colons, e.g. "+01:00".
+    # A time zone may contain colons, e.g. "+01:00".
     unit, colon, zone = parameters.partition(":")
     if unit not in _UNITS or not colon:
         raise CorruptFileError(f"logical type {_shown(text)} lacks a unit or a time zone")
@@ -146,11 +148,10 @@ _PARSERS: Mapping[str, Callable[[str, str], pa.DataType]] = {
 
 
 def logical_type_of(arrow: pa.DataType) -> str | None:
-    """The logical type of an Arrow type that has neither an extension nor child fields.
+    """The logical type of an Arrow type without child fields; None if the format has none.
 
-    String and binary views become plain strings and binaries, dictionaries lose ``ordered``, the
-    item of a fixed size list loses its name, nullability and metadata. None for every type that
-    cannot be stored this way.
+    String and binary views become plain strings and binaries, and dictionaries lose ``ordered``.
+    Extension types and nested types, fixed size lists included, give None.
     """
     if pa.types.is_string_view(arrow):
         return "string"
@@ -160,7 +161,7 @@ def logical_type_of(arrow: pa.DataType) -> str | None:
     if text is not None:
         return text
     if pa.types.is_timestamp(arrow):
-        # A zone called "-" could not be told from no zone.
+        # The format writes "-" for no time zone, so a zone named "-" would be ambiguous.
         return None if arrow.tz == "-" else f"timestamp:{arrow.unit}:{arrow.tz or '-'}"
     if pa.types.is_fixed_size_binary(arrow):
         return f"fixed_size_binary:{arrow.byte_width}"
@@ -174,7 +175,7 @@ def logical_type_of(arrow: pa.DataType) -> str | None:
 
 
 def encoding_of(text: str) -> int:
-    """The ``lance.file.Encoding`` number that goes with a logical type (read by 0.1 files only)."""
+    """The ``lance.file.Encoding`` number of a logical type; only readers of 0.1 files use it."""
     if text in {"string", "large_string", "binary", "large_binary", JSON}:
         return 2
     if text.startswith("dict:"):
@@ -183,7 +184,7 @@ def encoding_of(text: str) -> int:
 
 
 def _integer(text: str, digits: str, least: int, most: int) -> int:
-    # At most 10 digits: int() of a long text is slow, and it takes "1_0" and other scripts too.
+    # At most 10 ASCII digits: int() is slow for long text and accepts "1_0" and other scripts.
     if re.fullmatch(r"-?[0-9]{1,10}", digits) is None or not least <= int(digits) <= most:
         raise CorruptFileError(
             f"logical type {_shown(text)}: {digits[:20]!r} is not a number from {least} to {most}"

@@ -1,6 +1,6 @@
 """Paths of nested fields as text: names joined by dots.
 
-A name that holds anything but letters, digits and underscores is quoted with backticks, and a
+A name with a character other than letters, digits and underscores is quoted with backticks, and a
 backtick inside quotes is doubled: ``point.`x.y```.
 """
 
@@ -16,7 +16,7 @@ _SEGMENT = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 def format_path(names: Sequence[str]) -> str:
-    """The path of the field reached by ``names``, outermost first."""
+    """The path text for field names, outermost first."""
     return ".".join(
         name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in names
     )

@@ -1,4 +1,4 @@
-"""Parts of a schema: by path and by id."""
+"""Prune schema fields by path or by id."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from lance_core.schema.field import Field
 
 
 def keep_ids(field: Field, wanted: frozenset[int]) -> Field | None:
-    """The field with only those parts that are wanted, contain, or lie below a wanted one.
+    """``field`` pruned to the wanted ids, their descendants and their ancestors.
 
-    Parts keep their order. None if nothing is left.
+    Fields keep their order. Returns None if no field is left.
     """
     if field.id in wanted:
         return field
@@ -25,9 +25,9 @@ def keep_ids(field: Field, wanted: frozenset[int]) -> Field | None:
 
 
 def project_lineages(lineages: Sequence[Sequence[Field]]) -> tuple[Field, ...]:
-    """Top-level fields pruned to what the lineages (outermost field first) lead to.
+    """Top-level fields pruned to the last field of each lineage (outermost field first).
 
-    Top-level fields come in the order of their first mention, nested ones in the schema's order.
+    Top-level fields have the order of their first lineage, nested fields the schema's order.
     """
     wanted = frozenset(lineage[-1].id for lineage in lineages)
     tops = {lineage[0].id: lineage[0] for lineage in lineages}
@@ -36,7 +36,7 @@ def project_lineages(lineages: Sequence[Sequence[Field]]) -> tuple[Field, ...]:
 
 
 def without_ids(fields: Sequence[Field], unwanted: frozenset[int]) -> tuple[Field, ...]:
-    """The fields without unwanted ones; a parent that loses its last child goes too."""
+    """The fields without the unwanted ids; a parent that loses all children is removed too."""
     left = []
     for field in fields:
         if field.id in unwanted:

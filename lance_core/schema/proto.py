@@ -1,6 +1,6 @@
-"""Schema fields to and from ``lance.file.Field`` messages (``protos/file.proto``).
+"""Convert schema fields to and from ``lance.file.Field`` messages (``protos/file.proto``).
 
-A file lists the fields of the whole tree depth first; each names its parent by id.
+A file lists all fields of the tree depth first; each message has the id of its parent.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 
 _CARRIED = frozenset({"type", "unenforced_clustering_key"})
-"""Fields of the message that `Field` carries along without an attribute."""
+"""Fields of the message without an attribute in `Field`; they are kept in ``Field.unknown``."""
 
 
 def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
-    """The tree that a flat list of fields describes.
+    """Build the field tree from a flat list of messages.
 
-    Raises `CorruptFileError` naming the field for ids that are negative or used twice, parents that
-    do not come earlier, and trees deeper than 100; raises as `Field.storage_type` does for types.
+    Raises `CorruptFileError` naming the field for an id that is negative or used twice, a parent
+    that is not earlier in the list, or a tree deeper than 100 levels, and the errors of
+    `Field.storage_type` for types.
     """
     top = _Node(None, 0, [])
     nodes = {UNASSIGNED: top}
@@ -51,7 +52,7 @@ class _Node(NamedTuple):
 def _parent_of(message: file_pb2.Field, nodes: Mapping[int, _Node], last: _Node) -> _Node:
     owner = last.message
     if message.id == UNASSIGNED and owner is not None and BLOB_KEY in owner.metadata:
-        # The parts of a blob's description have neither an id nor a parent in files of version 2.2.
+        # In files of version 2.2, the members of a blob's description have no id and no parent id.
         return last
     if message.id < 0:
         raise CorruptFileError(f"negative field id {message.id}", field=message.name)
@@ -104,14 +105,14 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
 
 
 def _rest_of(message: file_pb2.Field) -> bytes:
-    """What `Field` has no attribute for; nothing, for nearly all fields."""
+    """The serialized fields that `Field` has no attribute for; empty for nearly all messages."""
     if message.type or message.unenforced_clustering_key or has_unknown_fields(message):
         return without_known(message, _CARRIED)
     return b""
 
 
 def fields_to_proto(fields: Iterable[Field]) -> list[file_pb2.Field]:
-    """All fields of the trees, depth first."""
+    """Messages of all fields of the trees, depth first."""
     return [_field_to_proto(field) for field in _walk(fields)]
 
 
@@ -149,5 +150,5 @@ def decode_metadata(metadata: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def encode_metadata(metadata: Mapping[str, str]) -> dict[str, bytes]:
-    """Metadata as it is stored; the exact reverse of `decode_metadata`."""
+    """Metadata in stored form; the exact reverse of `decode_metadata`."""
     return {key: value.encode("utf-8", "surrogateescape") for key, value in metadata.items()}

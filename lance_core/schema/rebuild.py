@@ -1,4 +1,4 @@
-"""Nested Arrow arrays put together anew around other children, without copying values."""
+"""Replace the children of nested Arrow arrays without copying values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 def visible_children(array: pa.Array) -> list[pa.Array]:
     """The child arrays of a struct, list, map or fixed size list, as `with_children` takes them.
 
-    A struct's children are cut to its rows; all others are whole, whatever rows ``array`` has.
+    The children of a struct are sliced to its rows; the children of other types are not sliced.
     """
     if pa.types.is_struct(array.type):
         return [array.field(i) for i in range(array.type.num_fields)]
@@ -18,10 +18,10 @@ def visible_children(array: pa.Array) -> list[pa.Array]:
 
 
 def with_children(array: pa.Array, arrow: pa.DataType, children: Sequence[pa.Array]) -> pa.Array:
-    """The rows of ``array`` as type ``arrow``, made of ``children`` in place of its own.
+    """``array`` with type ``arrow`` and ``children`` in place of its own children.
 
-    ``arrow`` is of the same kind (struct, list, …) and of the same dimension. Offsets and validity
-    are shared; only a sliced struct gets a new validity bitmap.
+    ``arrow`` has the same kind (struct, list, …) and dimension as the type of ``array``. Offsets
+    and validity are shared; only a sliced struct gets a new validity bitmap.
     """
     own = array.buffers()
     if pa.types.is_struct(arrow):

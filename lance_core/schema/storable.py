@@ -1,4 +1,4 @@
-"""Which schemas a version of the file format can store."""
+"""Check that a version of the file format can store a schema."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RESERVED_NAMES = frozenset(
         "_row_last_updated_at_version",
     }
 )
-"""Names that scans give to columns of their own."""
+"""Names of the system columns that scans can return."""
 
 _MAX_FIXED_SIZE_LISTS_2_0 = 18
-"""Most lists of fixed size within each other in a 2.0 file, packed or not.
+"""Maximum depth of nested fixed size lists in a 2.0 file, packed or not.
 
-Each takes five messages of the page's encoding, and readers accept 100 within each other.
+Each level nests five messages in the page's encoding, and readers accept a depth of 100 messages.
 """
 
 _LEGACY = "0.1"
@@ -33,10 +33,10 @@ _VERSIONS = (_LEGACY, "2.0", "2.1", "2.2")
 
 
 def check_storable(schema: Schema, version: str) -> None:
-    """Raise if data of this schema cannot be written to files of ``version`` ("0.1" to "2.2").
+    """Raise an error if files of ``version`` ("0.1" to "2.2") cannot store this schema.
 
-    `InvalidInputError` for a reserved column name, `UnsupportedFeatureError` naming the path of the
-    field for a type that the version has no encoding for, and for an unknown version.
+    Raises `InvalidInputError` for a reserved column name, and `UnsupportedFeatureError` for an
+    unknown version or a type that the version has no encoding for, naming the path of the field.
     """
     if version not in _VERSIONS:
         raise UnsupportedFeatureError(f"writing schemas to files of version {version!r}")
@@ -47,7 +47,7 @@ def check_storable(schema: Schema, version: str) -> None:
 
 
 def check_field(field: Field, version: str, parents: tuple[str, ...] = ()) -> None:
-    """`check_storable` for one field, below ``parents``, whatever its name."""
+    """`check_storable` for one field below ``parents``; reserved names are allowed."""
     path = (*parents, field.name)
     for problem in _CHECKS:
         reason = problem(field, version)

@@ -1,4 +1,4 @@
-"""The schema of a table: a tree of fields, and metadata."""
+"""The schema of a table: a tree of fields, and schema metadata."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Top-level fields in order, and the schema's own metadata (not UTF-8: as in `Field`)."""
+    """Top-level fields in order, and schema metadata.
+
+    Metadata bytes that are not UTF-8 become surrogate escapes, as in `Field`.
+    """
 
     fields: tuple[Field, ...] = ()
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, first_id: int = 0) -> Schema:
-        """The schema of new data, ids counted depth first from ``first_id``.
+        """The schema of new data; ids are assigned depth first from ``first_id``.
 
         Raises `UnsupportedFeatureError` for a type that the format does not have, and
         `InvalidInputError` for names that are empty, duplicate or (top level) dotted.
@@ -45,19 +48,19 @@ class Schema:
     def from_proto(
         cls, fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes] | None = None
     ) -> Schema:
-        """The schema that a file or manifest holds; raises `CorruptFileError` for a broken one."""
+        """Parse the schema of a file or manifest; raises the errors of `fields_from_proto`."""
         return cls(fields_from_proto(fields), decode_metadata(metadata or {}))
 
     def to_proto(self) -> list[file_pb2.Field]:
-        """All fields, depth first; `metadata` is stored beside them by `encode_metadata`."""
+        """All fields, depth first. `metadata` is not included; use `encode_metadata`."""
         return fields_to_proto(self.fields)
 
     def to_arrow(self) -> pa.Schema:
-        """The schema as users see it."""
+        """The Arrow schema that users see."""
         return pa.schema([field.to_arrow() for field in self.fields], self.arrow_metadata())
 
     def arrow_metadata(self) -> dict[bytes, bytes] | None:
-        """The schema's own metadata as Arrow has it, None if there is none."""
+        """The schema's own metadata as Arrow's bytes, or None if it is empty."""
         return {
             key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
             for key, value in self.metadata.items()
@@ -88,13 +91,13 @@ class Schema:
         return max(self.field_ids, default=UNASSIGNED)
 
     def field_by_id(self, id_: int) -> Field | None:
-        """The field with this id, at any depth."""
+        """The field with this id at any depth, or None."""
         return next((field for field in self.walk() if field.id == id_), None)
 
     def field_by_path(self, path: str) -> Field | None:
         """The field at a dotted path, e.g. ``point.x``; None if there is none.
 
-        A top-level column is found by its bare name too, whatever characters that holds.
+        A top-level column is also found by its unquoted name, even if that contains dots.
         """
         lineage = self.lineage(path)
         return lineage[-1] if lineage else None
@@ -115,7 +118,7 @@ class Schema:
         return tuple(found)
 
     def path_of(self, id_: int) -> str:
-        """The dotted path of the field with this id; `InvalidInputError` if there is none."""
+        """The dotted path of a field; raises `InvalidInputError` if no field has the id."""
 
         def names_to(fields: Sequence[Field]) -> tuple[str, ...] | None:
             for field in fields:
@@ -132,10 +135,10 @@ class Schema:
         return format_path(names)
 
     def project(self, paths: Sequence[str]) -> Schema:
-        """Only the fields at ``paths`` and what is below them, in the order asked for.
+        """The schema with only the fields at ``paths`` and their descendants, in that order.
 
-        Parts of the same column are merged at its first place and keep the schema's order there.
-        Raises `InvalidInputError` naming a path that does not exist.
+        Several paths into one column give one column, at the place of the first path; its fields
+        keep the schema's order. Raises `InvalidInputError` naming a path that does not exist.
         """
         lineages = [self.lineage(path) for path in paths]
         for path, lineage in zip(paths, lineages, strict=True):
@@ -145,5 +148,5 @@ class Schema:
         return dataclasses.replace(self, fields=project_lineages(lineages))
 
     def without_ids(self, ids: Iterable[int]) -> Schema:
-        """The schema without these fields; a parent that loses all its children goes too."""
+        """The schema without these fields; a parent that loses all children is removed too."""
         return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))

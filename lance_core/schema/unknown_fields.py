@@ -1,7 +1,7 @@
-"""Fields of a stored message that this library does not know, kept to be written back.
+"""Keep the protobuf fields of a stored message that this library does not know.
 
-Values hold them as the bytes of a message that has only these fields; merging those bytes into a
-message with the known fields restores it.
+The values of this package hold them as the bytes of a message that has only the unknown fields.
+Merging these bytes into a message with the known fields restores the stored message.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def unknown_fields(message: Message) -> bytes:
-    """The unknown fields of ``message`` itself, not those of messages inside it."""
-    # Nearly all messages have none; to find that out is much cheaper than to cut out the others.
+    """Serialized unknown fields of ``message`` itself; nested messages are not considered."""
+    # Nearly all messages have none, and this check is much cheaper than removing known fields.
     return without_known(message) if has_unknown_fields(message) else b""
 
 
 def has_unknown_fields(message: Message) -> bool:
-    """Whether ``message`` itself has any."""
+    """True if ``message`` itself has unknown fields."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     return len(UnknownFieldSet(message)) > 0
 
 
 def without_known(message: Message, keep: frozenset[str] = frozenset()) -> bytes:
-    """``message`` with only its unknown fields and those named ``keep``, serialized."""
+    """Serialize only the unknown fields of ``message`` and its known fields named in ``keep``."""
     rest = type(message)()
     rest.CopyFrom(message)
     for descriptor, _ in rest.ListFields():

@@ -1,4 +1,4 @@
-"""Arrays as files hold them to arrays as users see them."""
+"""Convert arrays of storage types to arrays of the types that users see."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
 
 
 def wrap(array: pa.Array, field: Field) -> pa.Array:
-    """``array`` of type `Field.storage_type` as `Field.arrow_type`.
+    """Convert ``array`` from `Field.storage_type` to `Field.arrow_type`.
 
-    Values are shared, except for JSON, which becomes text. Raises `CorruptFileError` naming the
-    field for bytes that are not binary JSON.
+    Values are shared, except for JSON, which becomes text. Raises the errors of `decode_json`
+    naming the field for bytes that are not binary JSON.
     """
     wanted = field.arrow_type
     if array.type == wanted:
@@ -46,7 +46,7 @@ def _nested(array: pa.Array, field: Field, wanted: pa.DataType) -> pa.Array:
 
 
 def _fixed_size_list(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Items are marked only inside fixed size lists of bfloat16."""
+    """Wrap the items of a fixed size list; only bfloat16 items have an extension type."""
     item = wanted.value_type
     if array.type.value_type == item:
         return array
