@@ -231,7 +231,7 @@ class CommitLockError(CommitError):
 
 
 class CommitUnknownError(CommitError):
-    """Whether the commit was applied could not be found out; its files must be kept.
+    """True if the commit was applied could not be found out; its files must be kept.
 
     ``transaction_uuid`` and ``version`` say what to look for: the commit was applied exactly if
     the manifest of ``version``, or of a later one, carries that transaction. ``stalled``: the

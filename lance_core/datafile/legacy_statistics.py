@@ -85,7 +85,7 @@ def read_statistics(
 
 
 def _are_about(stored: Field | None, field: Field) -> bool:
-    """Whether ``stored`` has bounds of the type of ``field``; further members may be there."""
+    """True if ``stored`` has bounds of the type of ``field``; further members may be there."""
     if stored is None or not stored.is_struct:
         return False
     types = {member.name: member.storage_type for member in stored.children}

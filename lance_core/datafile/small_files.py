@@ -28,7 +28,7 @@ class SmallFiles:
         )
 
     def takes(self, store: ObjectStore, size: int) -> bool:
-        """Whether a file of ``size`` bytes is better read whole than from its end.
+        """True if a file of ``size`` bytes is better read whole than from its end.
 
         So it is where all of it costs less than another request (`ObjectStore.coalesce_gap`).
         """

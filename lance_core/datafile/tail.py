@@ -30,7 +30,7 @@ class Tail:
 
     @property
     def is_whole_file(self) -> bool:
-        """Whether ``buffer`` is the whole file."""
+        """True if ``buffer`` is the whole file."""
         return self._start == 0
 
     def read(self, ranges: Sequence[ByteRange]) -> list[memoryview]:

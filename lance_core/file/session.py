@@ -71,7 +71,7 @@ class LanceFileSession:
         )
 
     def contains(self, path: str) -> bool:
-        """Whether there is a file at ``path``."""
+        """True if there is a file at ``path``."""
         try:
             self._store.head(path)
         except ObjectNotFoundError:

@@ -74,7 +74,7 @@ def probe_store(
 
 
 def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilities) -> bool:
-    """Whether a probe could show that one of ``specs`` can be used."""
+    """True if a probe could show that one of ``specs`` can be used."""
     for spec in specs:
         lacks = missing(spec, known)
         open_questions = [name for name in lacks if getattr(known, name, None) is Guarantee.UNKNOWN]

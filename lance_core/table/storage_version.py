@@ -42,7 +42,7 @@ def common_version(names: Iterable[str]) -> str | None:
 
 
 def may_mix(one: str, other: str) -> bool:
-    """Whether a table may hold files of both versions; 0.1 goes with no other."""
+    """True if a table may hold files of both versions; 0.1 goes with no other."""
     return one == other or (LEGACY not in (one, other) and {one, other} <= WRITABLE_PAIRS.keys())
 
 

@@ -24,7 +24,7 @@ def parse(kind: type[M], data: bytes, field: str) -> M:
 
 
 def all_known(message: Message, size: int) -> bool:
-    """Whether ``message``, parsed from ``size`` bytes, has no unknown field at any depth.
+    """True if ``message``, parsed from ``size`` bytes, has no unknown field at any depth.
 
     May be False for a message that merely was encoded unusually. Consumes unknown fields.
     """

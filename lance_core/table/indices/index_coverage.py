@@ -32,12 +32,12 @@ _VECTOR_DETAILS = "VectorIndexDetails"
 
 
 def is_system_index(index: IndexMetadata) -> bool:
-    """Whether the index is bookkeeping of the table instead of an index over fields."""
+    """True if the index is bookkeeping of the table instead of an index over fields."""
     return index.name in _SYSTEM_INDICES
 
 
 def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:
-    """Whether the index is known to cover one of ``fragments``."""
+    """True if the index is known to cover one of ``fragments``."""
     covered = index.fragments
     return covered is not None and bool(covered.intersect(fragments))
 

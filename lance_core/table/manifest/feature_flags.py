@@ -59,7 +59,7 @@ class FeatureFlags:
     writer: int = 0
 
     def has(self, flag: int) -> bool:
-        """Whether ``flag`` is set for readers or writers."""
+        """True if ``flag`` is set for readers or writers."""
         return bool((self.reader | self.writer) & flag)
 
 

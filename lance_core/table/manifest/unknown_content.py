@@ -1,4 +1,4 @@
-"""Whether this library knows every part of a version that could name a file.
+"""True if this library knows every part of a version that could name a file.
 
 To read a version, what is not known can be carried along. To say which files nobody needs any more,
 it cannot: an unknown field may name one of them.

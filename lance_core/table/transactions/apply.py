@@ -51,7 +51,7 @@ class CommitFacts:
 
 
 def writes_transaction_file(base: ManifestFile | None) -> bool:
-    """Whether a commit on ``base`` (None: of a new table) writes a transaction file as well."""
+    """True if a commit on ``base`` (None: of a new table) writes a transaction file as well."""
     return base is None or not base.manifest.flags.writer & TRANSACTION_FILE_DISABLED
 
 
@@ -151,7 +151,7 @@ def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
 
 
 def _flags(base: ManifestFile | None, draft: Draft) -> FeatureFlags:
-    """Whether transaction files are written is the table's business, the rest the content's."""
+    """True if transaction files are written is the table's business, the rest the content's."""
     writer = draft.flags.writer & ~TRANSACTION_FILE_DISABLED
     if not writes_transaction_file(base):
         writer |= TRANSACTION_FILE_DISABLED

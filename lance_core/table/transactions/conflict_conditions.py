@@ -73,7 +73,7 @@ def _may_share(first: KeyExistenceFilter, second: KeyExistenceFilter) -> bool:
 
 
 def _blooms_meet(one: bytes, other: bytes) -> bool:
-    """Whether some block has a bit in each of its words that is set in both filters."""
+    """True if some block has a bit in each of its words that is set in both filters."""
     if len(one) % (4 * _BLOCK_WORDS):
         return True
     both = np.frombuffer(one, dtype="<u4") & np.frombuffer(other, dtype="<u4")

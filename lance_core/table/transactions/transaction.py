@@ -62,7 +62,7 @@ class Transaction:
 
     @property
     def has_blob_operation(self) -> bool:
-        """Whether this also changes the second table that blobs of early tables lived in."""
+        """True if this also changes the second table that blobs of early tables lived in."""
         if not self.unknown:
             return False
         rest = parse(transaction_pb2.Transaction, self.unknown, "Transaction")

@@ -34,7 +34,7 @@ class BloomKeys:
     unknown: bytes = b""
 
     def is_like(self, other: BloomKeys) -> bool:
-        """Whether the same key sets the same bits in both."""
+        """True if the same key sets the same bits in both."""
         mine = (len(self.bitmap), self.num_bits, self.number_of_items, self.probability)
         return mine == (
             len(other.bitmap),

@@ -31,7 +31,7 @@ class UpdateMap:
         return changed
 
     def meets(self, other: UpdateMap) -> bool:
-        """Whether both decide about the same key."""
+        """True if both decide about the same key."""
         if self.replace or other.replace:
             return True
         return not self.updates.keys().isdisjoint(other.updates)
