@@ -5,24 +5,64 @@ from __future__ import annotations
 import base64
 import binascii
 import enum
+import inspect
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote
+
+from azure.core.credentials import (
+    AccessToken,
+    AzureNamedKeyCredential,
+    AzureSasCredential,
+    TokenCredential,
+)
+from azure.core.exceptions import AzureError
 
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.sdk_objects import SdkObjects
 from lance_core.store.secret import Secret, plain
-from lance_core_azure.registry import CREDENTIAL_OBJECTS
 
 SCOPE = "https://storage.azure.com/.default"
 """The scope of the tokens that are requested from Entra ID."""
 
 _NOT_IN_A_TOKEN = re.compile(r"[^\x21-\x7e]")
+
+
+Credential: TypeAlias = AzureNamedKeyCredential | AzureSasCredential | TokenCredential
+
+CREDENTIAL_OBJECTS: SdkObjects[Any] = SdkObjects(
+    "credential", "lance_core_azure.register_credential"
+)
+
+
+def register_credential(name: str, credential: Credential) -> str:
+    """Give ``credential`` a name in this process, and return it: the value of option ``identity``.
+
+    ``credential``: an `AzureNamedKeyCredential`, an `AzureSasCredential`, or any object with the
+    ``get_token`` of a `TokenCredential`, such as those of azure-identity. It is kept until
+    `unregister_credential`. It never travels: other processes, but for forked children, register
+    one of their own under the name. Raises `InvalidInputError` for any other object, and if the
+    name is that of another credential.
+    """
+    if not isinstance(credential, AzureNamedKeyCredential | AzureSasCredential):
+        get_token = getattr(credential, "get_token", None)
+        if not callable(get_token) or inspect.iscoroutinefunction(get_token):
+            raise InvalidInputError(
+                f"{type(credential).__name__} is no AzureNamedKeyCredential, AzureSasCredential or "
+                "TokenCredential (asynchronous ones cannot be used)"
+            )
+    return CREDENTIAL_OBJECTS.register(name, credential)
+
+
+def unregister_credential(name: str) -> None:
+    """Forget the credential of this name, if there is one; stores that use it fail from then on."""
+    CREDENTIAL_OBJECTS.unregister(name)
 
 
 class Kind(enum.Enum):
@@ -74,8 +114,6 @@ class Credentials:
             credential = self.registered[1]
             return TokenSource(credential) if self.kind.is_token else credential
         if self.kind is Kind.SIGNATURE:
-            from azure.core.credentials import AzureSasCredential
-
             return AzureSasCredential(self.reveal())
         if self.kind is Kind.TOKEN:
             return FixedToken(self.secret)
@@ -130,8 +168,6 @@ class FixedToken:
 
     def get_token(self, *scopes: str, **_: object) -> Any:
         """The token, with an expiry in an hour: only the service knows the real one."""
-        from azure.core.credentials import AccessToken
-
         return AccessToken(self._token.reveal(), int(time.time()) + 3600)
 
 
@@ -143,8 +179,6 @@ class TokenSource:
 
     def get_token(self, *scopes: str, **options: Any) -> Any:
         """The object's token; `RequestError` if it raises anything but errors of the SDK."""
-        from azure.core.exceptions import AzureError
-
         try:
             return self._credential.get_token(*scopes, **options)
         except AzureError:
@@ -181,8 +215,6 @@ def choose_credentials(given: Mapping[str, str | Secret], flags: Mapping[str, bo
 
 
 def _registered(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
-    from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
-
     others = sorted({*_OTHERS & given.keys(), *(name for name in _FLAGS if flags[name])})
     if others:
         raise InvalidInputError(f"storage options 'identity' and {others[0]!r} exclude each other")

@@ -18,6 +18,7 @@ import io
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import urllib3
 from azure.core.pipeline.transport import RequestsTransport
@@ -124,9 +125,10 @@ def _response(answer: urllib3.BaseHTTPResponse, url: str, body: bytes) -> Respon
     response = Response()
     response.status_code = answer.status
     response.reason = answer.reason or ""
-    response.headers.update(answer.headers)
-    # A redirect without a place is not followed.
-    response.headers.pop("Location", None)
+    # A redirect without a location is not followed.
+    answer.headers.discard("Location")
+    headers: Any = answer.headers
+    response.headers = headers
     response.url = url
     response.raw = _Body(body)
     return response
