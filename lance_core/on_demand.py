@@ -72,11 +72,6 @@ def load(part: Part) -> None:
         return
     for name in part.value:
         import_module(name)
-    if part is Part.FILES:
-        with _importing("pandas"):
-            import pyarrow as pa
-
-            pa.array(())  # imports pandas, if it is installed
     _loaded.add(part)
 
 

@@ -21,6 +21,7 @@ from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.schema.empty_arrays import empty_table
@@ -121,7 +122,7 @@ class Window:
         if not mask.any():
             return self.nothing
         number = np.flatnonzero(mask)
-        kept = tested if len(number) == len(rows) else filter_rows(tested, pa.array(mask))
+        kept = tested if len(number) == len(rows) else filter_rows(tested, from_numpy(mask))
         passed = _subset(rows, number)
         if self._is_late and len(number) * SPARSE <= len(rows):
             return PendingRows(span.fragment, _offsets(passed), kept)
@@ -182,7 +183,7 @@ class Window:
                 whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
                 keep = np.zeros(stop - first, bool)
                 keep[rows.values - first] = True
-                return filter_rows(whole, pa.array(keep))
+                return filter_rows(whole, from_numpy(keep))
         return read_rows(snapshot, fragment, fields, meta, rows)
 
 

@@ -11,9 +11,11 @@ import decimal
 import math
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.node import Constant
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.lazy_dataclass import dataclass
 
 DAY = 86_400_000_000_000
@@ -92,12 +94,12 @@ def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
 def at(kind: pa.DataType, count: int) -> pa.Scalar:
     """The value of a grid type that lies ``count`` steps from zero; it must be in range."""
     if pa.types.is_integer(kind):
-        return pa.scalar(count, kind)
+        return from_numpy(np.array([count], kind.to_pandas_dtype()))[0]
     if pa.types.is_decimal(kind):
         with decimal.localcontext(prec=100):
             return pa.scalar(decimal.Decimal(count).scaleb(-kind.scale), kind)
-    stored = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return pa.array([count], stored).view(kind)[0]
+    stored = np.int32 if kind.bit_width == 32 else np.int64
+    return from_numpy(np.array([count], stored)).view(kind)[0]
 
 
 def fitted(constant: Constant, kind: pa.DataType) -> Constant | None:

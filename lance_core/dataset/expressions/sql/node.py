@@ -23,6 +23,7 @@ from lance_core.dataset.expressions.sql.size_limit import (
     is_variable,
     scalar_bytes,
 )
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array, null_scalar
@@ -101,7 +102,7 @@ Node = ColumnNode | Constant | CallNode
 
 def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
     """A constant of a Python value."""
-    return Constant(pa.scalar(value, kind))
+    return Constant(to_scalar(value, kind))
 
 
 def null(kind: pa.DataType) -> Constant:

@@ -18,8 +18,6 @@ from lance_core.errors import UnsupportedFeatureError
 
 Bytes = npt.NDArray[np.uint8]
 
-_NOTHING = pa.scalar(b"", pa.large_binary())
-
 
 def full_zip_page(levels: Levels, values: Encoded) -> LayoutPage:
     """A page of ``values`` behind their control words.
@@ -107,7 +105,9 @@ def _zipped(
 ) -> tuple[pa.Buffer, Int64Array]:
     """A head and a body in turns, and where each head begins and the last body ends."""
     joined = pc.binary_join_element_wise(
-        _binary(pa.py_buffer(heads), head_sizes), _binary(bodies, body_sizes), _NOTHING
+        _binary(pa.py_buffer(heads), head_sizes),
+        _binary(bodies, body_sizes),
+        pa.scalar(b"", pa.large_binary()),
     )
     _, offsets, data = joined.buffers()
     edges = np.frombuffer(offsets, np.int64, len(head_sizes) + 1, joined.offset * 8)
