@@ -9,6 +9,7 @@ library.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
 from dataclasses import dataclass as _standard
@@ -47,6 +48,7 @@ def _create(
     methods: dict[str, Any] = {}
     if "__init__" not in own:
         methods["__init__"] = _init_of(cls, frozen)
+        methods["__signature__"] = _Signature(cls, frozen)
     if repr and "__repr__" not in own:
         methods["__repr__"] = _repr_of([f.name for f in members if f.repr])
     if eq and "__eq__" not in own:
@@ -98,7 +100,7 @@ def _init_of(cls: Any, frozen: bool) -> Callable[..., None]:
 def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
     """The `__init__` of the standard library, raising its errors for wrong arguments."""
     members = fields(cls)
-    specified = [(f.name, object, _same_in_init(f)) for f in members]
+    specified = [(f.name, f.type, _same_in_init(f)) for f in members]
     namespace = {"__doc__": cls.__doc__}
     if hasattr(cls, "__post_init__"):
         namespace["__post_init__"] = cls.__post_init__
@@ -108,6 +110,19 @@ def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
     init: Callable[..., None] = made.__init__
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
+
+
+class _Signature:
+    """The arguments of a class, which `help` and editors show, found when they are asked for."""
+
+    def __init__(self, cls: type, frozen: bool) -> None:
+        self._cls, self._frozen = cls, frozen
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        if owner is not self._cls:
+            raise AttributeError("__signature__")  # a derived class may have an __init__ of its own
+        init = inspect.signature(_compile_init(owner, self._frozen))
+        return init.replace(parameters=list(init.parameters.values())[1:])
 
 
 def _same_in_init(f: Field[Any]) -> Any:

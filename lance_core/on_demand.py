@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 from lance_core.errors import StoreError
 
@@ -23,31 +24,33 @@ class Part(enum.Enum):
 
     TABLES = (
         *("difflib", "hashlib", "importlib.metadata", "pluggy", "pyroaring", "socket"),
-        *("urllib.parse", "lance_core.dataset.exports", "lance_core.builtin"),
+        *("urllib.parse", "lance_core.dataset.dataset", "lance_core.builtin"),
     )
     """Opening tables, and commits."""
 
     FILES = (
         *("google.protobuf.unknown_fields", "pyarrow.compute", "lance_core._pb.file_pb2"),
-        *("lance_core.datafile.metadata", "lance_core.datafile.legacy_metadata"),
-        *("lance_core.encodings.messages", "lance_core.encodings.v2_0.fields"),
-        *("lance_core.encodings.v2_1.read.fields", "lance_core.encodings.arrow.strings"),
+        *("lance_core.datafile.metadata", "lance_core.encodings.messages"),
+        "lance_core.encodings.arrow.strings",
     )
     """Reading data files."""
 
-    NEW_FILES = (
-        *(
-            "lance_core.encodings.plugin_values.value_encoding",
-            "lance_core.encodings.v2_0.field_encoder",
-        ),
-        "lance_core.encodings.v2_1.write.field_encoder",
-    )
+    FILES_2_0 = ("lance_core.encodings.v2_0.fields",)
+    """Reading data files of version 2.0."""
+
+    FILES_2_1 = ("lance_core.encodings.v2_1.read.fields",)
+    """Reading data files of versions 2.1 and 2.2."""
+
+    NEW_FILES = ("lance_core.encodings.plugin_values.value_encoding",)
     """Writing data files."""
 
-    SQL = (
-        "lance_core.dataset.expressions.sql.expression",
-        "lance_core.dataset.expressions.sql.outcomes",
-    )
+    NEW_FILES_2_0 = ("lance_core.encodings.v2_0.field_encoder",)
+    """Writing data files of version 2.0."""
+
+    NEW_FILES_2_1 = ("lance_core.encodings.v2_1.write.field_encoder",)
+    """Writing data files of versions 2.1 and 2.2."""
+
+    SQL = ("lance_core.dataset.expressions.sql.expression",)
     """Expressions in SQL."""
 
     ARROW = ("pyarrow.acero", "lance_core.dataset.expressions.arrow_expression")
@@ -56,10 +59,23 @@ class Part(enum.Enum):
 
 _loaded: set[Part] = set()
 _lock = threading.RLock()
+
+
+def _finish_imports() -> None:
+    """Wait until no thread is importing: in a forked child, its import would never end.
+
+    That of pandas is begun by pyarrow, for values of some types, and only finished for certain if
+    this thread asks for it, too.
+    """
+    _lock.acquire()
+    if Part.FILES in _loaded:
+        with contextlib.suppress(Exception):  # it would be raised again where pandas is needed
+            import_module("pyarrow").array(())
+
+
 if hasattr(os, "register_at_fork"):
-    # A fork waits until no thread is importing: in the child, the import would never end.
     os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+        before=_finish_imports, after_in_parent=_lock.release, after_in_child=_lock.release
     )
 
 
@@ -79,6 +95,24 @@ def import_module(name: str) -> ModuleType:
     """`importlib.import_module`; `StoreError` if that fails because too many files are open."""
     with _importing(name):
         return importlib.import_module(name)
+
+
+def lazy_module(name: str) -> Any:
+    """A module of this package that is imported when one of its members is first used.
+
+    It is for the edges of the library, where one verb of many is chosen. Type checkers are told to
+    see an ordinary import.
+    """
+    return _LazyModule(name)
+
+
+class _LazyModule(ModuleType):
+    _module: ModuleType | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._module is None:
+            self._module = import_module(self.__name__)
+        return getattr(self._module, name)
 
 
 @contextlib.contextmanager

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from lance_core.datafile.footer import FOOTER_LENGTH, file_version
 from lance_core.encodings.version import FileVersion
+from lance_core.on_demand import lazy_module
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lance_core.datafile import legacy_metadata
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.schema import Field, Schema
+else:
+    legacy_metadata = lazy_module("lance_core.datafile.legacy_metadata")
 
 
 class FileContent(Protocol):
@@ -66,9 +70,7 @@ def read_content(tail: Tail) -> FileContent:
     """
     (ending,) = tail.read([ByteRange(max(0, tail.size - FOOTER_LENGTH), tail.size)])
     if file_version(ending, tail.size) is FileVersion.V0_1:
-        from lance_core.datafile.legacy_metadata import read_legacy_metadata
-
-        return read_legacy_metadata(tail)
+        return legacy_metadata.read_legacy_metadata(tail)
     from lance_core.datafile.metadata import read_metadata
 
     return read_metadata(tail)

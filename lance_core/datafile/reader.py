@@ -83,7 +83,9 @@ class FileReader:
                 source = small_files.add(store, path, tail.buffer)
             else:
                 tail = Tail(store, path, size)
-            reader = cls(store, path, read_content(tail), registry, source)
+            content = read_content(tail)
+            load(Part.FILES_2_0 if content.version is FileVersion.V2_0 else Part.FILES_2_1)
+            reader = cls(store, path, content, registry, source)
         except CorruptFileError as error:
             raise error.at(path=path) from error
         if tail.is_whole_file and source is None:

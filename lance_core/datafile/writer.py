@@ -86,6 +86,7 @@ class FileWriter(FileOutput):
         """
         version = options.version
         load(Part.NEW_FILES)
+        load(Part.NEW_FILES_2_0 if version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
         if blobs is None and has_blobs_v2(schema.fields):
             raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
         limits = page_limits(len(schema.fields), options.data_cache_bytes, options.max_page_bytes)

@@ -5,37 +5,28 @@ from typing import TYPE_CHECKING
 from lance_core.dataset.api import write_dataset
 
 if TYPE_CHECKING:
-    from lance_core.dataset.exports import (
-        AutoCleanupConfig,
-        Blob,
-        BlobArray,
-        BlobColumn,
-        BlobFile,
-        BulkCommitResult,
+    from lance_core.dataset.blobs.column import BlobColumn
+    from lance_core.dataset.blobs.file import BlobFile
+    from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
+    from lance_core.dataset.dataset import LanceDataset
+    from lance_core.dataset.fragment import LanceFragment
+    from lance_core.dataset.maintenance.cleanup import (
         CleanupCandidateFile,
         CleanupExplanation,
         CleanupReferencedBranch,
         CleanupStats,
-        DataFile,
-        DatasetBasePath,
-        DataStatistics,
-        DeletionFile,
-        FieldStatistics,
-        FragmentMetadata,
-        Index,
-        IndexFile,
-        LanceDataset,
-        LanceFragment,
-        LanceOperation,
-        LanceScanner,
-        LanceStats,
-        Transaction,
-        blob_array,
-        blob_field,
-        discard_fragments,
-        migrate_manifest_paths_v2,
-        write_fragments,
     )
+    from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
+    from lance_core.dataset.scanner import LanceScanner
+    from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
+    from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
+    from lance_core.dataset.values.base_path import DatasetBasePath
+    from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
+    from lance_core.dataset.values.index import Index, IndexFile
+    from lance_core.dataset.values.operations import LanceOperation
+    from lance_core.dataset.values.transaction import Transaction
+    from lance_core.dataset.write.commit_batch import BulkCommitResult
+    from lance_core.dataset.write.write import discard_fragments, write_fragments
 
 __all__ = [
     "AutoCleanupConfig",
@@ -72,9 +63,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import the rest when it is first asked for, so that `import lance_core` stays quick."""
+    """Import what is first asked for by this name, so that `import lance_core` stays quick."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core.on_demand import import_module
 
-    return getattr(import_module("lance_core.dataset.exports"), name)
+    homes = import_module("lance_core.dataset.exports").HOMES
+    return getattr(import_module(homes[name]), name)

@@ -1,56 +1,36 @@
-"""The public names of this package, which imports them from here when one is first asked for."""
+"""The public names of this package, each with the module that it is in.
 
-from lance_core.dataset.blobs.column import BlobColumn
-from lance_core.dataset.blobs.file import BlobFile
-from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
-from lance_core.dataset.dataset import LanceDataset
-from lance_core.dataset.fragment import LanceFragment
-from lance_core.dataset.maintenance.cleanup import (
-    CleanupCandidateFile,
-    CleanupExplanation,
-    CleanupReferencedBranch,
-    CleanupStats,
-)
-from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
-from lance_core.dataset.scanner import LanceScanner
-from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
-from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
-from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
-from lance_core.dataset.values.index import Index, IndexFile
-from lance_core.dataset.values.operations import LanceOperation
-from lance_core.dataset.values.transaction import Transaction
-from lance_core.dataset.write.commit_batch import BulkCommitResult
-from lance_core.dataset.write.write import discard_fragments, write_fragments
+The package imports a module when one of its names is first asked for.
+"""
 
-__all__ = [
-    "AutoCleanupConfig",
-    "Blob",
-    "BlobArray",
-    "BlobColumn",
-    "BlobFile",
-    "BulkCommitResult",
-    "CleanupCandidateFile",
-    "CleanupExplanation",
-    "CleanupReferencedBranch",
-    "CleanupStats",
-    "DataFile",
-    "DataStatistics",
-    "DatasetBasePath",
-    "DeletionFile",
-    "FieldStatistics",
-    "FragmentMetadata",
-    "Index",
-    "IndexFile",
-    "LanceDataset",
-    "LanceFragment",
-    "LanceOperation",
-    "LanceScanner",
-    "LanceStats",
-    "Transaction",
-    "blob_array",
-    "blob_field",
-    "discard_fragments",
-    "migrate_manifest_paths_v2",
-    "write_fragments",
-]
+HOMES = {
+    "BlobColumn": "lance_core.dataset.blobs.column",
+    "BlobFile": "lance_core.dataset.blobs.file",
+    "Blob": "lance_core.dataset.blobs.type",
+    "BlobArray": "lance_core.dataset.blobs.type",
+    "blob_array": "lance_core.dataset.blobs.type",
+    "blob_field": "lance_core.dataset.blobs.type",
+    "LanceDataset": "lance_core.dataset.dataset",
+    "LanceFragment": "lance_core.dataset.fragment",
+    "CleanupCandidateFile": "lance_core.dataset.maintenance.cleanup",
+    "CleanupExplanation": "lance_core.dataset.maintenance.cleanup",
+    "CleanupReferencedBranch": "lance_core.dataset.maintenance.cleanup",
+    "CleanupStats": "lance_core.dataset.maintenance.cleanup",
+    "migrate_manifest_paths_v2": "lance_core.dataset.maintenance.naming_migration",
+    "LanceScanner": "lance_core.dataset.scanner",
+    "DataStatistics": "lance_core.dataset.statistics",
+    "FieldStatistics": "lance_core.dataset.statistics",
+    "LanceStats": "lance_core.dataset.statistics",
+    "AutoCleanupConfig": "lance_core.dataset.values.auto_cleanup_options",
+    "DatasetBasePath": "lance_core.dataset.values.base_path",
+    "DataFile": "lance_core.dataset.values.fragment_metadata",
+    "DeletionFile": "lance_core.dataset.values.fragment_metadata",
+    "FragmentMetadata": "lance_core.dataset.values.fragment_metadata",
+    "Index": "lance_core.dataset.values.index",
+    "IndexFile": "lance_core.dataset.values.index",
+    "LanceOperation": "lance_core.dataset.values.operations",
+    "Transaction": "lance_core.dataset.values.transaction",
+    "BulkCommitResult": "lance_core.dataset.write.commit_batch",
+    "discard_fragments": "lance_core.dataset.write.write",
+    "write_fragments": "lance_core.dataset.write.write",
+}

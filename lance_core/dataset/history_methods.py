@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from lance_core.dataset.branches import Branches, create_branch
-from lance_core.dataset.maintenance.clone import deep_clone, shallow_clone
 from lance_core.dataset.mixin_base import Opened
-from lance_core.dataset.snapshot import open_table, versions
-from lance_core.dataset.snapshot.open_table import Reference
-from lance_core.dataset.tags import Tags
+from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.dataset.values.transaction import Transaction
+from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
     import os
+
+    from lance_core.dataset import branches as _branches
+    from lance_core.dataset import tags as _tags
+    from lance_core.dataset.branches import Branches
+    from lance_core.dataset.maintenance import clone
+    from lance_core.dataset.snapshot import versions
+    from lance_core.dataset.snapshot.open_table import Reference
+    from lance_core.dataset.tags import Tags
+    from lance_core.dataset.values.transaction import Transaction
+else:
+    _branches = lazy_module("lance_core.dataset.branches")
+    _tags = lazy_module("lance_core.dataset.tags")
+    clone = lazy_module("lance_core.dataset.maintenance.clone")
+    versions = lazy_module("lance_core.dataset.snapshot.versions")
 
 
 class HistoryMethods(Opened):
@@ -70,12 +80,12 @@ class HistoryMethods(Opened):
     @property
     def tags(self) -> Tags:
         """The table's tags."""
-        return Tags(self)
+        return _tags.Tags(self)
 
     @property
     def branches(self) -> Branches:
         """The table's branches."""
-        return Branches(self)
+        return _branches.Branches(self)
 
     def create_branch(
         self,
@@ -90,7 +100,9 @@ class HistoryMethods(Opened):
         `DatasetNotFoundError` if there is no such version, and `CommitUnknownError`.
         """
         storage_options = hide_secrets(storage_options)
-        return type(self).of(create_branch(self._snapshot, branch, reference), self._scan_defaults)
+        return type(self).of(
+            _branches.create_branch(self._snapshot, branch, reference), self._scan_defaults
+        )
 
     def shallow_clone(
         self,
@@ -109,7 +121,7 @@ class HistoryMethods(Opened):
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         open_table.check_options(options)
-        made = shallow_clone(self._snapshot, target_path, reference, storage_options)
+        made = clone.shallow_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)
 
     def deep_clone(
@@ -123,5 +135,5 @@ class HistoryMethods(Opened):
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         open_table.check_options(options)
-        made = deep_clone(self._snapshot, target_path, reference, storage_options)
+        made = clone.deep_clone(self._snapshot, target_path, reference, storage_options)
         return type(self).of(made, defaults)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lance_core.dataset.maintenance.cleanup import (
-    CleanupExplanation,
-    CleanupStats,
-    cleanup,
-    explain,
-)
-from lance_core.dataset.maintenance.drop import drop
-from lance_core.dataset.maintenance.naming_migration import migrate
-from lance_core.dataset.maintenance.validate import check_table
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
+from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.suggestions import unknown_argument
+
+if TYPE_CHECKING:
+    from lance_core.dataset.maintenance import cleanup, drop, naming_migration, validate
+    from lance_core.dataset.maintenance.cleanup import CleanupExplanation, CleanupStats
+else:
+    cleanup = lazy_module("lance_core.dataset.maintenance.cleanup")
+    drop = lazy_module("lance_core.dataset.maintenance.drop")
+    naming_migration = lazy_module("lance_core.dataset.maintenance.naming_migration")
+    validate = lazy_module("lance_core.dataset.maintenance.validate")
 
 
 class MaintenanceMethods(Opened):
@@ -27,7 +28,7 @@ class MaintenanceMethods(Opened):
 
     def validate(self) -> None:
         """Check that every file of the version is there and agrees with the manifest."""
-        check_table(self._snapshot)
+        validate.check_table(self._snapshot)
 
     def cleanup_old_versions(
         self,
@@ -56,7 +57,7 @@ class MaintenanceMethods(Opened):
         """
         _check(options, {"error_if_tagged_old_versions", "delete_rate_limit", "delete_concurrency"})
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
-        return cleanup(self._snapshot, {**chosen, **options})
+        return cleanup.cleanup(self._snapshot, {**chosen, **options})
 
     def explain_cleanup_old_versions(
         self,
@@ -78,7 +79,7 @@ class MaintenanceMethods(Opened):
         # It does not matter how fast nothing is removed.
         tagged = {k: v for k, v in options.items() if k != "delete_rate_limit"}
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
-        return explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
+        return cleanup.explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
 
     def migrate_manifest_paths_v2(self) -> None:
         """Give the manifests names by which the newest is found at once; open the newest version.
@@ -87,7 +88,7 @@ class MaintenanceMethods(Opened):
         `lance_core.dataset.migrate_manifest_paths_v2` completes a migration that was interrupted.
         Raises `UnsupportedFeatureError` if an external store keeps the names.
         """
-        migrate(self._snapshot.root)
+        naming_migration.migrate(self._snapshot.root)
         self._snapshot = open_table.open_version(self._snapshot.root)
 
     @staticmethod
@@ -102,7 +103,7 @@ class MaintenanceMethods(Opened):
         ``ignore_not_found``, and `InvalidInputError` if what is there is no table.
         """
         storage_options = hide_secrets(storage_options)
-        drop(base_uri, storage_options, bool(ignore_not_found))
+        drop.drop(base_uri, storage_options, bool(ignore_not_found))
 
 
 def _chosen(

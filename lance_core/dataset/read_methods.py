@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.fragment import LanceFragment
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.read import take as taking
-from lance_core.dataset.read import take_blobs as blob_take
 from lance_core.dataset.read.projection import Columns
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.errors import InvalidInputError
+from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
+
+    from lance_core.dataset import fragment as fragments
+    from lance_core.dataset.fragment import LanceFragment
+    from lance_core.dataset.read import take_blobs as blob_take
+else:
+    fragments = lazy_module("lance_core.dataset.fragment")
+    blob_take = lazy_module("lance_core.dataset.read.take_blobs")
 
 
 class ReadMethods(Opened):
@@ -174,7 +180,7 @@ class ReadMethods(Opened):
         """The fragments, in the order of a scan."""
         if filter is not None:
             raise InvalidInputError("get_fragments() does not support filter yet")
-        return [LanceFragment(self, f.id) for f in self._snapshot.manifest.fragments]
+        return [fragments.LanceFragment(self, f.id) for f in self._snapshot.manifest.fragments]
 
     def fragment_ids(self) -> frozenset[int]:
         """Ids of the fragments; reads only the manifest."""
@@ -184,4 +190,4 @@ class ReadMethods(Opened):
         """The fragment with this id, None if there is none."""
         if fragment_id not in self._snapshot.fragment_positions:
             return None
-        return LanceFragment(self, fragment_id)
+        return fragments.LanceFragment(self, fragment_id)

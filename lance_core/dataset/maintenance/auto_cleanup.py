@@ -11,11 +11,19 @@ import logging
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from lance_core.commits.cleanup.policy import CleanupPolicy
-from lance_core.dataset.maintenance import cleanup
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
+from lance_core.on_demand import lazy_module
+
+if TYPE_CHECKING:
+    from lance_core.commits.cleanup import policy
+    from lance_core.commits.cleanup.policy import CleanupPolicy
+    from lance_core.dataset.maintenance import cleanup
+else:
+    policy = lazy_module("lance_core.commits.cleanup.policy")
+    cleanup = lazy_module("lance_core.dataset.maintenance.cleanup")
 
 PREFIX = "lance.auto_cleanup."
 
@@ -59,7 +67,7 @@ def auto_cleanup(snapshot: Snapshot) -> None:
 
 def _policy(snapshot: Snapshot, config: Mapping[str, str]) -> CleanupPolicy:
     older_than = config.get(f"{PREFIX}older_than")
-    return CleanupPolicy(
+    return policy.CleanupPolicy(
         older_than=None if older_than is None else duration(older_than),
         retain_versions=_number(config, "retain_versions"),
         before=snapshot.version,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.on_demand import lazy_module
 from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
     from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
     from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.expressions.sql import outcomes
     from lance_core.dataset.expressions.sql.node import ColumnNode, Node
     from lance_core.dataset.expressions.sql.outcomes import Bounds
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
     from lance_core.table.fragments.fragment import Fragment
+else:
+    outcomes = lazy_module("lance_core.dataset.expressions.sql.outcomes")
 
 Path = tuple[str, ...]
 
@@ -61,10 +65,9 @@ def rows_left(
 def _node(condition: Filter) -> Node | None:
     """The SQL that can be reasoned about: where evaluating it never fails, rows may be left out."""
     from lance_core.dataset.expressions.sql.expression import SqlExpression
-    from lance_core.dataset.expressions.sql.outcomes import cannot_fail
 
     sql = condition.condition
-    return sql.node if isinstance(sql, SqlExpression) and cannot_fail(sql.node) else None
+    return sql.node if isinstance(sql, SqlExpression) and outcomes.cannot_fail(sql.node) else None
 
 
 def _has_statistics(fragment: Fragment) -> bool:
@@ -115,7 +118,6 @@ def _may_pass(
     node: Node, found: Mapping[Path, _Found], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """For each run of rows, by its first one, whether some row may pass."""
-    from lance_core.dataset.expressions.sql.outcomes import may_be_true
 
     def bounds_of(column: ColumnNode) -> Bounds | None:
         one = found.get(column.path)
@@ -125,7 +127,7 @@ def _may_pass(
         sizes = np.diff(one.statistics.edges)
         return _bounds(one.statistics.fields[one.field.id], one.field, runs, sizes)
 
-    return may_be_true(node, bounds_of, len(starts))
+    return outcomes.may_be_true(node, bounds_of, len(starts))
 
 
 def _bounds(
@@ -135,7 +137,6 @@ def _bounds(
     sizes: npt.NDArray[np.int64],
 ) -> Bounds:
     """The statistics of ``runs``. Only values without bytes are read as null, also empty ones."""
-    from lance_core.dataset.expressions.sql.outcomes import Bounds
     from lance_core.encodings.arrow.strings import is_variable
 
     lowest, highest = (
@@ -144,10 +145,10 @@ def _bounds(
     )
     never = np.zeros(len(runs), np.bool_)
     if not field.nullable or not is_variable(field.storage_type):
-        return Bounds(lowest, highest, never, never)
+        return outcomes.Bounds(lowest, highest, never, never)
     null_counts = statistics.null_counts[runs]
     may_be_null = (null_counts > 0) | np.asarray(lowest.is_null())
-    return Bounds(lowest, highest, may_be_null, null_counts >= sizes[runs])
+    return outcomes.Bounds(lowest, highest, may_be_null, null_counts >= sizes[runs])
 
 
 def _ranges(edges: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices
@@ -159,7 +160,7 @@ def _gather(
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if order is not None and sequence is None:
         some = table.num_columns > 0
-        table = take_rows(table, pa.array(order)) if some else zero_column_table(len(order))
+        table = take_rows(table, from_numpy(order)) if some else zero_column_table(len(order))
     return projection.apply(table)
 
 

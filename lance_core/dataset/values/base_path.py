@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lance_core.errors import InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.manifest_parts import BasePath
 
 

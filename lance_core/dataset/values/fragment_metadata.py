@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments import data_file as stored
 from lance_core.table.fragments import fragment as table_fragment
 from lance_core.table.fragments.deletion_file import DeletionFile as StoredDeletionFile

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices import index_metadata as stored
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from lance_core.dataset.values.checks import (
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata, stored_file
 from lance_core.dataset.values.index import Index, to_uuid
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema
 from lance_core.table.indices.index_metadata import IndexDetails
 from lance_core.table.transactions import operations as stored

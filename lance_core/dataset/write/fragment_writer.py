@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lance_core.datafile.file_output import FileOptions, FileWriteResult, check_positive
-from lance_core.datafile.legacy_writer import LegacyFileWriter
 from lance_core.datafile.writer import FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
@@ -21,12 +21,19 @@ from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
+
+if TYPE_CHECKING:
+    from lance_core.datafile import legacy_writer
+    from lance_core.datafile.legacy_writer import LegacyFileWriter
+else:
+    legacy_writer = lazy_module("lance_core.datafile.legacy_writer")
 
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
@@ -169,7 +176,7 @@ class _FragmentWriter:
         files = self._options.files
         if files.version is FileVersion.V0_1:
             rows = files.max_rows_per_group
-            return LegacyFileWriter(target, self._schema, rows_per_group=rows)
+            return legacy_writer.LegacyFileWriter(target, self._schema, rows_per_group=rows)
         registry = self._root.registry
         return FileWriter(target, self._schema, files, registry=registry, blobs=self._side)
 

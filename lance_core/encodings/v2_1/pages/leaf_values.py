@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import memory_pool
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype, single_value
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Words, as_fixed
@@ -29,7 +30,7 @@ def leaf_values(
     array = values.to_arrow(type_, None, context.validate_utf8)
     if isinstance(where, slice):
         return array.slice(where.start, where.stop - where.start)
-    return take_rows(array, pa.array(where))
+    return take_rows(array, from_numpy(where))
 
 
 def dictionary_values(
