@@ -30,6 +30,7 @@ from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
