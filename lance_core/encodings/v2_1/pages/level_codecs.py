@@ -11,9 +11,8 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
-from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks, take
+from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, decode, take
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
-from lance_core.encodings.v2_1.pages.decode_values import decode_block, decode_part
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def decode_level_block(
     encoding: CompressiveEncoding, buffer: pa.Buffer, count: int, context: DecodeContext
 ) -> LevelArray:
     """``count`` levels from one compressed block."""
-    return _levels(decode_block(encoding, buffer, count, context), count)
+    return _levels(decode(encoding, Block(buffer, count), context), count)
 
 
 def decode_levels(
@@ -63,7 +62,8 @@ def decode_levels(
             return np.frombuffer(data, "<u2", total, int(starts[0]))
         return data[spans_index(starts, starts + counts * _BYTES)].view("<u2")
     if encoding.WhichOneof("compression") in _LIKE_VALUES:
-        return _levels(decode_part(encoding, data, place, counts, context), total)
+        chunks = MiniBlockChunks.known(data, starts[None], sizes[None], counts)
+        return _levels(decode(encoding, chunks, context), total)
     if encoding.WhichOneof("compression") == "out_of_line_bitpacking":
         width = packed_width(encoding.out_of_line_bitpacking)
         return context.kernels.unpack_levels(data, starts, sizes, counts, width)

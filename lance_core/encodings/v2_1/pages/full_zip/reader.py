@@ -17,7 +17,14 @@ from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
-from lance_core.encodings.v2_1.codecs.base import Chunk, Place, ScalarAt, scalar_at
+from lance_core.encodings.v2_1.codecs.base import (
+    Chunk,
+    PerValue,
+    Place,
+    ScalarAt,
+    decode,
+    scalar_at,
+)
 from lance_core.encodings.v2_1.codecs.fixed_size_list import plain_list
 from lance_core.encodings.v2_1.codecs.flat import flat_bits, whole_value
 from lance_core.encodings.v2_1.codecs.general import plain_spans, scheme_of
@@ -26,7 +33,6 @@ from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.levels.control_words import ControlWords, Zipped
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
-from lance_core.encodings.v2_1.pages.decode_values import decode_values
 from lance_core.encodings.v2_1.pages.leaf_values import array_of, present_values, zipped_values
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -165,7 +171,7 @@ class FullZipPlan(LayoutPlan):
         stored = FixedWidth(buffer, self.width * 8, len(payload))
         plain = self._is_plain(context)
         encoding = self.message.value_compression
-        values = stored if plain else decode_values(encoding, stored, context)
+        values = stored if plain else decode(encoding, PerValue(stored), context)
         return LeafPart(levels, zipped_values(values, self.scope.type, context))
 
     def _variable(
@@ -189,7 +195,7 @@ class FullZipPlan(LayoutPlan):
         else:
             bytes_, offsets = context.kernels.gather_variable(data, starts, stops)
             stored = VariableWidth(downcast_offsets(offsets, width), bytes_)
-        values = decode_values(encoding, stored, context)
+        values = decode(encoding, PerValue(stored), context)
         array = zipped_values(values, self.scope.type, context)
         if packed and present is not None:
             array = present_values(array, present)

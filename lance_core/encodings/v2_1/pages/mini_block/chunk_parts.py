@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
+from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 
 
 class ChunkForm(NamedTuple):
@@ -36,6 +37,10 @@ class ChunkParts(NamedTuple):
     definition: tuple[Int64Array, Int64Array] | None
     starts: Int64Array
     sizes: Int64Array
+
+    def values(self, counts: Int64Array) -> MiniBlockChunks:
+        """The value buffers of chunks that hold ``counts`` values each."""
+        return MiniBlockChunks.known(self.data, self.starts, self.sizes, counts)
 
 
 def chunk_parts(

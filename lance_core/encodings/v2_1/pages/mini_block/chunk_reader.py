@@ -11,11 +11,10 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
-from lance_core.encodings.v2_1.codecs.base import ChunkPositions
+from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
-from lance_core.encodings.v2_1.pages.decode_values import decode_chunks, take_from_chunks
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (
     WantedRows,
@@ -102,7 +101,7 @@ class ChunkedPages:
         if not isinstance(where, slice) and _is_sparse(where, counts):
             at = ChunkPositions.of(where, counts)
             return self._taken(parts, chosen, chunks, at, None, context)
-        values = decode_chunks(self.message.value_compression, parts, counts, context)
+        values = decode(self.message.value_compression, parts.values(counts), context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
 
@@ -160,7 +159,8 @@ class ChunkedPages:
         places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
-        values = take_from_chunks(self.message.value_compression, parts, at, context)
+        stored = parts.values(at.counts)
+        values = take(self.message.value_compression, stored, at, context)
         runs = None if self.owners is None else self.owners.runs_of(chunks[at.chunk])
         if places is not None:
             values = take_values(values, places, context.kernels)

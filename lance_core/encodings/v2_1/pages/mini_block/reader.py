@@ -14,8 +14,8 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
-from lance_core.encodings.v2_1.pages.decode_values import decode_block
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
@@ -139,7 +139,7 @@ class MiniBlockPlan(LayoutPlan):
         items = rows = None
         if self._has_dictionary:
             count = message.num_dictionary_items
-            found = decode_block(message.dictionary, buffers[1], count, context)
+            found = decode(message.dictionary, Block(buffers[1], count), context)
             items = dictionary_items(found, scope.type, context)
         if self._has_lists:
             rows = row_table(buffers[-1], message.repetition_index_depth, scope.num_rows)
