@@ -2,17 +2,18 @@
 
 from typing import TYPE_CHECKING
 
+from lance_core_dynamodb.registry import register_session, unregister_session
+
 if TYPE_CHECKING:
     from lance_core_dynamodb.creation import create_table
-    from lance_core_dynamodb.credentials import register_session, unregister_session
 
 __all__ = ["create_table", "register_session", "unregister_session"]
 
 
 def __getattr__(name: str) -> object:
     # Looking up plugins imports this package and must not wait for the SDK.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lance_core_dynamodb import creation, credentials
+    if name == "create_table":
+        from lance_core_dynamodb.creation import create_table
 
-    return getattr(creation if name == "create_table" else credentials, name)
+        return create_table
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

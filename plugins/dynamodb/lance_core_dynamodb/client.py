@@ -20,7 +20,7 @@ from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import plain
-from lance_core_dynamodb.credentials import SESSIONS, session_of
+from lance_core_dynamodb.credentials import session_of
 from lance_core_dynamodb.errors import MissingTableError, request_error
 from lance_core_dynamodb.options import (
     ALLOW_HTTP_VARIABLE,
@@ -29,6 +29,7 @@ from lance_core_dynamodb.options import (
     Access,
     DynamoSettings,
 )
+from lance_core_dynamodb.registry import SESSIONS
 from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import complaint, how_to_create
 

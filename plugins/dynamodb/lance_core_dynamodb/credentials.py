@@ -16,40 +16,16 @@ from botocore import credentials, loaders
 from botocore.session import Session
 from botocore.utils import IMDSRegionProvider
 
-from lance_core.errors import InvalidInputError
 from lance_core.store.remote.options import take_boolean
-from lance_core.store.remote.sdk_objects import SdkObjects
 from lance_core_dynamodb import options as names
 from lance_core_dynamodb.options import Access
+from lance_core_dynamodb.registry import SESSIONS
 
 LAST_REGION = "us-west-2"
 """The region of the table if nothing names one."""
 
 _NO_REGION = "us-east-1"
 """Where a token is exchanged if no region is given."""
-
-SESSIONS: SdkObjects[boto3.Session] = SdkObjects(
-    "boto3.Session", "lance_core_dynamodb.register_session", is_shared=True
-)
-"""The sessions that callers made; the plugin of S3 knows them as well."""
-
-
-def register_session(name: str, session: boto3.Session) -> str:
-    """Give ``session`` a name in this process, and return it: the value of option ``aws_session``.
-
-    Tables of rows that are opened with this option use the session's credentials, region and
-    configuration. The session is kept until `unregister_session`. It never travels: other
-    processes, except for forked children, register one of their own under the name. Raises
-    `InvalidInputError` if the name is malformed or that of another session.
-    """
-    if not isinstance(session, boto3.Session):
-        raise InvalidInputError(f"{type(session).__name__} is no boto3.Session")
-    return SESSIONS.register(name, session)
-
-
-def unregister_session(name: str) -> None:
-    """Forget the session of this name, if there is one; what uses it fails from then on."""
-    SESSIONS.unregister(name)
 
 
 def session_of(access: Access) -> tuple[boto3.Session, str]:

@@ -36,9 +36,10 @@ from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core_s3.body import body_of
 from lance_core_s3.capabilities import OF_AMAZON, OF_OTHERS, WITHOUT_CONDITIONS, is_amazon
-from lance_core_s3.credentials import DEFAULT_REGION, SESSIONS, session_of
+from lance_core_s3.credentials import DEFAULT_REGION, session_of
 from lance_core_s3.errors import request_error
 from lance_core_s3.options import Encryption, S3Settings
+from lance_core_s3.registry import SESSIONS
 from lance_core_s3.response import bound_responses, content_of, field, object_of, page_of
 
 T = TypeVar("T")

@@ -13,35 +13,11 @@ import boto3
 from botocore import credentials, loaders
 from botocore.session import Session
 
-from lance_core.errors import InvalidInputError
-from lance_core.store.remote.sdk_objects import SdkObjects
 from lance_core_s3.options import CredentialSettings
+from lance_core_s3.registry import SESSIONS
 
 DEFAULT_REGION = "us-east-1"
 """The region that requests to other servers than Amazon's are signed for."""
-
-SESSIONS: SdkObjects[boto3.Session] = SdkObjects(
-    "boto3.Session", "lance_core_s3.register_session", is_shared=True
-)
-"""The sessions that callers made; the plugin of DynamoDB knows them as well."""
-
-
-def register_session(name: str, session: boto3.Session) -> str:
-    """Give ``session`` a name in this process, and return it: the value of option ``aws_session``.
-
-    Stores that are opened with this option use the session's credentials, region, endpoint and
-    configuration. The session is kept until `unregister_session`. It never travels: other
-    processes, except for forked children, register one of their own under the name. Raises
-    `InvalidInputError` if the name is malformed or that of another session.
-    """
-    if not isinstance(session, boto3.Session):
-        raise InvalidInputError(f"{type(session).__name__} is no boto3.Session")
-    return SESSIONS.register(name, session)
-
-
-def unregister_session(name: str) -> None:
-    """Forget the session of this name, if there is one; stores that use it fail from then on."""
-    SESSIONS.unregister(name)
 
 
 def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:

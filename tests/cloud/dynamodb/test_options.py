@@ -14,7 +14,7 @@ import lance as pylance
 import pytest
 
 import lance_core
-import lance_core_s3.credentials
+import lance_core_s3.registry
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError, UnsupportedFeatureError
 from lance_core.plugins.handler_choice import select_commit_handler
@@ -298,4 +298,4 @@ def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None
 
 
 def test_a_session_is_known_to_the_plugin_of_s3_as_well(session: boto3.Session) -> None:
-    assert lance_core_s3.credentials.SESSIONS.get("mine") is session
+    assert lance_core_s3.registry.SESSIONS.get("mine") is session
