@@ -109,7 +109,7 @@ class AzureClient(RemoteClient):
             stream = self._blob(key).download_blob(
                 first, length, raw_response_hook=responses.append, **condition
             )
-            headers = responses[0].http_response.headers
+            headers = responses[-1].http_response.headers  # the first may refuse the tenant
             if "x-ms-error-code" in headers:
                 raise ValueError("this is no success")
             # The SDK looks only at the size of the object, and requests again what is missing.

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import pickle
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pytest
-from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
+from azure.core.credentials import (
+    AccessToken,
+    AzureNamedKeyCredential,
+    AzureSasCredential,
+    TokenCredential,
+)
+from requests import Response
 
 import lance_core
 from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ObjectStore, PutMode
+from lance_core.store.base import ByteRange, ObjectStore, PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores
@@ -123,6 +131,41 @@ def test_an_object_that_fails_is_told_without_its_text(container: str) -> None:
         assert not isinstance(caught.value, OutcomeUnknownError)
         assert "canary8f1e" not in str(caught.value)
         assert caught.value.__context__ is None
+
+
+class OfTenants:
+    """Gives a token that names the tenant."""
+
+    def get_token(self, *_: str, tenant_id: str = "mine", **__: object) -> AccessToken:
+        return AccessToken(tenant_id, int(time.time()) + 3600)
+
+
+def one_tenant(method: str, url: str, headers: Mapping[str, str], **_: object) -> Response:
+    """What a service of the tenant ``theirs`` answers to a read of bytes 5 to 7."""
+    response = Response()
+    response.url = url
+    if headers["Authorization"] == "Bearer theirs":
+        response.status_code, response.raw = 206, BodyOnce(b"abc")
+        response.headers |= {"Content-Range": "bytes 5-7/20", "Content-Length": "3", "ETag": '"a"'}
+        return response
+    authority = "https://login.microsoftonline.com/theirs/oauth2/authorize"
+    asked = f"Bearer authorization_uri={authority} resource_id=https://storage.azure.com"
+    response.status_code, response.raw = 401, BodyOnce()
+    response.headers |= {"WWW-Authenticate": asked, "x-ms-error-code": "InvalidAuthenticationInfo"}
+    return response
+
+
+class BodyOnce(io.BytesIO):
+    """A body, to which the SDK sets attributes."""
+
+
+def test_a_token_of_another_tenant_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_credential(NAME, OfTenants())
+    given = {"account_name": "nobody", "identity": NAME}
+    store = open_store(parse_uri("az://container/t"), given)
+    client = store.client  # type: ignore[attr-defined]  # stores of the factory are remote stores
+    monkeypatch.setattr(client._session, "request", one_tenant)
+    assert bytes(client.get("key", ByteRange(5, 8)).data) == b"abc"
 
 
 @pytest.mark.parametrize("value", [object(), "key", None, Asynchronous()])
