@@ -146,12 +146,17 @@ def one_tenant(method: str, url: str, headers: Mapping[str, str], **_: object) -
     response.url = url
     if headers["Authorization"] == "Bearer theirs":
         response.status_code, response.raw = 206, BodyOnce(b"abc")
-        response.headers |= {"Content-Range": "bytes 5-7/20", "Content-Length": "3", "ETag": '"a"'}
+        part = {
+            "Content-Range": "bytes 5-7/20",
+            "Content-Length": "3",
+            "x-ms-blob-type": "BlockBlob",
+        }
+        response.headers.update(part)
         return response
     authority = "https://login.microsoftonline.com/theirs/oauth2/authorize"
     asked = f"Bearer authorization_uri={authority} resource_id=https://storage.azure.com"
     response.status_code, response.raw = 401, BodyOnce()
-    response.headers |= {"WWW-Authenticate": asked, "x-ms-error-code": "InvalidAuthenticationInfo"}
+    response.headers.update({"WWW-Authenticate": asked})
     return response
 
 
