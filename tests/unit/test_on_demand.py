@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -148,6 +149,61 @@ def test_what_functions_import_is_loaded_with_a_part() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+COUNT = """
+import json, sys
+import lance_core as lance
+import pyarrow as pa
+
+uri, seen, counts = sys.argv[1], set(), {}
+
+def count(verb):
+    new = sorted(set(sys.modules) - seen)
+    seen.update(new)
+    counts[verb] = [name for name in new if name.split(".")[0] == "lance_core"]
+
+count("import")
+column = pa.arange(0, 1000)
+lance.write_dataset(pa.table([column, column.cast(pa.string())], ["x", "s"]), uri)
+count("write")
+dataset = lance.dataset(uri)
+count("open")
+dataset.to_table()
+count("read")
+dataset.to_table(filter="x > 5")
+count("filter")
+dataset.take([3, 500])
+count("take")
+dataset.delete("x > 900")
+count("delete")
+print(json.dumps({"modules": counts, "pandas": "pandas" in sys.modules}))
+"""
+
+MOST_MODULES = {
+    "import": 6,
+    "write": 366,
+    "open": 2,
+    "read": 30,
+    "filter": 28,
+    "take": 2,
+    "delete": 2,
+}
+"""Modules of this package that each verb may import after those before it, with little to spare."""
+
+
+def test_each_verb_imports_few_modules_and_no_pandas(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "table")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment["LANCE_CORE_DISABLE_PLUGINS"] = "all"
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    found = json.loads(done.stdout)
+    modules: dict[str, list[str]] = found["modules"]
+    assert modules.keys() == MOST_MODULES.keys()
+    for verb, names in modules.items():
+        listed = "\n".join(names)
+        assert len(names) <= MOST_MODULES[verb], f"{verb} imports {len(names)} modules:\n{listed}"
+    assert not found["pandas"], "`pa.array` and `pa.scalar` import pandas: see numpy_values"
 
 
 FORK = """
