@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import deletes, memory, operations, startup
+from benchmarks import cold_start, deletes, memory, operations, startup
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.tables import TableBenchmark
@@ -54,6 +54,7 @@ def main() -> int:
             deletes.deletes(report, folder, arguments.quick)
         if _chosen("startup", arguments.only):
             startup.imports(report, rounds)
+            cold_start.cold_start(report, rounds)
         if _chosen("memory", arguments.only):
             memory.stream(report, folder, arguments.quick)
     missed = report.finish(arguments.json)
