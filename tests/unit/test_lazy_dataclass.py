@@ -63,7 +63,7 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
     "equal": lambda cls: cls(x=1) == cls(x=1, hidden=7),
     "unequal": lambda cls: cls(x=1) == cls(x=2),
     "of another class": lambda cls: cls(x=1) == (1, 0.5),
-    "hash": lambda cls: hash(cls(x=1)) == hash(cls(x=1, tags=["a"])),
+    "hash": lambda cls: len({hash(one) for one in [cls(x=1), cls(x=1, tags=["a"])]}),
     "its own list": lambda cls: cls(x=1).tags is cls(x=1).tags,
     "after initialisation": lambda cls: cls(x=1).total,
     "set": lambda cls: setattr(cls(x=1), "x", 2),
