@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,12 @@ def by_chance(values: pa.Array) -> bytes:
     return plain(values) + b"%8d" % next(_numbers)
 
 
+def take_the_next(
+    data: pa.Buffer, type_: pa.DataType, count: int, at: np.ndarray[Any, Any]
+) -> pa.Array:
+    return unplain(data, type_, count).take(pa.array((at + 1) % count))
+
+
 def unplain_by_chance(data: pa.Buffer, type_: pa.DataType, count: int) -> pa.Array:
     return unplain(data.slice(0, max(0, data.size - 8)), type_, count)
 
@@ -129,6 +136,11 @@ OF_VALUES: Sequence[tuple[str, Mapping[str, object], str]] = [
         "other bytes each time",
         {"encoder": by_chance, "decoder": unplain_by_chance},
         "test_encoding_changes_nothing_and_gives_the_same_bytes_again",
+    ),
+    (
+        "other values where few are wanted",
+        {"take": take_the_next},
+        "test_taken_values_are_those_that_decoding_gives",
     ),
     ("memory", {"decoder": greedy}, "test_damaged_blocks_do_no_worse_than_an_error"),
     (
