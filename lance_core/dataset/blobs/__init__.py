@@ -1,1 +1,1 @@
-"""Columns of blobs: values that are kept outside of pages, seen as files, bytes or places."""
+"""Blob columns: values stored outside of pages, read as files, bytes or descriptions."""

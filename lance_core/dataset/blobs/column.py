@@ -1,4 +1,4 @@
-"""`BlobColumn`: a column of bytes in memory, seen as files."""
+"""`BlobColumn`: a binary column in memory, as an iterable of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 class BlobColumn:
-    """Iterates over a binary column as files; None for null."""
+    """An iterable of one readable binary file for each value of a binary column; None for null."""
 
     def __init__(self, blob_column: pa.Array | pa.ChunkedArray) -> None:
         if not isinstance(blob_column, pa.Array | pa.ChunkedArray):

@@ -1,7 +1,8 @@
-"""Blobs given as URIs: what a table stores of them.
+"""External blobs: the reference that a table stores for a blob given as a URI.
 
-A URI in one of the table's base paths that are no tables is stored as a path in it; any other only
-if the writer allows it.
+A URI inside one of the table's base paths is stored as a path relative to that base path. Base
+paths that are tables (``is_dataset_root``) do not count. Any other URI is stored as a whole, and
+only if the writer allows it.
 """
 
 from __future__ import annotations
@@ -21,26 +22,30 @@ from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
 from lance_core.table.manifest_parts import BasePath
 
 _NORMAL = r"^[a-z][a-z0-9.-]*://[A-Za-z0-9.-]*(/[A-Za-z0-9_~=-][A-Za-z0-9._~=-]*)+$"
-"""URIs whose text says what they mean: nothing is quoted, no segment begins with a dot."""
+"""URIs that need no parsing: no percent-encoding, and no path segment begins with a dot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalBlobs:
-    """Where blobs given as URIs may be. ``bases``: places by base path id, outer ones first."""
+    """The locations where a writer may reference external blobs.
+
+    ``bases``: (base path id, URL), an outer location before the locations inside it.
+    ``allow_outside``: URIs outside of all base paths are allowed too.
+    """
 
     bases: tuple[tuple[int, StoreUrl], ...] = ()
     allow_outside: bool = False
 
     @classmethod
     def of(cls, base_paths: Iterable[BasePath], allow_outside: bool) -> ExternalBlobs:
-        """Base paths that are tables do not count: their files come and go."""
+        """Ignore base paths that are tables: a cleanup of such a table may remove its files."""
         places = [
             (base.id, parse_base(base.path)) for base in base_paths if not base.is_dataset_root
         ]
         return cls(tuple(sorted(places, key=lambda place: len(place[1].path))), allow_outside)
 
     def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
-        """See `lance_core.encodings.context.BlobPlaces`."""
+        """Implement `lance_core.encodings.context.BlobPlaces.refer`."""
         ids = np.zeros(len(uris), np.uint32)
         normal = pc.match_substring_regex(uris, _NORMAL).fill_null(False)
         texts = uris
@@ -55,7 +60,7 @@ class ExternalBlobs:
         return ids, texts
 
     def _one_by_one(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
-        """Each distinct URI is looked at once."""
+        """Return what `refer` returns, after parsing each distinct URI once."""
         encoded = uris.dictionary_encode()
         try:
             places = [self.place_of(uri) for uri in encoded.dictionary.to_pylist()]
@@ -67,9 +72,10 @@ class ExternalBlobs:
         return ids, texts
 
     def place_of(self, uri: str) -> tuple[int, str]:
-        """The base path, 0 for none, and the text to store for a URI.
+        """The base path id (0 for none) of a URI, and the text to store for it.
 
-        Raises `InvalidInputError` for one that is outside of all base paths and not allowed to be.
+        Raises `InvalidInputError` for a URI that cannot be used, and for a URI outside of all base
+        paths unless ``allow_outside`` is set.
         """
         try:
             given = parse_uri(uri)
@@ -92,8 +98,8 @@ class ExternalBlobs:
             reason = "and is not absolute"
         elif not self.allow_outside:
             reason = (
-                "(those that are tables do not count); allow_external_blob_outside_bases=True "
-                "stores it all the same"
+                "(base paths that are tables do not count); set "
+                "allow_external_blob_outside_bases=True to store it anyway"
             )
         else:
             return 0, text
@@ -103,7 +109,7 @@ class ExternalBlobs:
 
 
 def url_text(url: StoreUrl) -> str:
-    """The one form in which a table stores a URI: absolute and percent-encoded."""
+    """The form in which a table stores a URI: absolute and percent-encoded."""
     if url.scheme == "file":
         return f"file://{quote(url.path)}"
     return f"{url.scheme}://{url.netloc}/{quote(url.path)}"

@@ -1,4 +1,4 @@
-"""`BlobFile`: one blob as a file that is read where and when it is asked for."""
+"""`BlobFile`: one blob as a file that reads only the requested bytes from the store."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 DEFAULT_BLOB_BUFFER_SIZE = 512 * 1024
-"""Bytes that a `BlobFile` reads ahead unless it is told otherwise."""
+"""Default number of bytes that a `BlobFile` reads ahead."""
 
 _PIECE_BYTES = 8 << 20
 _NOTHING = pa.py_buffer(b"")
 
 
 class BlobFile(io.BufferedIOBase):
-    """A blob as a binary file for reading; made by `LanceDataset.take_blobs`.
+    """A blob as a read-only binary file; returned by `LanceDataset.take_blobs`.
 
-    Small reads one after the other are served from ``buffer_size`` bytes that were read ahead, 0
-    for none. Whatever the size of the blob, only what a read returns is in memory. Thread-safe:
-    each call is done alone, but `read_range` and `read_ranges` at any time.
+    Small sequential reads are served from a read-ahead buffer of ``buffer_size`` bytes; 0 turns it
+    off. Memory use does not depend on the size of the blob, only on the size of a read.
+    Thread-safe: a lock serializes all calls except `read_range` and `read_ranges`, which run
+    concurrently.
     """
 
     def __init__(self, inner: BlobSource, buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE) -> None:
@@ -36,23 +37,23 @@ class BlobFile(io.BufferedIOBase):
         self._source = inner
         self._buffer_size = checked_buffer_size(buffer_size)
         self._position = 0
-        self._ahead = _NOTHING, 0  # one value: a fork finds both or neither
+        self._ahead = _NOTHING, 0  # one tuple, so that a fork never sees a half-done change
         self._is_closed = False
         self._lock = ForkSafeLock()
 
     def size(self) -> int:
-        """Bytes of the blob; also of one that is closed."""
+        """The length of the blob in bytes; available after `close` too."""
         return self._source.size
 
     def close(self) -> None:
-        """Forget what was read ahead; no more reads."""
+        """Release the read-ahead buffer and refuse further reads."""
         with self._lock:
             self._is_closed = True
             self._ahead = _NOTHING, 0
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """True after `close`."""
         return self._is_closed
 
     def readable(self) -> bool:
@@ -64,12 +65,12 @@ class BlobFile(io.BufferedIOBase):
         return True
 
     def tell(self) -> int:
-        """Where the next read begins, in bytes from the start of the blob."""
+        """The offset of the next read, in bytes from the start of the blob."""
         self._check_open("tell")
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a place, which may be past the end; returns it."""
+        """Set the offset of the next read, which may be past the end, and return it."""
         with self._lock:
             self._check_open("seek")
             starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}
@@ -82,7 +83,7 @@ class BlobFile(io.BufferedIOBase):
             return place
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end of the blob; all that is left if negative."""
+        """Up to ``size`` bytes, fewer only at the end; all remaining bytes if negative or None."""
         with self._lock:
             self._check_open("read")
             left = max(0, self._source.size - self._position)
@@ -96,15 +97,15 @@ class BlobFile(io.BufferedIOBase):
             return bytes(result)
 
     def readall(self) -> bytes:
-        """All that is left."""
+        """All remaining bytes."""
         return self.read()
 
     def read1(self, size: int = -1, /) -> bytes:
-        """As `read`, of some bytes if ``size`` is negative."""
+        """Like `read`, but a negative ``size`` reads at most one buffer of bytes."""
         return self.read(io.DEFAULT_BUFFER_SIZE if size is None or size < 0 else size)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill ``buffer`` as far as there are bytes; returns how many that were."""
+        """Read into ``buffer`` until it is full or the blob ends; return the number of bytes."""
         view = memoryview(buffer).cast("B")
         if view.readonly:
             raise TypeError(
@@ -117,18 +118,18 @@ class BlobFile(io.BufferedIOBase):
             return self._fill(view[: min(len(view), left)])
 
     def readinto1(self, buffer: WriteableBuffer, /) -> int:
-        """As `readinto`."""
+        """Same as `readinto`."""
         return self.readinto(buffer)
 
     def read_range(self, offset: int, length: int) -> bytes:
-        """``length`` bytes from ``offset`` of the blob on; where the next `read` begins stays.
+        """The ``length`` bytes at ``offset`` in the blob; the offset of the next `read` stays.
 
         Raises `InvalidInputError` for a range that is not within the blob.
         """
         return self.read_ranges([(offset, length)])[0]
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes of several (offset, length), in order; as `read_range`."""
+        """The bytes of several (offset, length) ranges, in the given order; see `read_range`."""
         self._check_open("read_ranges")
         for offset, length in ranges:
             check_range(self._source, offset, length)
@@ -138,7 +139,7 @@ class BlobFile(io.BufferedIOBase):
         return [next(buffers).to_pybytes() if length else b"" for _, length in ranges]
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """A blob is not pickled: it holds an open store, perhaps with credentials."""
+        """Refuse pickling: a blob holds an open store, perhaps with credentials."""
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def __repr__(self) -> str:
@@ -149,13 +150,13 @@ class BlobFile(io.BufferedIOBase):
             raise ValueError(f"{what} of closed file")
 
     def _left_ahead(self) -> int:
-        """Bytes from the current place on that were read ahead."""
+        """Number of buffered bytes from the current offset on."""
         ahead, start = self._ahead
         inside = self._position - start
         return ahead.size - inside if 0 <= inside < ahead.size else 0
 
     def _fill(self, view: memoryview) -> int:
-        """Fill ``view``, which is not longer than what is left."""
+        """Fill ``view``, which is at most as long as the rest of the blob."""
         done = 0
         while done < len(view):
             if not self._left_ahead():
@@ -189,7 +190,7 @@ def check_range(source: BlobSource, offset: int, length: int) -> None:
 
 
 def checked_buffer_size(buffer_size: int) -> int:
-    """The number itself; ``TypeError`` or ``ValueError`` if it is none, or negative."""
+    """``buffer_size`` itself; raises ``TypeError`` unless it is an int, ``ValueError`` below 0."""
     if isinstance(buffer_size, bool) or not isinstance(buffer_size, int):
         raise TypeError(f"buffer_size must be an int, got {type(buffer_size).__name__}")
     if buffer_size < 0:

@@ -1,4 +1,4 @@
-"""Blobs given as URIs whose bytes are to be stored: read, and put in place of the URIs."""
+"""Ingest of external blobs: read the objects behind URIs and store their bytes in the table."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri, shown_uri
 
 MOST_BYTES = 32 << 20
-"""So many bytes of objects are read at a time, unless it is a single one."""
+"""Bytes of objects in memory at a time; a single larger object is still read as a whole."""
 
 _MOST_STORES = 64
+"""Maximum number of open stores, one for each folder that the URIs name."""
 _PERMISSION = "yes"
 
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """Reads the objects that a writer names; ``config`` is that of the table.
+    """Reads the objects that a writer references; ``config`` is the table's store configuration.
 
-    Options, and with them credentials, are used for the table's own bucket or host only.
+    Storage options, and with them credentials, apply only to the table's own bucket or host.
     """
 
     config: StoreConfig
 
     def batches(self, batch: pa.RecordBatch, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """The rows with bytes for URIs, perhaps in several batches.
+        """The rows of ``batch`` with bytes in place of URIs, in one or several batches.
 
-        ``fields`` are those of the columns, blobs as `given_to_files`. Raises `InvalidInputError`,
-        `ObjectNotFoundError`, and `UnsupportedFeatureError` for URIs in lists.
+        ``fields`` describe the columns, with blob fields as `given_to_files` returns them. Raises
+        `InvalidInputError` for a URI that cannot be used, `ObjectNotFoundError`, and
+        `UnsupportedFeatureError` for blobs in lists.
         """
         paths = [path for n, field in enumerate(fields) for path in _blob_paths(field, (n,))]
         config = allowing(self.config, [_PERMISSION])
@@ -64,7 +66,7 @@ class Ingest:
 
 
 Path = tuple[int, ...]
-"""The number of a column, then those of members of structs."""
+"""The position of a column, then the position of a child at each struct level."""
 
 
 def _blob_paths(field: Field, path: Path) -> Iterator[Path]:
@@ -78,7 +80,7 @@ def _blob_paths(field: Field, path: Path) -> Iterator[Path]:
 
 
 def _leaf(batch: pa.RecordBatch, path: Path) -> pa.StructArray:
-    """The blobs at ``path``, null where a struct around them is."""
+    """The blobs at ``path``; a blob is null where a struct around it is null."""
     array = batch.column(path[0])
     for number in path[1:]:
         array = array.flatten()[number]
@@ -88,7 +90,7 @@ def _leaf(batch: pa.RecordBatch, path: Path) -> pa.StructArray:
 def _sources(
     array: pa.StructArray, config: StoreConfig, stores: LruCache[str, ObjectStore]
 ) -> dict[int, BlobSource]:
-    """For each row with a URI, where its bytes are."""
+    """The location of the bytes, by row, for each row with a URI."""
     members = dict(zip([member.name for member in GIVEN_V2], array.flatten(), strict=True))
     rows = np.flatnonzero(np.asarray(members["uri"].is_valid()))
     sources = {}
@@ -123,7 +125,7 @@ def _pieces(sizes: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
 
 
 def _replaced(array: pa.Array, path: Path, sources: dict[int, BlobSource]) -> pa.Array:
-    """``array`` with the bytes of the ``sources``, by row, in the blobs at ``path`` in it."""
+    """``array`` with the bytes of ``sources`` (by row) in its blobs at ``path``."""
     mask = array.is_null() if array.null_count else None
     children = [array.field(number) for number in range(array.type.num_fields)]
     if path:
@@ -135,7 +137,10 @@ def _replaced(array: pa.Array, path: Path, sources: dict[int, BlobSource]) -> pa
 
 
 def _with_bytes(data: pa.Array, sources: dict[int, BlobSource]) -> pa.Array:
-    """Only few rows are here at a time if their values are large; one alone is not copied."""
+    """``data`` with the bytes of ``sources`` at their rows.
+
+    `_pieces` puts a large value into a batch of its own; a single value is not copied.
+    """
     read = {row: _read(source) for row, source in sources.items()}
     if len(data) == 1:
         (buffer,) = read.values()

@@ -1,4 +1,4 @@
-"""The bytes of blobs of version 2, out of their descriptions, for scans that ask for them."""
+"""Read the bytes of version 2 blobs from their descriptions, for scans that return bytes."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 
 _MOST_FILE_BYTES = 1 << 62
 _LARGE_RUN, _LONG_RUN = 64 << 10, 16
-"""Bytes or values that are better sliced than copied with all others."""
+"""Average bytes and values per run from which slices are faster than one copying `take`."""
 
 
 def with_payloads(
     snapshot: Snapshot, file: DataFile, column: pa.ChunkedArray, field: Field
 ) -> pa.ChunkedArray:
-    """A column of ``field``, which has blobs of version 2 as `described_in_file`, with their bytes.
+    """``column`` with bytes in place of the descriptions of version 2 blobs in ``file``.
 
-    Raises as `lance_core.dataset.blobs.source.sources_v2` does.
+    ``field`` has the type of ``column``, as `described_in_file` returns it. Raises the errors of
+    `lance_core.dataset.blobs.source.sources_v2`.
     """
     reader = _Reader(snapshot, file)
     chunks: list[pa.Array] = []
@@ -44,7 +45,7 @@ def with_payloads(
 
 
 class _Reader:
-    """Reads the payloads that the descriptions in one data file lead to."""
+    """Reads the payloads that the descriptions in one data file reference."""
 
     def __init__(self, snapshot: Snapshot, file: DataFile) -> None:
         base = snapshot.base(file.base_id)
@@ -65,7 +66,7 @@ class _Reader:
         return with_children(array, as_bytes(field).storage_type, children)
 
     def chunks(self, array: pa.StructArray) -> list[pa.Array]:
-        """The payloads of descriptions, in a few arrays."""
+        """The payloads of ``array``'s descriptions in row order, in one or several arrays."""
         columns = Described.of(array)
         if not len(array):
             return [empty_array(pa.large_binary())]
@@ -75,12 +76,12 @@ class _Reader:
         if not len(edges):
             return [self._read(columns, np.arange(len(array)))]
         rows_of = np.split(order, edges)
-        # One after the other: the threads of a scan, which do this, must not wait for each other.
+        # Sequentially: this runs in the threads of a scan, which must not wait for each other.
         groups = [self._read(columns, rows) for rows in rows_of]
         return list(_in_row_order(groups, order, homes))
 
     def _read(self, columns: Described, rows: Int64Array) -> pa.Array:
-        """The payloads at ``rows``, all of which are in the same object if they are not empty."""
+        """The payloads at ``rows``; all that are not empty are in one object."""
         positions, sizes, valid = columns.positions[rows], columns.sizes[rows], columns.valid[rows]
         row = int(rows[np.argmax(columns.kinds[rows] != BlobKind.INLINE)])
         kind, blob_id = int(columns.kinds[row]), int(columns.ids[row])
@@ -130,7 +131,10 @@ _SPAN = np.dtype([("position", np.uint64), ("size", np.uint64)])
 def _distinct(
     positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.void], Int64Array | None]:
-    """The payloads, and which of them each blob has if some share one."""
+    """The payloads' distinct positions and sizes, and the index of each blob's payload in them.
+
+    The index is None if each blob has a payload of its own.
+    """
     spans = np.empty(len(sizes), _SPAN)
     spans["position"], spans["size"] = positions, sizes
     full = sizes > 0
@@ -143,9 +147,10 @@ def _distinct(
 
 
 def _homes(columns: Described) -> Int64Array:
-    """A number for the object that each blob is in; what has no bytes is where its neighbour is.
+    """A number for each blob's object: equal numbers are read with one request for ranges.
 
-    External blobs are objects of their own: their ranges may overlap and their sizes be unknown.
+    An empty blob gets the number of a neighbour, to keep runs long. Each external blob gets a
+    number of its own: ranges of external blobs may overlap, and their sizes may be unknown.
     """
     homes = (columns.kinds.astype(np.int64) << 33) | columns.ids
     is_external = columns.kinds == BlobKind.EXTERNAL
@@ -157,7 +162,7 @@ def _homes(columns: Described) -> Int64Array:
         last = np.maximum.accumulate(np.where(empty, -1, np.arange(len(homes))))
         last[last < 0] = int(np.flatnonzero(~empty)[0])
         homes = homes[last]
-        # A neighbour that is external is read by itself.
+        # `_read` reads an external blob alone: no empty neighbour may have the same number.
         homes[empty & is_external[last]] = 0
     return homes
 
@@ -165,7 +170,10 @@ def _homes(columns: Described) -> Int64Array:
 def _in_row_order(
     groups: list[pa.Array], order: Int64Array, homes: Int64Array
 ) -> Iterator[pa.Array]:
-    """The values of all groups, which have the rows in ``order``: as slices if these are large."""
+    """The values of ``groups``, whose rows are in ``order``, as arrays in row order.
+
+    Returns slices of the groups if the runs of adjacent rows are large, otherwise one copy.
+    """
     count = len(homes)
     places = np.empty(count, np.int64)
     places[order] = np.arange(count)

@@ -1,4 +1,4 @@
-"""Side files of a data file that is being written: the blobs that are too large for it."""
+"""Side files, which hold the blobs that are too large for the data file under construction."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.store.base import ObjectStore, ObjectWriter
 
 _WRITTEN_ALONE = 4096
+"""Average bytes of a run of adjacent values from which each run is written without a copy."""
 
 Referrer = Callable[[pa.Array, str], tuple[npt.NDArray[np.uint32], pa.Array]]
-"""See `lance_core.encodings.context.BlobPlaces.refer`."""
+"""The type of `lance_core.encodings.context.BlobPlaces.refer`."""
 
 
 class SideFiles:
-    """`BlobPlaces` for the data file at ``data_file``, in the folder of its name.
+    """`BlobPlaces` for the data file at ``data_file``: writes to the folder named after it.
 
-    Files are numbered from 1 on, in the order in which they are begun. ``pack_limit`` counts
-    instead of what the fields say, if it is not None. To be closed before the data file is
-    finished, or aborted.
+    Side files are numbered from 1, in the order of their creation. ``pack_limit``: maximum bytes of
+    a file with several blobs; None uses the limit in each field's metadata. Callers must call
+    `close` before they finish the data file, or `abort`.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class SideFiles:
     def pack(
         self, data: pa.Array, rows: Int64Array, sizes: Int64Array, limit: int
     ) -> tuple[Int64Array, Int64Array]:
-        """See `BlobPlaces`."""
+        """Implement `BlobPlaces.pack`."""
         limit = limit if self._pack_limit is None else self._pack_limit
         ids, positions = np.empty_like(rows), np.empty_like(rows)
         first = 0
@@ -63,25 +64,25 @@ class SideFiles:
         return ids, positions
 
     def dedicate(self, payload: pa.Buffer) -> int:
-        """See `BlobPlaces`."""
+        """Implement `BlobPlaces.dedicate`."""
         number, writer = self._begin()
         with writer:
             writer.write(payload)
         return number
 
     def close(self) -> None:
-        """Make all files visible."""
+        """Finish all files, which makes them visible in the store."""
         pack, self._pack = self._pack, None
         if pack is not None:
             pack.close()
 
     def abort(self) -> None:
-        """Remove what was written, as far as that is possible."""
+        """Try to remove all files that were written; ignore failures."""
         pack, self._pack = self._pack, None
         if pack is not None:
             pack.abort()
         for path in self._paths:
-            with contextlib.suppress(Exception):  # what stays is unreferenced; cleanup collects it
+            with contextlib.suppress(Exception):  # no version references it; a cleanup removes it
                 self._store.delete(path)
 
     def _begin(self) -> tuple[int, ObjectWriter]:
@@ -100,7 +101,10 @@ class SideFiles:
 def _write_values(
     writer: ObjectWriter, data: pa.Array, rows: Int64Array, sizes: Int64Array
 ) -> None:
-    """Write values one after the other: from where they are, unless many of them are small."""
+    """Write the values at ``rows`` of ``data`` one after another.
+
+    Adjacent values are written without a copy; many small runs are copied into one buffer first.
+    """
     starts = offsets_of(data)[rows]
     edges = np.flatnonzero(starts[1:] != (starts + sizes)[:-1]) + 1
     if int(sizes.sum()) < _WRITTEN_ALONE * (len(edges) + 1):

@@ -1,4 +1,7 @@
-"""Where the bytes of blobs are, from their descriptions to ranges of objects in stores."""
+"""Resolve descriptions of blobs to byte ranges of objects in stores.
+
+``docs/format/blobs.md`` describes the columns of a description and the names of side files.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,12 @@ if TYPE_CHECKING:
 _MAX_POSITION = (1 << 63) - 1
 _MOST_GAP = 1 << 20
 _MOST_JOINED = 64 << 20
+"""Maximum bytes between two ranges that one request reads, and of the request itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlobSource:
-    """``size`` bytes from ``start`` on of the object at ``path`` of ``store``."""
+    """The location of a blob: ``size`` bytes at ``start`` in the object ``path`` of ``store``."""
 
     store: ObjectStore
     path: str
@@ -34,14 +38,15 @@ class BlobSource:
     size: int
 
     def range(self, offset: int, length: int) -> ByteRange:
-        """The ``length`` bytes from ``offset`` of the blob on, as bytes of the object."""
+        """The range of the object that holds the blob's ``length`` bytes at ``offset``."""
         return ByteRange(self.start + offset, self.start + offset + length)
 
 
 def side_file_path(data_file: str, blob_id: int) -> str:
-    """Where the side file number ``blob_id`` of a data file is.
+    """The path of the side file number ``blob_id`` of ``data_file``.
 
-    Its name has the bits of the number, the lowest first.
+    The name is the number in binary, 32 digits, lowest bit first. Raises `CorruptFileError` if the
+    name of the data file does not end in ``.lance``.
     """
     stem = data_file.removesuffix(".lance")
     if stem == data_file:
@@ -52,7 +57,7 @@ def side_file_path(data_file: str, blob_id: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """Descriptions of version 2 as columns; what has no bytes is inline, nulls included."""
+    """Version 2 descriptions as columns; empty and null blobs have the kind INLINE and id 0."""
 
     valid: npt.NDArray[np.bool_]
     kinds: npt.NDArray[np.uint8]
@@ -63,7 +68,11 @@ class Described:
 
     @classmethod
     def of(cls, array: pa.StructArray) -> Described:
-        """The columns of an array; raises `CorruptFileError` for what describes no blob."""
+        """The columns of ``array``.
+
+        Raises `CorruptFileError` for an unknown kind or a range beyond 2**63, and
+        `UnsupportedFeatureError` for managed blobs.
+        """
         valid = np.asarray(array.is_valid())
         kinds, positions, sizes, ids = (_column(array.field(i), valid) for i in range(4))
         if (kinds > BlobKind.EXTERNAL).any():
@@ -89,7 +98,11 @@ def _column(member: pa.Array, valid: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
 def sources_v1(
     snapshot: Snapshot, file: DataFile, described: pa.StructArray
 ) -> list[BlobSource | None]:
-    """Where blobs of version 1 are: in the data file. Null is also position 1 and size 0."""
+    """The locations of version 1 blobs, which are in the data file; None for a null blob.
+
+    A null blob has a null description, or position 1 and size 0. Raises `CorruptFileError` for a
+    blob that ends past the file.
+    """
     base = snapshot.base(file.base_id)
     store, path = snapshot.store_of(base), file.store_path(base)
     file_size = snapshot.reader(file).metadata.size
@@ -107,10 +120,11 @@ def sources_v1(
 def sources_v2(
     snapshot: Snapshot, file: DataFile, described: pa.StructArray
 ) -> list[BlobSource | None]:
-    """Where blobs of version 2 are. Asks the store for the size of whole external objects.
+    """The locations of version 2 blobs; None for a null blob.
 
-    Raises `BasePathRefusedError` for a place that the caller has not allowed, `CorruptFileError`,
-    `UnsupportedFeatureError` and, for what is not there, `ObjectNotFoundError`.
+    Requests the size of an external object if the description has none. Raises
+    `BasePathRefusedError` for a location that the caller has not allowed, `CorruptFileError`,
+    `UnsupportedFeatureError`, and `ObjectNotFoundError` for a missing object.
     """
     columns = Described.of(described)
     base = snapshot.base(file.base_id)
@@ -135,7 +149,10 @@ def sources_v2(
 def external(
     snapshot: Snapshot, base_id: int, uri: str, start: int = 0, size: int = 0
 ) -> BlobSource:
-    """An external blob; errors as of `sources_v2`."""
+    """The location of an external blob; ``size`` 0: to the end. Raises the errors of `sources_v2`.
+
+    ``uri`` is a path relative to the base path ``base_id``, or an absolute URI if that is 0.
+    """
     if base_id:
         store = snapshot.store_of(snapshot.base(base_id))
         path = check_relative(uri, "blob_uri")
@@ -156,7 +173,7 @@ def _within(source: BlobSource, file_size: int) -> BlobSource:
 
 
 def read_ranges(store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-    """The bytes of ranges of one object, in any order; those near to each other are read as one."""
+    """The bytes of ``ranges`` (in any order) of one object; ranges close together are coalesced."""
     order = sorted(range(len(ranges)), key=lambda number: ranges[number].start)
     joined: list[ByteRange] = []
     home: list[int] = [0] * len(ranges)
@@ -177,7 +194,7 @@ def read_ranges(store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> l
 
 
 def _is_near(before: ByteRange, wanted: ByteRange, gap: int) -> bool:
-    """Whether two ranges are read as one."""
+    """True if two ranges are close enough, and small enough together, for one request."""
     if wanted.start - before.stop > gap:
         return False
     return max(before.stop, wanted.stop) - before.start <= _MOST_JOINED

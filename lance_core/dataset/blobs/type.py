@@ -1,4 +1,4 @@
-"""Blobs of version 2 in Arrow: the extension type, its arrays, and what users put into them."""
+"""Version 2 blobs in Arrow: the extension type, its arrays, and the values users pass to them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MAX_SIZE = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Blob:
-    """A value of a blob column: ``data``, or the object at ``uri``, or a range of that.
+    """A value of a blob column: ``data``, or the object at ``uri``, or a byte range of that object.
 
-    ``position`` and ``size`` of the range are in bytes. A null blob is None; ``empty`` makes one
-    that is there and has no bytes. Raises ``ValueError`` for anything else.
+    ``position`` and ``size`` of the range are in bytes. None stands for a null blob; `empty`
+    returns a blob of no bytes. Raises ``ValueError`` for any other combination.
     """
 
     data: bytes | None = None
@@ -42,12 +42,12 @@ class Blob:
 
     @staticmethod
     def from_bytes(data: bytes | bytearray | memoryview) -> Blob:
-        """A blob of these bytes."""
+        """A blob with the bytes ``data``."""
         return Blob(data=bytes(data))
 
     @staticmethod
     def from_uri(uri: str, position: int | None = None, size: int | None = None) -> Blob:
-        """A blob that is an object elsewhere, or ``size`` bytes of it from ``position`` on."""
+        """A blob that references the object at ``uri``, or ``size`` bytes of it at ``position``."""
         if (position is not None and position < 0) or (size is not None and size < 0):
             raise ValueError("position and size of a blob cannot be negative")
         return Blob(uri=uri, position=position, size=size)
@@ -59,14 +59,14 @@ class Blob:
 
 
 BlobLike: TypeAlias = Blob | bytes | bytearray | memoryview | str | None
-"""What `blob_array` takes: bytes, text for a URI, None for null."""
+"""A value that `blob_array` accepts: a `Blob`, bytes, a URI as ``str``, or None for null."""
 
 
 class BlobType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow is not typed
-    """The Arrow type of blobs of version 2.
+    """The Arrow extension type of version 2 blobs, for writes.
 
-    Its storage is a struct of data, uri, position and size, or of the first two of these. Reads
-    return descriptions of where blobs are, or their bytes, and not this type.
+    Its storage is a struct of data, uri, position and size, or of data and uri only. Reads do not
+    return this type but descriptions (struct) or bytes (large_binary).
     """
 
     def __init__(self) -> None:
@@ -122,9 +122,9 @@ def _as_blob(value: BlobLike) -> Blob | None:
 
 
 def blob_array(values: Iterable[BlobLike]) -> BlobArray:
-    """An array for a blob column: bytes, texts that are URIs, `Blob` objects, None for null.
+    """An array for a blob column, from bytes, URIs as ``str``, `Blob` objects, and None for null.
 
-    Raises ``TypeError`` and ``ValueError`` for anything else.
+    Raises ``TypeError`` for a value of another type, ``ValueError`` for an empty URI.
     """
     return BlobArray.from_pylist(values)
 
@@ -137,11 +137,11 @@ def blob_field(
     dedicated_size_threshold: int | None = None,
     pack_file_size_threshold: int | None = None,
 ) -> pa.Field:
-    """The field of a blob column.
+    """The field of a blob column. Thresholds are in bytes.
 
-    Sizes are in bytes: larger blobs than ``inline_size_threshold`` (64 KiB) are not in the data
-    file but beside it, those larger than ``dedicated_size_threshold`` (4 MiB) in files of their
-    own; ``pack_file_size_threshold`` (1 GiB) is what a file of several grows to.
+    A blob larger than ``inline_size_threshold`` (64 KiB) is stored in a side file, not in the data
+    file. A blob larger than ``dedicated_size_threshold`` (4 MiB) gets a side file of its own.
+    Other side files hold several blobs, up to ``pack_file_size_threshold`` (1 GiB).
     """
     given = {
         "inline": inline_size_threshold,
@@ -166,5 +166,5 @@ def _checked(kind: str, size: int) -> int:
     return size
 
 
-with contextlib.suppress(pa.ArrowKeyError):  # another library in this process has the same type
+with contextlib.suppress(pa.ArrowKeyError):  # another library has registered the type's name
     pa.register_extension_type(BlobType())

@@ -1,6 +1,6 @@
-"""Blobs of version 1 in older files of a table whose blobs are of version 2.
+"""Version 1 blobs in older files of a table whose schema has version 2 blobs.
 
-pylance makes such a table of one with blobs of version 1 when files of version 2.2 are appended.
+pylance creates such a table when it appends files of version 2.2 to a table with version 1 blobs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _HAVE_VERSION_1 = frozenset({"2.0", "2.1"})
 
 
 def as_in_file(file: DataFile, fields: Sequence[Field]) -> list[Field]:
-    """``fields``, described blobs as ``file`` describes them: in older files by two numbers.
+    """``fields`` with the blob descriptions that ``file`` stores.
 
-    Raises `UnsupportedFeatureError` for blobs below other fields in older files.
+    A file of version 2.0 or 2.1 stores only position and size. Raises `UnsupportedFeatureError`
+    for nested blobs in such a file.
     """
     if file.file_version not in _HAVE_VERSION_1:
         return list(fields)
@@ -30,7 +31,10 @@ def as_in_file(file: DataFile, fields: Sequence[Field]) -> list[Field]:
 
 
 def as_version_2(column: pa.ChunkedArray, field: Field, stored: Field) -> pa.ChunkedArray:
-    """A column of ``stored``, which `as_in_file` has made of ``field``, as one of ``field``."""
+    """``column`` with version 2 descriptions, as ``field`` has them.
+
+    ``stored`` is the field of ``column``, which `as_in_file` returned for ``field``.
+    """
     if stored is field:
         return column
     return pa.chunked_array([_described(chunk) for chunk in column.chunks], DESCRIPTION_V2)
@@ -56,7 +60,7 @@ def _is_described(field: Field) -> bool:
 
 
 def _described(array: pa.StructArray) -> pa.StructArray:
-    """Descriptions of version 2; without a value, position and size are null, or 1 and 0."""
+    """Version 2 descriptions for version 1 ones; position 1 and size 0 also stand for null."""
     position, size = (_numbers(array, member) for member in (0, 1))
     count = len(array)
     missing = ((position == 1) & (size == 0)) | np.asarray(array.is_null())
