@@ -20,6 +20,7 @@ DEFAULT_BLOB_BUFFER_SIZE = 512 * 1024
 """Default number of bytes that a `BlobFile` reads ahead."""
 
 _PIECE_BYTES = 8 << 20
+"""Maximum bytes that one request reads ahead, unless the buffer size is larger."""
 _NOTHING = pa.py_buffer(b"")
 
 

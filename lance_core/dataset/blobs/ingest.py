@@ -27,6 +27,7 @@ MOST_BYTES = 32 << 20
 _MOST_STORES = 64
 """Maximum number of open stores, one for each folder that the URIs name."""
 _PERMISSION = "yes"
+"""The caller named the URIs, so reads are allowed anywhere: see `base_paths.allowing`."""
 
 
 @dataclass(frozen=True, slots=True)

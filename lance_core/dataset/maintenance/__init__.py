@@ -1,1 +1,1 @@
-"""Looking after a table's files: cleanup, clones, checks, removal."""
+"""Maintenance of a table's files: cleanup, clones, validation, removal."""

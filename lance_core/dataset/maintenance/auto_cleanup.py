@@ -1,8 +1,8 @@
-"""Cleaning up after every so many commits, as the table's config asks for.
+"""Automatic cleanup after a commit, every so many versions, as the table's config says.
 
 Keys: ``lance.auto_cleanup.interval`` (in versions), ``.older_than`` (such as ``14d``),
-``.retain_versions``, ``.delete_rate_limit`` and ``.delete_concurrency``. Without the first there is
-no automatic cleanup. Tagged versions stay. Branches are not cleaned up along with their parent.
+``.retain_versions``, ``.delete_rate_limit`` and ``.delete_concurrency``. Without the first key
+there is no automatic cleanup. Tagged versions stay. A cleanup of a table leaves its branches alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREFIX = "lance.auto_cleanup."
 
 _LOG = logging.getLogger("lance_core")
 _LONGEST = 200
-"""Characters of a time; it takes fewer to write any."""
+"""Maximum characters of a duration; no valid duration needs as many."""
 _PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
 _SECONDS = {
     "ns nsec nanos": 1e-9,
@@ -47,9 +47,9 @@ _UNITS = {unit: seconds for units, seconds in _SECONDS.items() for unit in units
 
 
 def auto_cleanup(snapshot: Snapshot) -> None:
-    """Clean up if it is time to; to be called with a version that was just committed.
+    """Clean up if the number of ``snapshot``, a version just committed, is a multiple of interval.
 
-    The commit is done: whatever goes wrong here is logged, and nothing is raised.
+    Logs all errors and raises none, because the commit has succeeded.
     """
     config = snapshot.manifest.config
     if f"{PREFIX}interval" not in config:
@@ -81,17 +81,20 @@ def _number(config: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,19}", text, re.ASCII):
-        raise InvalidInputError(f"{PREFIX}{name} is no whole number: {text!r}")
+        raise InvalidInputError(f"{PREFIX}{name} is not a whole number: {text!r}")
     return int(text)
 
 
 def duration(text: str) -> timedelta:
-    """A time such as ``14days``, ``1h 30m`` or ``1209600s``; `InvalidInputError` for others."""
-    parts = _PART.findall(text) if len(text) <= _LONGEST else []  # matching takes time squared
+    """The duration that ``text`` states, such as ``14days``, ``1h 30m`` or ``1209600s``.
+
+    Raises `InvalidInputError` for any other text.
+    """
+    parts = _PART.findall(text) if len(text) <= _LONGEST else []  # the regex takes quadratic time
     is_whole = parts and not _PART.sub("", text)
     if not is_whole or any(unit not in _UNITS for _, unit in parts):
-        raise InvalidInputError(f"{text[:100]!r} is no length of time: write it like 14days or 1h")
+        raise InvalidInputError(f"{text[:100]!r} is no duration: write it like 14days or 1h")
     try:
         return timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts))
     except (OverflowError, ValueError):
-        raise InvalidInputError(f"{text[:100]!r} is too long a time") from None
+        raise InvalidInputError(f"{text[:100]!r} is too long a duration") from None

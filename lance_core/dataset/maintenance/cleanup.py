@@ -1,6 +1,6 @@
-"""``cleanup_old_versions``: removing old versions and abandoned files, with pylance's arguments.
+"""``cleanup_old_versions``: remove old versions and abandoned files, with pylance's arguments.
 
-What goes and what stays is decided in `lance_core.commits.cleanup.planning`.
+`lance_core.commits.cleanup.planning` decides which versions and files to remove.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 
 CONCURRENCY = 16
-"""Store calls at a time, if the caller does not say."""
+"""Default number of concurrent store calls."""
 
 MAX_THREADS = 256
-"""However many the caller asks for."""
+"""Upper limit of concurrent store calls; a larger ``delete_concurrency`` is reduced to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupStats:
-    """What a cleanup has removed, or would remove; the totals that pylance gives.
+    """Totals of what a cleanup has removed, or would remove; the same fields as in pylance.
 
-    ``bytes_removed`` includes manifests. ``failed_deletes``: files that the next cleanup tries
-    again to remove.
+    ``bytes_removed`` includes manifests. ``failed_deletes``: files whose removal failed; the next
+    cleanup tries again.
     """
 
     bytes_removed: int = 0
@@ -55,8 +55,8 @@ class CleanupStats:
 class CleanupCandidateFile:
     """A file that a cleanup would remove.
 
-    ``path`` from the table's root; ``kind``: data, deletion, transaction, index, manifest or
-    temporary_manifest. ``unverified``: no version names it.
+    ``path`` is relative to the table's root. ``kind``: data, deletion, transaction, index, manifest
+    or temporary_manifest. ``unverified``: no version references the file.
     """
 
     path: str
@@ -67,9 +67,9 @@ class CleanupCandidateFile:
 
 @dataclass(frozen=True, slots=True)
 class CleanupReferencedBranch:
-    """A branch, and the version that stays because the branch begins there.
+    """A branch, and the version that stays because the branch starts from it.
 
-    ``cleanup_candidate``: whether the cleanup would go on in the branch; it never does.
+    ``cleanup_candidate``: always False; a cleanup does not clean up branches as well.
     """
 
     name: str
@@ -79,7 +79,7 @@ class CleanupReferencedBranch:
 
 @dataclass(frozen=True, slots=True)
 class CleanupKeptVersion:
-    """A version that stays although the arguments alone would have it removed, and why."""
+    """A version that matches the arguments of the cleanup but stays, and the reason."""
 
     version: int
     reason: str
@@ -87,7 +87,10 @@ class CleanupKeptVersion:
 
 @dataclass(frozen=True, slots=True)
 class CleanupExplanation:
-    """What a cleanup would do. ``read_version``: the newest version that was taken into account."""
+    """The files and versions that a cleanup would remove.
+
+    ``read_version``: the newest version that the plan considers.
+    """
 
     read_version: int
     stats: CleanupStats
@@ -100,9 +103,9 @@ class CleanupExplanation:
 
 
 def policy_of(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupPolicy:
-    """A policy out of pylance's keyword arguments; versions from the open one on stay.
+    """The cleanup policy for pylance's keyword arguments; ``snapshot`` and newer versions stay.
 
-    Raises ``TypeError`` and `InvalidInputError`.
+    Raises ``TypeError`` for an argument of the wrong type, `InvalidInputError` for a wrong value.
     """
     older_than = arguments.get("older_than")
     if older_than is not None and not isinstance(older_than, timedelta):
@@ -122,9 +125,10 @@ def policy_of(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupPolicy
 
 
 def run(snapshot: Snapshot, policy: CleanupPolicy, concurrency: int | None = None) -> CleanupReport:
-    """Clean up the table, or the branch of it, that ``snapshot`` is a version of.
+    """Clean up the table or branch that ``snapshot`` belongs to.
 
-    Raises `InvalidInputError` for a ``concurrency`` below 1, and what `clean` raises.
+    ``concurrency``: store calls at a time. Raises `InvalidInputError` if it is below 1, and the
+    errors of `clean`.
     """
     concurrency = _whole("delete_concurrency", concurrency)
     if concurrency is not None and concurrency < 1:
@@ -137,7 +141,7 @@ def run(snapshot: Snapshot, policy: CleanupPolicy, concurrency: int | None = Non
 
 @contextlib.contextmanager
 def _tidied(root: TableRoot) -> Iterator[None]:
-    """Leave no folder behind where the table was removed while it was open."""
+    """Remove empty folders if another process removed the table during the cleanup."""
     try:
         yield
     except DatasetNotFoundError:
@@ -146,7 +150,7 @@ def _tidied(root: TableRoot) -> Iterator[None]:
 
 
 def cleanup(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupStats:
-    """``cleanup_old_versions``; warns of versions that stay for other writers' sake."""
+    """Implement ``cleanup_old_versions``; warn of versions that writers still need."""
     report = run(snapshot, policy_of(snapshot, arguments), arguments.get("delete_concurrency"))
     for text in report.warnings:
         warnings.warn(text, stacklevel=3)
@@ -157,7 +161,10 @@ def cleanup(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupStats:
 def explain(
     snapshot: Snapshot, arguments: Mapping[str, Any], include_files: bool, max_files: int
 ) -> CleanupExplanation:
-    """``explain_cleanup_old_versions``: what `cleanup` would do now."""
+    """Implement ``explain_cleanup_old_versions``: plan what `cleanup` would remove now.
+
+    ``max_files`` limits the listed files. Raises `InvalidInputError` if it is not positive.
+    """
     if max_files <= 0:
         raise InvalidInputError("max_files must be positive")
     root = snapshot.root
@@ -220,7 +227,7 @@ def _whole(name: str, value: object) -> int | None:
     if value is None:
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # what it is for is to find out
+        return operator.index(value)  # type: ignore[arg-type]  # raises TypeError for other types
     except TypeError:
         raise TypeError(f"{name} must be a whole number, got {type(value).__name__}") from None
 

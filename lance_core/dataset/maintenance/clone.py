@@ -1,7 +1,7 @@
-"""Clones: a new table that begins with a version of another.
+"""Clones: a new table whose first version has the content of another table's version.
 
-A shallow one leaves all files where they are and names the other table as a base path; a deep one
-has copies of them. Either becomes visible with its only manifest, after everything else.
+A shallow clone copies no files: it records the other table as a base path. A deep clone copies all
+files. The manifest is written last, so a clone becomes visible as a whole.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from lance_core.table.transactions.operations import Clone
 from lance_core.table.transactions.transaction import Transaction
 
 COPIED_AT_ONCE = 4
-"""Files that a deep clone copies at a time."""
+"""Files that a deep clone copies concurrently."""
 
 PART_BYTES = 8 << 20
-"""Bytes of a file that are in memory at a time while it is copied."""
+"""Bytes in memory per file during a copy: a file is copied in parts of this size."""
 
 _FOLDERS = {
     ReferenceKind.DATA: DATA,
@@ -58,11 +58,12 @@ def shallow_clone(
     reference: Reference,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Snapshot:
-    """A table at ``target`` with the content of a version, whose files stay where they are.
+    """Create a table at ``target`` that references the files of the version ``reference``.
 
-    ``reference`` as of `Tags.create`. ``storage_options`` of the new table, by default those of
-    the old one. What is returned, and what is pickled of it, may read the files of the old table;
-    whoever opens the new one by its URI has to allow that. Raises `DatasetExistsError`.
+    ``reference`` is the same as in `Tags.create`. ``storage_options`` apply to the new table; None
+    uses the source's. The returned snapshot, and a pickled copy of it, may read the source's files;
+    callers that open the new table by its URI must allow its base path. Raises
+    `DatasetExistsError` if ``target`` has a table.
     """
     storage_options = hide_secrets(storage_options)
     source = _source(snapshot, reference)
@@ -78,10 +79,11 @@ def deep_clone(
     reference: Reference,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Snapshot:
-    """A table at ``target`` with copies of all files of a version; arguments as `shallow_clone`.
+    """Create a table at ``target`` with copies of all files of a version.
 
-    If it fails there is no table, but copies of files stay: another clone to the same place may
-    need them by now. Raises `DatasetExistsError`.
+    The arguments are those of `shallow_clone`. After a failure there is no table, but the copied
+    files stay, because a concurrent clone to the same place may use them. Raises
+    `DatasetExistsError` if ``target`` has a table.
     """
     storage_options = hide_secrets(storage_options)
     source = _source(snapshot, reference)
@@ -99,9 +101,10 @@ def clone_to(
     *,
     is_shallow: bool = True,
 ) -> Snapshot:
-    """Make ``source`` the first version of the table, or of the branch ``branch``, at ``root``.
+    """Commit ``source`` as the first version of the table or ``branch`` at ``root``.
 
-    Raises `DatasetExistsError` if there is a version, and as `commit_transaction` does.
+    Raises `DatasetExistsError` if ``root`` has a version, `UnsupportedFeatureError` for a detached
+    ``source``, and the errors of `commit_transaction`.
     """
     if source.version & DETACHED:
         raise UnsupportedFeatureError("a detached version cannot be cloned")
@@ -120,7 +123,7 @@ def clone_to(
 
 
 def base_path_of(root: TableRoot) -> str:
-    """The place of a table as other tables name it: absolute, without options and passwords."""
+    """The URI of a table as a base path of others: absolute, without options and passwords."""
     url = root.url
     if url.scheme == "file":
         return url.path
@@ -134,7 +137,7 @@ def _source(snapshot: Snapshot, reference: Reference) -> Snapshot:
 def _new_root(
     source: Snapshot, target: str | os.PathLike[str], storage_options: Mapping[str, Any] | None
 ) -> TableRoot:
-    """A place where there is no table yet."""
+    """The root of the new table; raises `DatasetExistsError` if ``target`` has a table."""
     storage_options = hide_secrets(storage_options)
     given = source.root.config.options if storage_options is None else storage_options
     root = open_table.open_root_of(StoreConfig(os.fspath(target), given))
@@ -145,7 +148,7 @@ def _new_root(
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A file to be copied."""
+    """A file to copy from ``source`` to ``target``."""
 
     source: ObjectStore
     path: str
@@ -153,7 +156,7 @@ class _Copy:
     new_path: str
 
     def run(self) -> None:
-        """Copy it; `ObjectNotFoundError` if it is gone."""
+        """Copy the file in parts; raises `ObjectNotFoundError` if it does not exist."""
         size = self.source.head(self.path).size
         with self.target.open_writer(self.new_path) as writer:
             for start in range(0, size, PART_BYTES):
@@ -162,11 +165,15 @@ class _Copy:
 
 
 def _copies(source: Snapshot, target: ObjectStore) -> Iterator[_Copy]:
-    """Every file that a version names, once, to where it belongs if there are no base paths."""
+    """One copy for each file that a version references.
+
+    The new path is the file's path in a table without base paths. Raises `CorruptFileError` if two
+    files have the same new path.
+    """
     taken: dict[str, tuple[int | None, str]] = {}
     for reference in references(source.file):
         if reference.kind is ReferenceKind.TRANSACTION:
-            continue  # the copy begins with a transaction of its own
+            continue  # the clone's first commit writes its own transaction
         base = source.base(reference.base_id)
         new_path = reference.path
         if base is not None and not base.is_dataset_root:

@@ -1,4 +1,4 @@
-"""`migrate_manifest_paths_v2`: new names for the manifests of a table made long ago."""
+"""`migrate_manifest_paths_v2`: rename the manifests of an old table to the V2 naming scheme."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from lance_core.store.secret import hide_secrets
 def migrate_manifest_paths_v2(
     uri: Target, storage_options: Mapping[str, Any] | None = None
 ) -> None:
-    """Give the manifests of the table at ``uri`` names by which the newest is found at once.
+    """Rename the manifests of the table at ``uri``, so that a store lists the newest one first.
 
-    This also completes a migration that was interrupted, after which the table cannot be opened.
-    Nobody may write to the table meanwhile, and writers that had it open must open it anew. Raises
-    `CorruptFileError` if a version has two different manifests, and `UnsupportedFeatureError` if an
-    external store keeps their names.
+    An interrupted migration leaves a table that cannot be opened; a second call completes it. No
+    other process may write to the table during the migration, and writers that had it open must
+    open it again. Raises `CorruptFileError` if a version has two different manifests, and
+    `UnsupportedFeatureError` if an external manifest store keeps their names.
     """
     storage_options = hide_secrets(storage_options)
     migrate(open_table.with_newest_versions_handler(open_table.root_of(uri, storage_options)))
 
 
 def migrate(root: TableRoot) -> None:
-    """As `migrate_manifest_paths_v2`, of a table whose place is known."""
+    """Migrate the table at ``root``: see `migrate_manifest_paths_v2`."""
     if isinstance(root.handler, ExternalManifestCommitHandler):
         raise UnsupportedFeatureError(
             "the manifests of tables with an external manifest store cannot be renamed"

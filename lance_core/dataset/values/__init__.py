@@ -1,1 +1,1 @@
-"""The values that users exchange with a table: operations, transactions, metadata of fragments."""
+"""The value classes of the public API: operations, transactions, fragment metadata."""

@@ -1,4 +1,4 @@
-"""When commits clean up older versions: the option of `write_dataset`, as keys of the config."""
+"""``auto_cleanup_options`` of `write_dataset`, converted to keys of the table's config."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lance_core.errors import InvalidInputError
 from lance_core.suggestions import hint
 
 INTERVAL = "lance.auto_cleanup.interval"
-"""Key of a table's config: a cleanup after every so many versions."""
+"""Config key: number of versions between automatic cleanups."""
 
 OLDER_THAN = "lance.auto_cleanup.older_than"
-"""Key of a table's config: how old a version is that is removed, such as ``14days``."""
+"""Config key: minimum age of the versions that a cleanup removes, such as ``14days``."""
 
 _UNITS = (
     ("year", 31_557_600, True),
@@ -22,20 +22,24 @@ _UNITS = (
     ("m", 60, False),
     ("s", 1, False),
 )
-"""Name, length in seconds, and whether the name has a plural."""
+"""Name, length in seconds, and True if a count above 1 appends an ``s``."""
 
 
 class AutoCleanupConfig(TypedDict, total=False):
-    """``interval``: versions between cleanups (20); ``older_than_seconds``: age (14 days)."""
+    """When commits clean up older versions.
+
+    ``interval``: number of versions between cleanups (20). ``older_than_seconds``: minimum age in
+    seconds of the versions that a cleanup removes (14 days).
+    """
 
     interval: int
     older_than_seconds: int
 
 
 def auto_cleanup_keys(options: Mapping[str, int] | None) -> dict[str, str]:
-    """The keys of a new table's config; none if ``options`` is None.
+    """The config entries of a new table for ``options``; empty if they are None.
 
-    Raises `InvalidInputError` unless both are whole numbers from 0 on, and for unknown names.
+    Raises `InvalidInputError` for a negative or fractional value, and for an unknown name.
     """
     if options is None:
         return {}
@@ -46,12 +50,14 @@ def auto_cleanup_keys(options: Mapping[str, int] | None) -> dict[str, str]:
     age = options.get("older_than_seconds", 14 * 86_400)
     for value in (interval, age):
         if not isinstance(value, int) or not 0 <= value < 1 << 63:
-            raise InvalidInputError(f"auto cleanup counts versions and seconds, got {value!r}")
+            raise InvalidInputError(
+                f"auto_cleanup_options must be whole numbers of versions or seconds, got {value!r}"
+            )
     return {INTERVAL: str(interval), OLDER_THAN: duration_text(age)}
 
 
 def duration_text(seconds: int) -> str:
-    """``seconds`` in the units that writers of the format use: ``1day 1h 1m 1s``."""
+    """``seconds`` as text in the units that other Lance writers use, such as ``1day 1h 1m 1s``."""
     parts = []
     rest = seconds
     for name, length, has_plural in _UNITS:

@@ -1,4 +1,4 @@
-"""`DatasetBasePath`: another place that files of a table may be in."""
+"""`DatasetBasePath`: a location outside of the table's root that holds files of the table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lance_core.table.manifest_parts import BasePath
 
 @dataclass(frozen=True)
 class DatasetBasePath:
-    """A place for files of a table, by its URI or absolute path.
+    """A location for files of a table: a URI or absolute path.
 
-    ``is_dataset_root``: it is laid out as a table, with files in ``data`` and other folders; else
-    files are directly in it. ``id`` is what the table's files name it by; None (shown as 0) until
-    the table has given it one.
+    ``is_dataset_root``: True if the location is laid out as a table, with files in ``data`` and
+    other folders; False if the files are directly in it. ``id`` is the number by which the
+    manifest's file entries reference it; pass None (stored as 0) before the table assigns one.
     """
 
     path: str
@@ -28,7 +28,7 @@ class DatasetBasePath:
         is_dataset_root: bool = False,
         id: int | None = None,
     ) -> None:
-        """Raises `InvalidInputError` for anything but text, or an id that is not a u32."""
+        """Raises `InvalidInputError` unless path and name are ``str`` and the id is a u32."""
         if not isinstance(path, str) or not (name is None or isinstance(name, str)):
             raise InvalidInputError(f"path and name of a base path are text: {path!r}, {name!r}")
         number = 0 if id is None else id
@@ -41,7 +41,7 @@ class DatasetBasePath:
 
     @classmethod
     def of(cls, base: BasePath) -> DatasetBasePath:
-        """A base path of a manifest or transaction."""
+        """The public value for a base path of a manifest or transaction."""
         return cls(base.path, base.name, base.is_dataset_root, base.id)
 
     def to_stored(self) -> BasePath:

@@ -1,4 +1,4 @@
-"""The parts of operations, from what users pass to what the format stores."""
+"""Checks and conversions of the parts of operations, from user values to stored values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 
 MAX_VERSION = (1 << 64) - 1
-"""The highest number that the format has room for."""
+"""The highest version number: the format stores versions as u64."""
 
 
 def checked_updates(updates: object) -> Mapping[str, str | None]:
-    """``updates`` of a map from text to text; raises ``TypeError`` for anything else."""
+    """``updates`` itself; raises ``TypeError`` unless it maps ``str`` to ``str`` or None."""
     if not isinstance(updates, Mapping):
         raise TypeError(f"updates are a dict, got {type(updates).__name__}")
     for key, value in updates.items():
@@ -30,7 +30,7 @@ def checked_updates(updates: object) -> Mapping[str, str | None]:
 
 
 def check_text(text: str) -> None:
-    """Raises ``TypeError`` for what is no text, `InvalidInputError` for what UTF-8 cannot say."""
+    """Raise ``TypeError`` unless ``text`` is a ``str``, `InvalidInputError` if not valid UTF-8."""
     if not isinstance(text, str):
         raise TypeError(f"not text: {text!r}")
     try:
@@ -40,7 +40,7 @@ def check_text(text: str) -> None:
 
 
 def check_fragments(fragments: Sequence[FragmentMetadata]) -> None:
-    """Raises ``TypeError`` unless these are fragments."""
+    """Raise ``TypeError`` unless ``fragments`` is a list of `FragmentMetadata`."""
     for fragment in fragments:
         if not isinstance(fragment, FragmentMetadata):
             raise TypeError(
@@ -49,12 +49,12 @@ def check_fragments(fragments: Sequence[FragmentMetadata]) -> None:
 
 
 def to_fragments(fragments: Sequence[FragmentMetadata]) -> tuple[Fragment, ...]:
-    """The fragments as transactions hold them."""
+    """The stored form of ``fragments``, for a transaction."""
     return tuple(fragment.to_fragment() for fragment in fragments)
 
 
 def to_bases(bases: Sequence[DatasetBasePath] | None) -> tuple[BasePath, ...]:
-    """Base paths as transactions hold them; ``TypeError`` if they are anything else."""
+    """The stored form of ``bases``; raises ``TypeError`` for other classes."""
     for base in bases or ():
         if not isinstance(base, DatasetBasePath):
             raise TypeError(f"a base path is a DatasetBasePath, got {type(base).__name__}")
@@ -62,7 +62,10 @@ def to_bases(bases: Sequence[DatasetBasePath] | None) -> tuple[BasePath, ...]:
 
 
 def to_schema(schema: Schema | pa.Schema) -> Schema:
-    """The schema with field ids; an Arrow schema gets them in order. ``TypeError`` for others."""
+    """``schema`` with field ids, which an Arrow schema gets in depth-first order.
+
+    Raises ``TypeError`` for other classes.
+    """
     if isinstance(schema, pa.Schema):
         return Schema.from_arrow(schema)
     if not isinstance(schema, Schema):
@@ -71,7 +74,7 @@ def to_schema(schema: Schema | pa.Schema) -> Schema:
 
 
 def to_version(version: int) -> int:
-    """``version``, or `InvalidInputError` if it cannot be the number of one."""
+    """``version`` itself; raises `InvalidInputError` unless it is a valid version number."""
     if not isinstance(version, int) or not 0 < version <= MAX_VERSION:
         raise InvalidInputError(f"a version is a number from 1 on, got {version!r}")
     return version

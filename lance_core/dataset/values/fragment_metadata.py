@@ -1,4 +1,4 @@
-"""Fragment metadata as users exchange it, between the writers of fragments and the committer."""
+"""Fragment metadata that the writers of fragments pass to the process that commits them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lance_core.table.fragments.deletion_file import DeletionFileType
 
 @dataclass
 class DataFile:
-    """A data file of a fragment: which fields it holds, and in which of its columns."""
+    """A data file of a fragment, the field ids that it holds, and their columns in the file."""
 
     path: str
     fields: list[int]
@@ -34,7 +34,10 @@ class DataFile:
 
 @dataclass
 class DeletionFile:
-    """Which rows of a fragment are deleted. ``file_type`` is ``"array"`` or ``"bitmap"``."""
+    """The file that lists the deleted rows of a fragment.
+
+    ``file_type``: ``"array"`` (an Arrow file of row offsets) or ``"bitmap"`` (a Roaring bitmap).
+    """
 
     read_version: int
     id: int
@@ -45,10 +48,10 @@ class DeletionFile:
 
 @dataclass
 class FragmentMetadata:
-    """What a commit needs to know of a fragment whose files are written.
+    """The metadata that a commit needs for a fragment whose files are written.
 
     ``id`` is 0 until the fragment is committed. ``row_id_meta`` and the two version sequences are
-    the format's messages, serialized.
+    serialized protobuf messages of the format.
     """
 
     id: int
@@ -61,12 +64,12 @@ class FragmentMetadata:
 
     @property
     def num_deletions(self) -> int:
-        """Rows that are marked as deleted."""
+        """The number of deleted rows."""
         return self.deletion_file.num_deleted_rows if self.deletion_file else 0
 
     @property
     def num_rows(self) -> int:
-        """Rows that are not deleted."""
+        """The number of rows that are not deleted."""
         return self.physical_rows - self.num_deletions
 
     def data_files(self) -> list[DataFile]:
@@ -74,7 +77,7 @@ class FragmentMetadata:
         return self.files
 
     def to_json(self) -> dict[str, Any]:
-        """As a tree of plain values, in the shape that pylance uses; `from_json` reads it."""
+        """The metadata as a dict for JSON, with pylance's keys; `from_json` parses its text."""
         deletion = self.deletion_file
         return {
             "id": self.id,
@@ -89,7 +92,10 @@ class FragmentMetadata:
 
     @staticmethod
     def from_json(json_data: str) -> FragmentMetadata:
-        """Read what `to_json` gave, as text. Raises `InvalidInputError` for anything else."""
+        """Parse the JSON text of `to_json`.
+
+        Raises `InvalidInputError` for any other text, `UnsupportedFeatureError` for data overlays.
+        """
         try:
             tree = json.loads(json_data)
             deletion = tree.get("deletion_file")
@@ -109,7 +115,7 @@ class FragmentMetadata:
 
     @classmethod
     def of(cls, fragment: table_fragment.Fragment, physical_rows: int) -> FragmentMetadata:
-        """The metadata of a fragment of a manifest."""
+        """The public value for a fragment of a manifest."""
         return cls(
             fragment.id,
             [file_of(file) for file in fragment.files],
@@ -153,7 +159,7 @@ def _inline(sequence: table_fragment.Sequence) -> bytes | None:
 
 
 def file_of(file: stored.DataFile) -> DataFile:
-    """A data file of a manifest or transaction."""
+    """The public value for a data file of a manifest or transaction."""
     return DataFile(
         file.path,
         list(file.fields),

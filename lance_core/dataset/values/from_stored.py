@@ -1,4 +1,4 @@
-"""From operations as transactions hold them to the classes of `LanceOperation`."""
+"""Convert the operations of stored transactions to the classes of `LanceOperation`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODES = {mode: name for name, mode in UPDATE_MODES.items() if name}
 
 
 def operation_of(operation: stored.Operation) -> LanceOperation.BaseOperation:
-    """The operation as users know it; `LanceOperation.Stored` if they have no name for it."""
+    """The `LanceOperation` class for ``operation``; `LanceOperation.Stored` if there is none."""
     match operation:
         case stored.Append():
             return LanceOperation.Append(_fragments(operation.fragments))

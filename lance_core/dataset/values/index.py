@@ -1,4 +1,4 @@
-"""`Index` and `IndexFile`: an index as users name it in operations, and as the format stores it."""
+"""`Index` and `IndexFile`: index metadata in operations, and its stored form."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class IndexFile:
 
 @dataclass
 class Index:
-    """An index, or a part of one.
+    """The metadata of an index, or of one segment of an index.
 
-    ``fields`` are ids of fields and ``fragment_ids`` the ids of the fragments that are indexed,
-    None if that is not recorded. ``index_details`` is a type URL and what that type of index wrote.
+    ``fields``: ids of the indexed fields. ``fragment_ids``: ids of the indexed fragments, None if
+    not recorded. ``index_details``: the type URL and the serialized message of the index type.
     """
 
     uuid: str
@@ -45,7 +45,10 @@ class Index:
 
     @classmethod
     def of(cls, index: stored.IndexMetadata) -> Index:
-        """An index of a manifest or transaction; `CorruptFileError` if it makes no sense."""
+        """The public value for an index of a manifest or transaction.
+
+        Raises `CorruptFileError` for invalid metadata.
+        """
         fragments, details = index.fragments, index.index_details
         return cls(
             str(index.uuid),
@@ -62,7 +65,7 @@ class Index:
         )
 
     def to_stored(self) -> stored.IndexMetadata:
-        """The value that the format stores; `InvalidInputError` if it cannot hold this."""
+        """The value that the format stores; raises `InvalidInputError` for an invalid field."""
         fragments = self.fragment_ids
         details = self.index_details
         return stored.IndexMetadata(
@@ -81,7 +84,7 @@ class Index:
 
 
 def to_uuid(text: str) -> uuids.UUID:
-    """The identity of an index out of its text; raises `InvalidInputError`."""
+    """The UUID of an index, parsed from ``text``; raises `InvalidInputError` for other text."""
     try:
         return uuids.UUID(text)
     except (ValueError, AttributeError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""`LanceOperation`: changes of a table as users hand them to a commit."""
+"""`LanceOperation`: the changes of a table that users pass to a commit."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ UPDATE_MODES = {
     "rewrite_rows": stored.UpdateMode.REWRITE_ROWS,
     "rewrite_columns": stored.UpdateMode.REWRITE_COLUMNS,
 }
-"""Names of where an update puts new values; it is into new rows if nothing is said."""
+"""Update modes by name: where an update writes new values. The default rewrites rows."""
 
 
 class LanceOperation:
-    """The kinds of changes; each is a class in here."""
+    """A namespace with one class for each kind of change."""
 
     class BaseOperation(ABC):
         """A change of a table."""
 
         @abstractmethod
         def to_stored(self) -> stored.Operation:
-            """The operation as a transaction holds it."""
+            """The stored form of the operation, for a transaction."""
 
     @dataclass
     class Append(BaseOperation):
@@ -61,8 +61,8 @@ class LanceOperation:
     class Overwrite(BaseOperation):
         """A new table, or new content with its own schema for an existing one.
 
-        Fragments get new ids; those with deleted rows are refused. ``initial_bases``: base paths of
-        a new table.
+        Fragments get new ids. Raises `InvalidInputError` for fragments with deleted rows.
+        ``initial_bases``: base paths of a new table.
         """
 
         new_schema: pa.Schema | Schema
@@ -82,9 +82,9 @@ class LanceOperation:
 
     @dataclass
     class Delete(BaseOperation):
-        """Fragments with new deletion files, and ids of those without any rows left.
+        """Deleted rows: fragments with new deletion files, and ids of fragments to remove.
 
-        ``predicate``: the condition that chose the rows, for the record.
+        ``predicate``: the condition that selected the rows; only recorded.
         """
 
         updated_fragments: list[FragmentMetadata]
@@ -101,13 +101,13 @@ class LanceOperation:
 
     @dataclass
     class Update(BaseOperation):
-        """Rows with new values.
+        """New values for some rows.
 
-        ``new_fragments`` hold rows that moved (``update_mode`` ``"rewrite_rows"``, which ``""``
-        stands for), or ``updated_fragments`` come with new files (``"rewrite_columns"``).
+        ``update_mode`` ``"rewrite_rows"`` (also ``""``): ``new_fragments`` hold the changed rows.
+        ``"rewrite_columns"``: ``updated_fragments`` have new files for the changed columns.
         ``fields_modified``: ids of the fields with new values.
-        ``fields_for_preserving_frag_bitmap``: an index of these goes on covering rows that moved.
-        ``updated_fragment_offsets``: by fragment id, the Roaring bitmap of the changed rows.
+        ``fields_for_preserving_frag_bitmap``: ids of fields whose indices still cover moved rows.
+        ``updated_fragment_offsets``: by fragment id, a Roaring bitmap of the changed row offsets.
         """
 
         removed_fragment_ids: list[int] = field(default_factory=list)
@@ -123,7 +123,7 @@ class LanceOperation:
             check_fragments(self.new_fragments)
 
         def to_stored(self) -> stored.Operation:
-            """The operation as a transaction holds it; `InvalidInputError` for other modes."""
+            """The stored form of the operation; raises `InvalidInputError` for an unknown mode."""
             if self.update_mode not in UPDATE_MODES:
                 raise InvalidInputError(f"unknown update_mode {self.update_mode!r}")
             return stored.Update(
@@ -138,10 +138,10 @@ class LanceOperation:
 
     @dataclass
     class Merge(BaseOperation):
-        """All fragments, with files of further columns, and the schema with these columns.
+        """New columns: all fragments, with data files for the columns, and the new schema.
 
-        ``preserves_nullability``: all new columns may be null, so that rows which another writer
-        adds without them fit.
+        ``preserves_nullability``: True if all new columns are nullable, so that a concurrent append
+        without them fits the new schema.
         """
 
         fragments: list[FragmentMetadata]
@@ -163,7 +163,7 @@ class LanceOperation:
 
     @dataclass
     class Restore(BaseOperation):
-        """The content of an older version, as the newest one."""
+        """The content of an older version becomes the newest version."""
 
         version: int
 
@@ -172,10 +172,10 @@ class LanceOperation:
 
     @dataclass
     class Clone(BaseOperation):
-        """The beginning of a copy or branch of ``ref_version`` of the table at ``ref_path``.
+        """The first version of a clone or branch of ``ref_version`` of the table at ``ref_path``.
 
-        ``ref_name``: branch of the source, None for the main one. ``branch_name``: the branch that
-        begins, None for a table. Copies and branches are made by methods of `LanceDataset`.
+        ``ref_name``: branch of the source, None for the main branch. ``branch_name``: the new
+        branch, None for a clone. Methods of `LanceDataset` create clones and branches.
         """
 
         is_shallow: bool
@@ -195,14 +195,14 @@ class LanceOperation:
 
     @dataclass
     class RewriteGroup:
-        """Fragments, and others that hold the same rows in the same order."""
+        """Old fragments, and the new ones that hold the same rows in the same order."""
 
         old_fragments: list[FragmentMetadata]
         new_fragments: list[FragmentMetadata]
 
     @dataclass
     class RewrittenIndex:
-        """An index (by its UUID) that was made anew for rows that moved."""
+        """The UUID of an index, and of its replacement, which has the rewritten row addresses."""
 
         old_id: str
         new_id: str
@@ -217,7 +217,7 @@ class LanceOperation:
 
     @dataclass
     class Rewrite(BaseOperation):
-        """The same rows in other fragments, and the indices that follow them."""
+        """The same rows in new fragments (a compaction), and the indices rewritten for them."""
 
         groups: list[LanceOperation.RewriteGroup]
         rewritten_indices: list[LanceOperation.RewrittenIndex]
@@ -235,7 +235,7 @@ class LanceOperation:
 
     @dataclass
     class CreateIndex(BaseOperation):
-        """Indices that come, and others that go."""
+        """Indices to add and indices to remove."""
 
         new_indices: list[Index]
         removed_indices: list[Index]
@@ -253,7 +253,7 @@ class LanceOperation:
 
     @dataclass
     class DataReplacement(BaseOperation):
-        """New files for columns of fragments; all hold the same fields."""
+        """New files for columns of fragments; all files hold the same fields."""
 
         replacements: list[LanceOperation.DataReplacementGroup]
 
@@ -267,7 +267,10 @@ class LanceOperation:
 
     @dataclass
     class DataOverlayFile:
-        """New values of some rows, by their offsets in the fragment (one list for each field)."""
+        """New values of some rows, by row offsets in the fragment.
+
+        ``offsets``: one list for all fields, or one list for each field.
+        """
 
         data_file: DataFile
         offsets: Iterable[int] | list[Iterable[int]]
@@ -282,7 +285,7 @@ class LanceOperation:
 
     @dataclass
     class DataOverlay(BaseOperation):
-        """New values that are laid over files; this library cannot commit it."""
+        """New values that replace values of existing files on reads; commits do not support it."""
 
         groups: list[LanceOperation.DataOverlayGroup]
 
@@ -292,9 +295,9 @@ class LanceOperation:
 
     @dataclass
     class Project(BaseOperation):
-        """Columns are dropped, renamed, reordered or made nullable: the schema afterwards.
+        """The new schema after columns are dropped, renamed, reordered or made nullable.
 
-        ``preserves_nullability``: no column stopped being nullable.
+        ``preserves_nullability``: True if every nullable column is still nullable.
         """
 
         schema: Schema
@@ -305,18 +308,18 @@ class LanceOperation:
 
     @dataclass
     class UpdateMap:
-        """Values by key, None to remove the key; with ``replace`` nothing else stays."""
+        """New values by key; None removes the key. ``replace`` removes all keys not in it."""
 
         updates: dict[str, str | None]
         replace: bool = False
 
         def to_stored(self) -> stored.UpdateMap:
-            """The value that a transaction holds; `InvalidInputError` unless all is text."""
+            """The stored form; raises ``TypeError`` unless keys and values are text."""
             return stored.UpdateMap(checked_updates(self.updates), bool(self.replace))
 
     @dataclass
     class UpdateConfig(BaseOperation):
-        """Changes of the config, the table's metadata, the schema's, and fields' by field id."""
+        """Updates of the config and of the metadata of the table, the schema and fields (by id)."""
 
         config_updates: LanceOperation.UpdateMap | None = None
         table_metadata_updates: LanceOperation.UpdateMap | None = None
@@ -335,7 +338,7 @@ class LanceOperation:
 
     @dataclass
     class Stored(BaseOperation):
-        """An operation of a version's history that users have no class of its own for."""
+        """An operation of the table's history that has no public class."""
 
         operation: stored.Operation
 

@@ -1,4 +1,4 @@
-"""Being told while fragments are written."""
+"""Callbacks that report the progress of writing fragments."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class FragmentWriteProgress(ABC):
-    """Gets a call when a fragment is begun and when it is complete; subclass it."""
+    """Base class for callbacks at the begin and completion of each fragment."""
 
     @abstractmethod
     def begin(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
-        """A new file was opened; the fragment has no id, no files and no rows yet."""
+        """Called when a data file is opened; ``fragment`` has no id, files or rows yet."""
 
     @abstractmethod
     def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
-        """A file is written, with its final number of rows and size."""
+        """Called when a data file is written; ``fragment`` has its final row count and size."""
 
 
 class NoopFragmentWriteProgress(FragmentWriteProgress):

@@ -1,4 +1,4 @@
-"""`Transaction`: a change as users hand it to a commit, with what identifies it."""
+"""`Transaction`: a change that users pass to a commit, with its identity."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from lance_core.table.transactions.transaction import COMMIT_MESSAGE
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 _UUID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
-"""It is part of a file's name."""
+"""Valid UUIDs of transactions; restricted because the UUID is part of a file name."""
 
 
 @dataclass
 class Transaction:
-    """A change, the version it is based on, and an identity that every retry keeps.
+    """A change, the version it is based on, and a UUID that all retries share.
 
-    ``transaction_properties``: text by name, kept with the transaction; the commit message is under
-    ``__lance_commit_message``.
+    ``transaction_properties``: text by name, stored with the transaction. The name
+    ``__lance_commit_message`` holds the commit message.
     """
 
     read_version: int
@@ -34,7 +34,7 @@ class Transaction:
 
     @classmethod
     def of(cls, transaction: StoredTransaction) -> Transaction:
-        """A transaction of the history."""
+        """The public value for a transaction of the table's history."""
         return cls(
             transaction.read_version,
             operation_of(transaction.operation),
@@ -43,7 +43,11 @@ class Transaction:
         )
 
     def to_stored(self) -> StoredTransaction:
-        """The transaction as it is written to the table."""
+        """The transaction as the table stores it.
+
+        Raises ``TypeError`` for an ``operation`` of another class, `InvalidInputError` for an
+        invalid version, UUID or property.
+        """
         if not isinstance(self.operation, LanceOperation.BaseOperation):
             raise TypeError(
                 "operation of a Transaction must be a LanceOperation.BaseOperation, "
@@ -68,7 +72,10 @@ class Transaction:
 
 
 def properties_of(message: str | None, properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Transaction properties, the commit message among them; all of them must be text."""
+    """Transaction properties, including the commit message.
+
+    Raises `InvalidInputError` unless names and values are ``str``.
+    """
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidInputError(f"transaction_properties must be a dict, got {properties!r}")
     merged = dict(properties or {})
