@@ -1,8 +1,9 @@
-"""A `pyarrow.compute.Expression` over the columns of a table, evaluated by Arrow itself.
+"""A `pyarrow.compute.Expression` over the columns of a table, evaluated by Arrow.
 
-Arrow does not list the columns of an expression. Its text contains all their names, so columns
-whose name does not occur there are out; that the others suffice is proven by binding the
-expression to an empty table of just these, and those that binding does without are left out too.
+Arrow does not list the columns that an expression uses, so this module finds them in two steps.
+The expression's text contains all names, so columns whose name is not in it are dropped. Then the
+expression is bound to an empty table without one of the rest: if this works, that column is
+dropped too.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from lance_core.schema.empty_arrays import empty_table
 Path = tuple[str, ...]
 
 _MOST_TRIALS = 32
+"""Maximum number of columns that are tested for being needed; each test binds the expression."""
 _NESTED = re.compile(r"FieldRef\.Nested\(((?: ?FieldRef\.Name\([^()]*\))+)\)")
 _NAME = re.compile(r"FieldRef\.Name\(([^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowExpression:
-    """``columns`` are the paths that it needs, perhaps some more, top-level ones in table order."""
+    """An Arrow expression, its type, and paths of all columns that it needs (perhaps of more).
+
+    ``columns`` are in the order of the table's top-level columns.
+    """
 
     expression: pc.Expression
     type: pa.DataType
@@ -40,7 +45,7 @@ class ArrowExpression:
 
     @classmethod
     def bind(cls, expression: pc.Expression, schema: pa.Schema) -> ArrowExpression:
-        """Raises `InvalidInputError` if it does not fit the schema."""
+        """The expression over ``schema``; raises `InvalidInputError` if it does not fit."""
         columns = _needed(expression, schema)
         try:
             kind = _bound(expression, schema, columns)
@@ -52,7 +57,7 @@ class ArrowExpression:
         return cls(expression, kind, tuple(columns))
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
-        """The values for the rows of ``data``, which has at least `columns`."""
+        """The value for each row of ``data``, which has at least `columns`."""
         with arrow_errors():
             names = dict.fromkeys(path[0] for path in self.columns)
             return _run(self.expression, with_few_chunks(data.select(list(names))))
@@ -62,7 +67,7 @@ def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
     text = str(expression)
     everything: list[Path] = [(name,) for name in schema.names]
     if len(set(schema.names)) < len(schema.names) or "FieldPath(" in text:
-        # A column by its position: only the complete table has it there.
+        # The expression references a column by position: dropping columns would shift it.
         return everything
     found = _mentioned(text, schema)
     if not _fits(expression, schema, found):
@@ -77,7 +82,10 @@ def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
 
 
 def _mentioned(text: str, schema: pa.Schema) -> list[Path]:
-    """Columns that the text may name; fields of a struct if it names nothing else of it."""
+    """Paths of the columns whose names ``text`` contains.
+
+    A struct's children replace the struct if the text names it only in nested references.
+    """
     nested = [tuple(_NAME.findall(match[1])) for match in _NESTED.finditer(text)]
     rest = _NESTED.sub("", text)
     found: list[Path] = []
@@ -102,7 +110,7 @@ def _bound(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) ->
 
 
 def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:
-    """The fields that the paths name, structs with only the children that they name."""
+    """The fields at the paths ``columns``; structs keep only the children at these paths."""
     kept = []
     for field in fields:
         inside = [path[1:] for path in columns if path[0] == field.name]
@@ -116,7 +124,7 @@ def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:
 
 
 def _run(expression: pc.Expression, data: pa.Table) -> pa.ChunkedArray:
-    """One thread keeps the order of the rows."""
+    """Evaluate ``expression`` on ``data``, in one thread because that keeps the row order."""
     from pyarrow import acero
 
     if data.num_columns == 0:

@@ -1,4 +1,4 @@
-"""The chunks of a column as one array, or as fewer chunks."""
+"""Combine the chunks of a column into one array, or into fewer chunks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 
 _FEW_ROWS = 1 << 12
-"""Chunks of fewer rows are joined: to copy them takes less time than one more call of a kernel."""
+"""Chunks of fewer rows are combined: a copy takes less time than one more kernel call."""
 
 
 def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """All values of ``column``; copied only if it has several chunks.
+    """All values of ``column`` as one array, copied only if the column has several chunks.
 
-    Raises `ResultTooLargeError` where no array can hold them: 2 GiB of text, for example, or more
-    items used of several dictionaries than the indices can number.
+    Raises `ResultTooLargeError` if one array cannot hold them: for example 2 GiB of strings, or
+    more distinct dictionary values than the index type can number.
     """
     if column.num_chunks == 1:
         return column.chunk(0)
@@ -34,7 +34,7 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def with_few_chunks(data: pa.Table) -> pa.Table:
-    """The same rows; chunks of few rows are joined as `with_joined_chunks` does."""
+    """The same rows; combines the chunks as `with_joined_chunks` does if they have few rows."""
     most = max((column.num_chunks for column in data.columns), default=0)
     if most < 2 or most * _FEW_ROWS < data.num_rows:
         return data
@@ -42,7 +42,7 @@ def with_few_chunks(data: pa.Table) -> pa.Table:
 
 
 def with_joined_chunks(data: pa.Table) -> pa.Table:
-    """The same rows in one chunk per column, in several if an array cannot hold them together."""
+    """The same rows in one chunk per column; in several if one array cannot hold the column."""
     if all(column.num_chunks < 2 for column in data.columns):
         return data
     with contextlib.suppress(pa.ArrowInvalid):

@@ -18,56 +18,55 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:
-    # Arrow's compute functions take a fifth of the time to import this library; only expressions
-    # need them.
+    # pyarrow.compute takes a fifth of this library's import time, and only expressions need it.
     import pyarrow.compute as pc
 
 Mask = npt.NDArray[np.bool_]
 
 
 class Computed(Protocol):
-    """Something that has one value for each row."""
+    """An expression that has one value for each row."""
 
     @property
     def type(self) -> pa.DataType:
-        """Of the values."""
+        """The type of the values."""
 
     @property
     def nullable(self) -> bool:
-        """Whether a value may be NULL, as far as the schema tells."""
+        """False if the schema excludes NULL values."""
 
     @property
     def metadata(self) -> Mapping[bytes, bytes] | None:
-        """Of the field that holds the values."""
+        """The metadata of the field that holds the values."""
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """Of names, if the value is that of a column or of a member of structs."""
+        """The path of names if the expression is a column or a struct's child, else None."""
 
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:
-        """Paths of names of all columns that it needs, perhaps some more."""
+        """The paths of all columns that the expression needs, perhaps of more."""
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
-        """The values, of type `type`. ``data`` needs to have `columns` only."""
+        """The values, of type `type`. ``data`` must have `columns`, and needs no others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A condition on rows.
 
-    ``columns``: paths of names from a top-level column, all that the condition needs and perhaps
-    some more.
+    ``columns``: the paths (names from a top-level column down) of all columns that the condition
+    needs, perhaps of more.
     """
 
     columns: tuple[tuple[str, ...], ...]
     condition: Computed
 
     def mask(self, data: pa.Table) -> Mask:
-        """Which rows fulfil the condition; NULL counts as false.
+        """True for each row that satisfies the condition; NULL counts as false.
 
-        ``data`` needs to have `columns` only. Raises `InvalidInputError` if the values do not
-        allow the condition to be computed (overflow, division by zero, …).
+        ``data`` must have `columns`, and needs no others. Raises `InvalidInputError` if the
+        evaluation fails for some value (overflow, division by zero, …).
         """
         result = self.condition.evaluate(data)
         if result.num_chunks == 1:
@@ -77,35 +76,35 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value computed for each row. ``columns`` as in `Filter`."""
+    """An expression to compute for each row. ``columns`` has the meaning of `Filter.columns`."""
 
     columns: tuple[tuple[str, ...], ...]
     computed: Computed
 
     @property
     def type(self) -> pa.DataType:
-        """Of the values."""
+        """The type of the values."""
         return self.computed.type
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """Of names, if nothing is computed."""
+        """The path of names if the expression is just a column, else None."""
         return self.computed.path
 
     def field(self, name: str) -> pa.Field:
-        """The field of the result: with NOT NULL and metadata where the expression keeps them."""
+        """The field of the result; NOT NULL and metadata of columns stay where SQL keeps them."""
         return pa.field(name, self.type, self.computed.nullable, self.computed.metadata)
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
-        """The values, of type `type`. Raises as `Filter.mask`."""
+        """The values, of type `type`. Raises the errors of `Filter.mask`."""
         return self.computed.evaluate(data)
 
 
 def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
-    """The condition that a user wrote.
+    """The filter for a user's SQL text or Arrow expression.
 
-    Raises `InvalidInputError` for what cannot be parsed, names unknown columns or is not boolean,
-    and `UnsupportedFeatureError` naming an SQL construct that is not known here.
+    Raises `InvalidInputError` for text that cannot be parsed, unknown columns and conditions that
+    are not boolean, and `UnsupportedFeatureError` for SQL constructs that are not supported.
     """
     condition: Computed
     if isinstance(filter, str):
@@ -129,9 +128,10 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
 
 
 def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
-    """The computed column that a user wrote; text that is a column's name is that column.
+    """The computed column for a user's SQL text or Arrow expression.
 
-    Raises as `as_filter`.
+    Text that equals a column's name is that column. Raises the errors of `as_filter`, except for
+    values that are not boolean.
     """
     computed: Computed
     if isinstance(sql, str):
@@ -153,7 +153,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
 
 
 def _refuse_surrogates(sql: str) -> None:
-    """Arrow has no text with lone surrogates."""
+    """Raise `InvalidInputError` for a lone surrogate, which Arrow's strings cannot hold."""
     try:
         sql.encode()
     except UnicodeEncodeError as error:
@@ -163,7 +163,7 @@ def _refuse_surrogates(sql: str) -> None:
 
 
 def _mask(chunk: pa.BooleanArray) -> Mask:
-    """Bits to bytes; several times faster than Arrow's own way."""
+    """``chunk`` as one byte for each row, NULL as false; several times faster than in Arrow."""
     first, count = chunk.offset, len(chunk)
     low, high = first // 8, -(-(first + count) // 8)
     validity, values = chunk.buffers()

@@ -1,4 +1,4 @@
-"""Tables that have rows and no columns: Arrow loses their number of rows in most operations."""
+"""Tables with rows but no columns, whose number of rows most Arrow operations lose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def zero_column_table(num_rows: int, schema: pa.Schema | None = None) -> pa.Tabl
 
 
 def sliced(table: pa.Table, offset: int, length: int | None = None) -> pa.Table:
-    """Rows from ``offset`` on, at most ``length``; both may be past the end."""
+    """At most ``length`` rows from ``offset`` on; both may be past the end of the table."""
     if table.num_columns:
         return table.slice(offset, length)
     left = max(0, table.num_rows - offset)
@@ -25,7 +25,7 @@ def sliced(table: pa.Table, offset: int, length: int | None = None) -> pa.Table:
 
 
 def concatenated(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """The rows of all ``tables``, which have this schema."""
+    """The rows of all ``tables``, each of which has ``schema``."""
     if not schema.names:
         return zero_column_table(sum(table.num_rows for table in tables), schema)
     if len(tables) == 1:

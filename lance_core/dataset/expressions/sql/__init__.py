@@ -1,1 +1,1 @@
-"""SQL expressions: text to a syntax tree (`grammar`), to nodes (`plan`), to values (`node`)."""
+"""SQL expressions: `grammar` parses text, `plan` turns the tree into nodes, `node` evaluates."""

@@ -1,7 +1,7 @@
-"""+ - * / % and unary minus.
+"""The operators + - * / % and unary minus.
 
-Integers stay integers: / cuts towards zero, an overflow and a division by zero are errors. Floats
-follow IEEE 754. Decimals keep the digits that DataFusion keeps.
+The result of two integers is an integer: / rounds towards zero, and an overflow or a division by
+zero is an error. Floats follow IEEE 754. Decimals have the precision and scale of DataFusion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
 
 
 def with_column_type(left: Node, right: Node) -> tuple[Node, Node]:
-    """A numeric literal beside a column in the column's type, if that type has its value."""
+    """The operands; a numeric literal beside a column gets the column's type if the value fits."""
     return _beside(left, right), _beside(right, left)
 
 
@@ -47,12 +47,12 @@ def _beside(node: Node, other: Node) -> Node:
     if not (is_number(node.type) and is_number(other.type)):
         return node
     if pa.types.is_integer(other.type) and not pa.types.is_integer(node.type):
-        return node  # 1.0 asks for a division with a fraction
+        return node  # i / 1.0 is a division of floats
     return fitted(node, other.type) or node
 
 
 def binary(operator: str, left: Node, right: Node) -> Node:
-    """``left operator right``. Raises `InvalidInputError` for types that have no such operation."""
+    """``left operator right``. Raises `InvalidInputError` for types without this operation."""
     left, right = plain(left), plain(right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(right.type if pa.types.is_null(left.type) else left.type)
@@ -75,7 +75,7 @@ def binary(operator: str, left: Node, right: Node) -> Node:
 
 
 def _result_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """An integer beside a float takes the float's type, else both go to the common one."""
+    """The float's type for an integer and a float, otherwise the common type."""
     if pa.types.is_floating(left) and pa.types.is_integer(right):
         return left
     if pa.types.is_integer(left) and pa.types.is_floating(right):
@@ -84,7 +84,7 @@ def _result_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def negative(node: Node) -> Node:
-    """Unary minus; not for unsigned integers."""
+    """Unary minus; raises `InvalidInputError` for unsigned integers."""
     node = plain(node)
     if pa.types.is_null(node.type):
         return node
@@ -119,7 +119,7 @@ def _decimal(operator: str, left: Node, right: Node) -> Node:
     is_long = operator == "*" and digits > 38
     if operator != "/" and not is_long:
         return call(operator, _CHECKED[operator], left, right)
-    # Arrow's results may have more digits than 128 bits hold; DataFusion keeps 38 of them.
+    # Arrow's result may need more digits than 128 bits hold; DataFusion limits it to 38 digits.
     kinds = [pa.decimal256(side.type.precision, side.type.scale) for side in (left, right)]
     wide = [converted(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
     node = call(operator, _CHECKED[operator], *wide)
@@ -139,13 +139,13 @@ def _as_decimal(node: Node) -> Node:
 
 
 def _cut(value: Datum, kind: pa.DataType) -> Datum:
-    """Fewer digits after the point, the others dropped."""
+    """The value with the scale of ``kind``; further digits after the point are dropped."""
     options = pc.CastOptions(target_type=kind, allow_decimal_truncate=True)
     return pc.cast(value, options=options)
 
 
 def _remainder(left: Datum, right: Datum) -> Datum:
-    """What division towards zero leaves: it has the sign of ``left``. Arrow has no such kernel."""
+    """The remainder, with the sign of ``left``; Arrow has no kernel for it."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return _remainder(pa.array([left]), right)[0]
     kind = left.type
@@ -169,7 +169,7 @@ def _has_nulls(value: Datum) -> bool:
 
 
 def _remainders(values: npt.NDArray[np.integer[Any]], divisor: int) -> npt.NDArray[Any]:
-    """By one divisor above 0: numpy divides by a number much faster than it finds remainders."""
+    """Remainders for one positive divisor; much faster than numpy's own remainder function."""
     result: npt.NDArray[Any] = np.floor_divide(values, values.dtype.type(divisor))
     result *= values.dtype.type(divisor)
     np.subtract(values, result, out=result)
@@ -179,7 +179,7 @@ def _remainders(values: npt.NDArray[np.integer[Any]], divisor: int) -> npt.NDArr
 
 
 def _filled(value: Datum) -> Any:
-    """Values as numpy, 1 in place of NULL."""
+    """The values as a numpy array, with 1 for NULL."""
     if _has_nulls(value):
         value = pc.fill_null(value, pa.scalar(1, value.type))
     return value.as_py() if isinstance(value, pa.Scalar) else np.asarray(value)

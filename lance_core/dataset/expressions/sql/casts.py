@@ -1,4 +1,4 @@
-"""CAST and the names of types."""
+"""CAST, and the SQL names of types."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 
 def arrow_type(written: TypeName) -> pa.DataType:
-    """The Arrow type that a name like ``bigint`` or ``decimal(10, 2)`` stands for.
+    """The Arrow type for an SQL name like ``bigint`` or ``decimal(10, 2)``.
 
-    Raises `UnsupportedFeatureError` for a name that is not known.
+    Raises `UnsupportedFeatureError` for an unknown name.
     """
     name, numbers = written.name, written.numbers
     if name in _SIMPLE and not numbers:
@@ -57,10 +57,10 @@ def arrow_type(written: TypeName) -> pa.DataType:
 
 
 def cast(node: Node, kind: pa.DataType) -> Node:
-    """The value as ``kind``; a value that does not fit is an error when it is met.
+    """``node`` cast to ``kind``; the evaluation fails for a value that does not fit.
 
-    Numbers lose what comes after the point, timestamps what is finer than the unit. The metadata
-    of a column stays.
+    A cast of floats to integers drops the fraction; a cast of timestamps drops digits finer than
+    the unit. The metadata of a column stays.
     """
     return with_metadata(_cast_node(plain(node), kind), node.metadata)
 
@@ -86,7 +86,7 @@ def _refuse(source: pa.DataType, kind: pa.DataType) -> None:
 
 
 def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:
-    """How a literal text becomes a constant of a temporal type."""
+    """The parser of string literals for a temporal type, None for other types."""
     if pa.types.is_date32(kind):
         return literals.date
     if pa.types.is_timestamp(kind):

@@ -1,4 +1,4 @@
-"""Kernels that are written for arrays, on scalars as well."""
+"""Adapters that apply kernels for arrays to scalars, chunks and dictionaries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lance_core.dataset.expressions.sql.node import (
 
 
 def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
-    """The kernel for arrays and scalars."""
+    """``kernel``, which takes arrays only, as a kernel that also takes scalars."""
     return functools.partial(_each_chunk, kernel=kernel)
 
 
@@ -32,10 +32,10 @@ def _each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
 
 
 def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
-    """What ``plan`` makes of a dictionary column, reckoned on the entries of its dictionaries.
+    """The node of ``plan(node)`` that is computed once for each dictionary value, not each row.
 
-    ``plan`` must give NULL for NULL. None if the node is no dictionary column or ``plan`` does not
-    depend on it.
+    ``plan`` must map NULL to NULL. Returns None if ``node`` is not a dictionary column, or if the
+    result of ``plan`` is a constant.
     """
     if not isinstance(node, ColumnNode) or not pa.types.is_dictionary(node.type):
         return None

@@ -1,4 +1,4 @@
-"""Bringing two values to one type, the way DataFusion does for Lance."""
+"""Coercion of two values to a common type, with the rules that DataFusion has in Lance."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lance_core.errors import InvalidInputError
 
 _FINEST = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Decimal digits that hold every integer of so many bits."""
+"""The number of decimal digits of the largest integer, by bit width."""
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are text."""
+    """True for string types."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Whether values are bytes."""
+    """True for binary types."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
@@ -35,14 +35,14 @@ def is_bytes(kind: pa.DataType) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are integers, floats or decimals."""
+    """True for integers, floats and decimals."""
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
 
 
 def plain(node: Node) -> Node:
-    """The node with dictionaries decoded and extension types as what they store."""
+    """The node with dictionaries decoded and extension types replaced by their storage types."""
     if isinstance(node.type, pa.BaseExtensionType):
         kind = node.type.storage_type
         return with_metadata(
@@ -54,7 +54,7 @@ def plain(node: Node) -> Node:
 
 
 def converted(node: Node, kind: pa.DataType) -> Node:
-    """The node's values as ``kind``, with its metadata; fails on values that it does not have."""
+    """The node cast to ``kind``, with its metadata; evaluation fails for values that do not fit."""
     if node.type == kind:
         return node
     return with_metadata(_converted(node, kind), node.metadata)
@@ -75,19 +75,19 @@ def _caster(kind: pa.DataType) -> functools.partial[Datum]:
 
 
 def _cast(value: Datum, kind: pa.DataType) -> Datum:
-    # A float rounds what it cannot hold; everything else must fit.
+    # A cast to a float may round; a value that does not fit any other type is an error.
     return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
 
 
 def _as_local(value: Datum, zone: str) -> Datum:
-    """Wall clock times in a zone as instants; the earlier one where a clock was set back."""
+    """Local times in ``zone`` as instants; of two (a clock set back), the earlier one."""
     return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="earliest")
 
 
 def literal_as(node: Constant, kind: pa.DataType) -> Constant:
-    """A literal in the type of what it stands beside: text becomes a date or a time.
+    """A literal in the type ``kind`` of the other operand: text becomes a date or a time.
 
-    Raises `InvalidInputError` where no such reading exists.
+    Raises `InvalidInputError` if the text is no value of that type.
     """
     if node.is_null:
         return null(kind)
@@ -104,9 +104,9 @@ def literal_as(node: Constant, kind: pa.DataType) -> Constant:
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both, None if they are of different kinds.
+    """The type that both types are coerced to, None if there is none.
 
-    Integers next to floats become float64, as do decimals.
+    An integer or decimal with a float becomes float64.
     """
     if left == right or pa.types.is_null(right):
         return left
@@ -162,7 +162,10 @@ def _texts(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _moments(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Dates and timestamps. A wall clock next to a time zone is read in that zone."""
+    """The common type of dates and timestamps.
+
+    A timestamp without a zone beside one with a zone is a local time in that zone.
+    """
     sides = (left, right)
     if not all(pa.types.is_date(kind) or pa.types.is_timestamp(kind) for kind in sides):
         return None

@@ -1,7 +1,7 @@
 """Comparisons and BETWEEN.
 
-Floats are ordered with NaN equal to itself and above all numbers, as DataFusion has it;
-0.0 equals -0.0. NULL makes a comparison NULL.
+NaN equals itself and is greater than all numbers, as in DataFusion; 0.0 equals -0.0. A comparison
+with NULL is NULL.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare(operator: str, left: Node, right: Node) -> Node:
-    """``left operator right``, one of = <> < <= > >=, as a boolean node.
+    """``left operator right`` as a boolean node; the operator is one of = <> < <= > >=.
 
-    Raises `InvalidInputError` for types that do not compare.
+    Raises `InvalidInputError` for types that cannot be compared.
     """
     if isinstance(left, Constant) and not isinstance(right, Constant):
         return compare(_SWAPPED[operator], right, left)
@@ -109,7 +109,7 @@ def _is_wall_clock(kind: pa.DataType) -> bool:
 
 
 def _instant(literal: Constant, kind: pa.DataType) -> Constant:
-    """A date or time without a zone, read in the zone of the timestamp type ``kind``."""
+    """A literal without a zone as an instant: its time is local to the zone of ``kind``."""
     wall = exact_value(literal)
     assert isinstance(wall, Fraction)
     seconds, rest = divmod(wall, 10**9)
@@ -120,7 +120,7 @@ def _instant(literal: Constant, kind: pa.DataType) -> Constant:
 
 
 def _on_grid(operator: str, node: Node, where: Grid, literal: Constant) -> Node:
-    """Compares with the whole step at or below the literal."""
+    """Compare with the greatest value of the type that is at or below the literal."""
     value = exact_value(literal)
     if not isinstance(value, Fraction):
         above = value is None or math.isnan(value) or value > 0
@@ -136,7 +136,7 @@ def _on_grid(operator: str, node: Node, where: Grid, literal: Constant) -> Node:
 
 
 def _decided(operator: str, node: Node, above: bool) -> Node:
-    """The comparison with something above (or below) every value of the type."""
+    """The comparison with a literal above (or below) all values of the type."""
     return _same_for_all(node, operator in (("<", "<=", "<>") if above else (">", ">=", "<>")))
 
 
@@ -156,12 +156,12 @@ def _float_constant(operator: str, node: Node, literal: Constant) -> Node:
 
 
 def wide(node: Node) -> Node:
-    """Half floats as float32, which holds all of them: Arrow does not compare half floats."""
+    """The node with half floats as float32, because Arrow cannot compare half floats."""
     return converted(node, pa.float32()) if pa.types.is_float16(node.type) else node
 
 
 def not_below(value: Datum, literal: Datum, operator: str) -> Datum:
-    """Above the literal: all that is not below, so that NaN is above."""
+    """True where ``value operator literal`` is not, so that NaN is above the literal."""
     return pc.invert(_KERNELS[operator](value, literal))
 
 
@@ -174,11 +174,11 @@ def compare_nan(value: Datum, operator: str) -> Datum:
 
 
 def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
-    """``left operator right`` of two columns of floats."""
+    """``left operator right`` for two float columns."""
     if operator in (">", "<="):
         left, right, operator = right, left, {">": "<", "<=": ">="}[operator]
     if operator in ("<", ">="):
-        # Below: not at or above, and not NaN itself.
+        # left < right: neither left >= right nor is left NaN. A NaN on the right is above.
         below = pc.and_(pc.invert(pc.greater_equal(left, right)), pc.equal(left, left))
         return below if operator == "<" else pc.invert(below)
     both = pc.and_(pc.is_nan(left), pc.is_nan(right))
@@ -187,7 +187,7 @@ def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
 
 
 def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
-    """Bytes of a fixed width are compared as such only with a literal of that width."""
+    """Compare bytes with a literal; a literal of another length needs variable-length bytes."""
     kind = node.type
     if pa.types.is_fixed_size_binary(kind) and len(literal.value.as_py()) != kind.byte_width:
         node, kind = converted(node, pa.binary()), pa.binary()
@@ -195,7 +195,7 @@ def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
 
 
 def same(left: Node, right: Node) -> Node:
-    """IS NOT DISTINCT FROM: equal, or both NULL; never NULL itself."""
+    """IS NOT DISTINCT FROM: true if both are equal or both are NULL; never NULL."""
     equal = logic.is_true(compare("=", left, right))
     return logic.either(equal, logic.both(logic.is_null(left), logic.is_null(right)))
 
@@ -207,9 +207,9 @@ def between(node: Node, low: Node, high: Node) -> Node:
 
 
 def equals(kind: pa.DataType, literal: Constant) -> list[pa.Scalar]:
-    """The values of the type that equal the literal: none, one, or both zeros.
+    """The values of ``kind`` that equal the literal: none, one, or 0.0 and -0.0.
 
-    Raises `InvalidInputError` if the two do not compare.
+    Raises `InvalidInputError` if the literal cannot be compared with the type.
     """
     if not _same_kind(kind, literal.type):
         raise InvalidInputError(f"cannot compare {kind} with {literal.value}, a {literal.type}")

@@ -1,8 +1,8 @@
-"""Exact arithmetic on constants, so that a literal is compared by its value and not by its type.
+"""Exact arithmetic on constants, so that a comparison depends on a literal's value, not its type.
 
-Values of ordered types that are whole multiples of a step (integers, decimals, dates, times,
-durations) are compared as such: ``u8 < 300`` and ``i32 > 0.5`` have exact answers.
-Units: numbers as they are; dates, timestamps, times and durations in nanoseconds.
+The values of integers, decimals, dates, times and durations are integer multiples of a step (a
+grid). Comparisons use these multiples, so ``u8 < 300`` and ``i32 > 0.5`` have exact results.
+Units: dates, timestamps, times and durations are in nanoseconds; numbers have no unit.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.lazy_dataclass import dataclass
 
 DAY = 86_400_000_000_000
-"""Nanoseconds."""
+"""Nanoseconds of a day."""
 
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values of a type: ``step`` times an integer from ``low`` to ``high``."""
+    """The values of a type: ``step`` times each integer from ``low`` to ``high``."""
 
     step: Fraction
     low: int
@@ -55,7 +55,7 @@ def _signed_range(bits: int) -> tuple[int, int]:
 
 
 def _nanoseconds(kind: pa.DataType) -> int | None:
-    """What 1 in the stored integers of a temporal type stands for."""
+    """The nanoseconds in one unit of a temporal type's stored integers."""
     if pa.types.is_date32(kind):
         return DAY
     if pa.types.is_date64(kind):
@@ -66,9 +66,9 @@ def _nanoseconds(kind: pa.DataType) -> int | None:
 
 
 def exact_value(constant: Constant) -> Fraction | float | None:
-    """The value of a number or temporal constant; an infinity or NaN stays a float.
+    """The exact value of a numeric or temporal constant; infinities and NaN stay floats.
 
-    None for types that are neither. The constant must not be null.
+    Returns None for other types. The constant must not be null.
     """
     if constant.exact is not None:
         return constant.exact
@@ -83,7 +83,7 @@ def exact_value(constant: Constant) -> Fraction | float | None:
 
 
 def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
-    """How many whole steps fit below ``value``, and whether they reach it exactly."""
+    """``value`` in steps of ``grid``, rounded down, and True if the rounding changed nothing."""
     if grid.step == 1 and value.denominator == 1:
         return value.numerator, True
     quotient = value / grid.step
@@ -92,7 +92,7 @@ def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
 
 
 def at(kind: pa.DataType, count: int) -> pa.Scalar:
-    """The value of a grid type that lies ``count`` steps from zero; it must be in range."""
+    """The value of ``kind`` that is ``count`` steps; it must be in the range of the type."""
     if pa.types.is_integer(kind):
         return from_numpy(np.array([count], kind.to_pandas_dtype()))[0]
     if pa.types.is_decimal(kind):
@@ -103,9 +103,9 @@ def at(kind: pa.DataType, count: int) -> pa.Scalar:
 
 
 def fitted(constant: Constant, kind: pa.DataType) -> Constant | None:
-    """The constant as a value of a grid or float type, None if that type does not have it.
+    """The constant as a value of ``kind``, None if no value of this type equals it.
 
-    Floats take the nearest value they have.
+    ``kind`` has a grid or is a float type; a float type takes the nearest value.
     """
     value = exact_value(constant)
     if value is None:

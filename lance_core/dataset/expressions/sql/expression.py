@@ -1,4 +1,4 @@
-"""SQL text as something that has one value for each row."""
+"""SQL text as an expression with one value for each row."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class SqlExpression:
 
 
 def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
-    """A condition; raises as `lance_core.dataset.expressions.filters.as_filter`.
+    """The condition ``text``; raises the errors of `filters.as_filter`.
 
-    Kept, as planning one takes as long as reading a few rows: no function gives another value at
-    another time, and schemas that differ only in their metadata mean the same.
+    Plans are cached, because planning takes as long as reading a few rows. This is safe: no SQL
+    function depends on the time, and a schema's metadata does not change a condition.
     """
     try:
         return _kept_filter(text, schema)
@@ -62,5 +62,5 @@ _kept_filter = lru_cache(maxsize=64)(_filter)
 
 
 def value_expression(text: str, schema: pa.Schema) -> SqlExpression:
-    """A value of any type; raises as `lance_core.dataset.expressions.filters.as_value`."""
+    """The value ``text``, of any type; raises the errors of `filters.as_value`."""
     return SqlExpression(text, plan_value(text, schema))

@@ -1,4 +1,4 @@
-"""Functions by name, with their arguments checked."""
+"""SQL functions by name, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``plan`` makes the node; it is given ``least`` to ``most`` arguments (None: any number).
+    """An SQL function: ``plan`` builds its node from ``least`` to ``most`` arguments (None: any).
 
-    ``infers_nullable``: the result is NOT NULL where the node says so, as in pylance; the results
-    of all other functions are nullable fields.
+    ``infers_nullable``: True if the result has the nullability of the node; the results of all
+    other functions are nullable. pylance has the same rules.
     """
 
     plan: Callable[..., Node]
@@ -46,10 +46,10 @@ class Function:
 
 
 def call_function(name: str, arguments: Sequence[Node]) -> Node:
-    """The node of ``name(arguments)``; names are the same in all cases.
+    """The node of ``name(arguments)``; names are case-insensitive.
 
-    Raises `UnsupportedFeatureError` for an unknown name and `InvalidInputError` for arguments that
-    the function does not take.
+    Raises `UnsupportedFeatureError` for an unknown name and `InvalidInputError` for a wrong number
+    or wrong types of arguments.
     """
     function = _FUNCTIONS.get(name.lower())
     if function is None:
@@ -62,7 +62,7 @@ def call_function(name: str, arguments: Sequence[Node]) -> Node:
 
 
 def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
-    """The value of the first branch whose test is true, else the default."""
+    """CASE: the value of the first branch (condition, value) with a true condition, or default."""
     values = one_type("CASE", [value for _, value in branches] + [default])
     result = values.pop()
     for (test, _), value in zip(reversed(branches), reversed(values), strict=True):
@@ -73,7 +73,7 @@ def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
 
 
 def one_type(what: str, nodes: Sequence[Node]) -> list[Node]:
-    """The nodes in the one type that holds the values of all."""
+    """The nodes converted to their common type; raises `InvalidInputError` if there is none."""
     kind = pa.null()
     for node in nodes:
         wider = common_type(kind, node.type)
@@ -90,7 +90,7 @@ def _untyped(node: Node) -> bool:
 def _coalesce(*nodes: Node) -> Node:
     node = call("coalesce", pc.coalesce, *one_type("coalesce", nodes))
     node = with_nullable(node, all(argument.nullable for argument in nodes))
-    # The first argument that is NOT NULL is the result, if no other comes before it.
+    # A first argument that is NOT NULL is the result, so the result has its metadata.
     return node if nodes[0].nullable else with_metadata(node, nodes[0].metadata)
 
 
@@ -200,4 +200,4 @@ _FUNCTIONS: Mapping[str, Function] = {
 }
 
 NAMES = frozenset(_FUNCTIONS)
-"""Of all functions, in small letters."""
+"""The names of all functions, in lower case."""

@@ -1,7 +1,8 @@
-"""SQL text to a syntax tree, in the dialect that Lance users write.
+"""Parser: SQL text of Lance's dialect to a syntax tree.
 
-Operators bind as in DataFusion: OR, AND, NOT, IS, LIKE, then comparisons, BETWEEN and IN, then
-sums, then products and ``||``, then ``::``. Operators of one strength go from left to right.
+Operators have the precedence of DataFusion, from lowest to highest: OR; AND; NOT; IS; LIKE;
+comparisons, BETWEEN and IN; sums; products and ``||``; ``::``. Operators of one precedence
+associate to the left.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from lance_core.dataset.expressions.sql.names import Name
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 
 MAX_DEPTH = 100
-"""Most levels of nesting; one level costs parser and planner some ten stack frames."""
+"""Maximum nesting depth. Each level takes about ten Python stack frames in parser and planner."""
 
 _MOST_KEPT = 1 << 14
-"""Characters; trees of longer texts are not kept."""
+"""Maximum characters of a text whose tree is cached."""
 
 _OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _SUM, _PRODUCT = range(1, 9)
 
@@ -48,7 +49,7 @@ _STRENGTHS = {
     "||": _PRODUCT,
 }
 _UNKNOWN = frozenset({"&", "|", "^", "~", "<<", ">>", "<=>", "?", "OVER", "SIMILAR", "RLIKE"})
-"""What SQL has and this dialect does not."""
+"""Words and signs of SQL that this dialect does not support."""
 
 _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME"})
 _LONG_TYPES = {"DOUBLE": ("PRECISION",), "CHAR": ("VARYING",), "CHARACTER": ("VARYING",)}
@@ -56,12 +57,12 @@ _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"})
 
 
 def parse(text: str, names: Collection[str] = ()) -> syntax.Tree:
-    """The tree of one expression.
+    """The syntax tree of one expression.
 
-    ``names``: columns. A keyword that is one's name counts as the column where it cannot be
-    anything else, as in ``from = 1``.
+    ``names``: the names of columns. A keyword that is also a column's name is read as the column
+    if the text is no valid expression otherwise, as in ``from = 1``.
     Raises `InvalidInputError` with the position for text that is not one expression, and
-    `UnsupportedFeatureError` naming what only other dialects have.
+    `UnsupportedFeatureError` for constructs that only other dialects have.
     """
     lower = text.lower()
     taken = tuple(name for name in names if name.lower() in lower)
@@ -71,7 +72,7 @@ def parse(text: str, names: Collection[str] = ()) -> syntax.Tree:
 
 
 def _parse(text: str, names: tuple[str, ...]) -> syntax.Tree:
-    """``names``: words that are names, even keywords, if the text is no expression otherwise."""
+    """Parse ``text``; if that fails, parse again with keywords in ``names`` read as columns."""
     found = words(text)
     if found[0].kind is Kind.END:
         raise InvalidInputError(f"cannot parse {shown(text)}: it is empty")
@@ -99,7 +100,7 @@ def _quoted(word: Word, actual: Mapping[str, str]) -> Word:
 
 
 class _Parser:
-    """One pass over the words; nesting costs stack frames, length does not."""
+    """A one-pass parser over words; its stack depth depends on nesting, not on length."""
 
     def __init__(self, text: str, found: list[Word]) -> None:
         self._text = text
@@ -108,7 +109,7 @@ class _Parser:
         self._depth = 0
 
     def expression(self, weakest: int = 0) -> syntax.Tree:
-        """The longest expression whose operators all bind stronger than ``weakest``."""
+        """Parse the longest expression of operators with a higher precedence than ``weakest``."""
         self._enter()
         tree = self._operand()
         wrapped = 0
@@ -131,7 +132,7 @@ class _Parser:
         return tree
 
     def whole(self) -> syntax.Tree:
-        """The one expression that all words make."""
+        """Parse all words as one expression."""
         tree = self.expression()
         if self._next.kind is not Kind.END:
             raise self._unexpected()
@@ -147,7 +148,7 @@ class _Parser:
         return word
 
     def _accept(self, *wanted: str) -> bool:
-        """Takes these words if they are the next ones."""
+        """Consume the words ``wanted`` and return True if they are the next ones."""
         if any(
             self._words[min(self._at + i, len(self._words) - 1)].upper != one
             for i, one in enumerate(wanted)
@@ -241,7 +242,7 @@ class _Parser:
         return self._list(")")
 
     def _list(self, closing: str) -> tuple[syntax.Tree, ...]:
-        """Expressions with commas between them, and what closes the list."""
+        """Parse expressions separated by commas, and the ``closing`` sign."""
         items: list[syntax.Tree] = []
         if not self._accept(closing):
             items.append(self.expression())
@@ -342,7 +343,7 @@ class _Parser:
         return syntax.FunctionCall(name.text, self._list(")"))
 
     def _numbers(self) -> tuple[int, ...]:
-        """Digits with commas between them, and a closing parenthesis; none if it is not that."""
+        """Parse integers separated by commas, and ``)``; return ``()`` for other words."""
         numbers = []
         while self._next.kind is Kind.NUMBER and self._next.text.isdecimal():
             numbers.append(int(self._take().text[:9]))
@@ -412,7 +413,7 @@ class _Parser:
 
 
 def with_long_lists(tree: syntax.Logic) -> Sequence[syntax.Tree]:
-    """The operands, with one IN for many ``a = 1``; under AND one NOT IN for many ``a <> 1``."""
+    """The operands, with many ``a = 1`` (under AND: ``a <> 1``) merged into one [NOT] IN."""
     if len(tree.operands) < MIN_LITERALS:
         return tree.operands
     operator = "<>" if tree.is_and else "="
@@ -431,7 +432,7 @@ def with_long_lists(tree: syntax.Logic) -> Sequence[syntax.Tree]:
 
 
 def _literal_compared(tree: syntax.Tree, operator: str) -> tuple[tuple[Name, ...], str] | None:
-    """The column and the literal, as written, that it is compared with by ``operator``."""
+    """The column and the literal's text if ``tree`` is ``column operator literal``, else None."""
     match tree:
         case syntax.Comparison(sign, syntax.NameReference(parts), syntax.Number(digits)):
             return (parts, digits) if sign == operator else None
@@ -469,7 +470,7 @@ def _literals_of_kinds(body: str) -> syntax.Literals:
 
 
 _DIGITS = 40
-"""Whole numbers of more digits are read as floats."""
+"""Maximum digits of an integer in an IN list; longer ones are read as floats."""
 
 _LARGEST = 10 ** (_DIGITS - 1)
 
@@ -493,4 +494,4 @@ _RESERVED = frozenset(
         *("WHEN", "THEN", "ELSE", "END", "DISTINCT", "SELECT", "FROM"),
     }
 )
-"""Words that are a column only in backticks, or where nothing else makes sense."""
+"""Keywords: they name a column only in backticks, or if the text cannot be parsed otherwise."""

@@ -1,7 +1,8 @@
-"""SQL text to words: names, numbers, text and signs, each with its place.
+"""Lexer: SQL text to words (names, numbers, strings and signs) with their offsets.
 
-Names are quoted with backticks, text with ' or " (a doubled quote stands for itself, a backslash
-for itself), bytes are ``X'00ff'`` or ``0x00ff``. The literals of a long ``IN (…)`` are one word.
+Backticks quote names; ' or " quotes strings. A doubled quote in a string is one quote; a backslash
+has no special meaning. Bytes are ``X'00ff'`` or ``0x00ff``. The literals of a long ``IN (…)`` list
+are one word.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import NamedTuple
 from lance_core.errors import InvalidInputError
 
 MAX_CHARACTERS = 1 << 19
-"""Most characters of an expression besides the literals in its IN lists: a second's work."""
+"""Maximum characters of an expression without the literals of long IN lists.
+
+Longer text would take more than about a second to parse.
+"""
 
 MIN_LITERALS = 20
-"""So many literals of an IN are one word; fewer are words of their own."""
+"""Minimum number of literals of an IN list that make one word; fewer are separate words."""
 
 
 class Kind(Enum):
-    """What a word is."""
+    """The kind of a word; the value names it in error messages."""
 
     WORD = "a word"
     NAME = "a name in backticks"
@@ -33,9 +37,9 @@ class Kind(Enum):
 
 
 class Word(NamedTuple):
-    """``text``: as written, but without quotes. ``start``: of its first character.
+    """A word: ``text`` without quotes; ``start``, the offset of its first character.
 
-    ``upper``: the keyword or sign that the word may be.
+    ``upper``: the text in upper case if the word may be a keyword or a sign, otherwise empty.
     """
 
     kind: Kind
@@ -67,7 +71,10 @@ _COMMENT_ENDS = re.compile(r"/\*|\*/")
 
 
 def words(text: str) -> list[Word]:
-    """All words, and the end. Raises `InvalidInputError` with the place of what is none."""
+    """All words of ``text``, then a word of kind END.
+
+    Raises `InvalidInputError` with the position of a character that begins no word.
+    """
     found: list[Word] = []
     position, in_literals, last = 0, 0, ""
     while True:
@@ -119,7 +126,7 @@ def _unquoted(group: str, value: str) -> str:
 
 
 def _after_comment(text: str, start: int) -> int:
-    """Where the comment that begins at ``start`` ends; comments may hold comments."""
+    """The offset after the comment that begins at ``start``; comments may be nested."""
     depth = 0
     for match in _COMMENT_ENDS.finditer(text, start):
         depth += 1 if match[0] == "/*" else -1
@@ -129,19 +136,19 @@ def _after_comment(text: str, start: int) -> int:
 
 
 def split_literals(body: str) -> list[str]:
-    """The literals of a word of kind `Kind.LITERALS`, as written."""
+    """The texts of the literals in a word of kind `Kind.LITERALS`."""
     return _ONE_LITERAL.findall(body)
 
 
 def place(text: str, start: int) -> str:
-    """Line and column of a character, for errors."""
+    """The line and column of a character, for error messages."""
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1) + 1
     return f"at line {line}, column {column}"
 
 
 def shown(text: str) -> str:
-    """The text for errors, the beginning if it is long."""
+    """The text for error messages, shortened if it is long."""
     return repr(text if len(text) <= 200 else text[:200] + "…")
 
 

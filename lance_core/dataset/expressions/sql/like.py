@@ -1,4 +1,4 @@
-"""LIKE and ILIKE: ``%`` is any text, ``_`` one character, an escape makes what follows literal."""
+"""LIKE and ILIKE: ``%`` matches any text, ``_`` one character, an escape makes the next literal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
-    """Whether the whole text fits the pattern. NULL for a NULL on either side."""
+    """True if the whole text matches the pattern; NULL if either is NULL."""
     entries = once_per_entry(subject, lambda e: like(e, pattern, escape, ignore_case))
     if entries is not None:
         return entries
@@ -30,7 +30,7 @@ def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
 
 
 def _pieces(pattern: str, escape: str) -> list[str]:
-    """Literal text, with ``"%"`` and ``"_"`` alone for the wildcards and text marked by ``=``."""
+    """The parts of a pattern: ``"%"`` and ``"_"`` for wildcards, ``"=text"`` for literal text."""
     pieces: list[str] = []
     position = 0
     while position < len(pattern):
@@ -52,7 +52,7 @@ def _pieces(pattern: str, escape: str) -> list[str]:
 
 
 def _kernel(pieces: list[str], ignore_case: bool) -> Kernel:
-    """The cheapest kernel for a pattern."""
+    """The fastest kernel for a pattern."""
     if not ignore_case:
         match pieces:
             case []:

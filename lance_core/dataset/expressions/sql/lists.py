@@ -26,18 +26,18 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values are lists, of any or of one fixed length."""
+    """True for lists of variable or fixed length."""
     return bool(
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     )
 
 
 def literal(items: Sequence[Node]) -> Node:
-    """``[1, 2]``: a list of literals of one type."""
+    """``[1, 2]``: a constant list of literals of one type."""
     kind = pa.null()
     for item in items:
         if not isinstance(item, Constant):
-            raise UnsupportedFeatureError("a list literal with something that is no literal")
+            raise UnsupportedFeatureError("a list literal with an item that is not a literal")
         wider = common_type(kind, item.type)
         if wider is None:
             raise InvalidInputError(f"a list literal cannot hold both {kind} and {item.type}")
@@ -47,7 +47,7 @@ def literal(items: Sequence[Node]) -> Node:
 
 
 def element(node: Node, index: Constant) -> Node:
-    """``list[i]``: the first is 1, the last is -1; NULL where there is none."""
+    """``list[i]``: 1 is the first element, -1 the last; NULL if the list has no such element."""
     if not is_list(node.type) or not pa.types.is_integer(index.type):
         raise InvalidInputError(f"{node.type} has no element [{index.value}]")
     kernel = by_chunk(functools.partial(_element, index=index.value.as_py()))
@@ -55,25 +55,25 @@ def element(node: Node, index: Constant) -> Node:
 
 
 def length(node: Node) -> Node:
-    """How many elements a list has, as uint64."""
+    """The number of elements of each list, as uint64."""
     _need_list("array_length", node)
     return converted(call("array_length", pc.list_value_length, node), pa.uint64())
 
 
 def has(node: Node, item: Node) -> Node:
-    """Whether a list holds the item, a literal. NULL only for a NULL list."""
+    """True if the list contains ``item``, which must be a literal; NULL only for a NULL list."""
     _need_list("array_has", node)
     if not isinstance(item, Constant):
-        raise UnsupportedFeatureError("array_has with something that is not a literal")
-    # The elements are compared like a column of their own.
+        raise UnsupportedFeatureError("array_has with an item that is not a literal")
+    # Compare the elements as a column.
     test = compare.compare("=", ColumnNode(("",), node.type.value_type), item)
     return call("array_has", by_chunk(functools.partial(_has, test=test)), node)
 
 
 def items(node: Node) -> list[Node]:
-    """The elements of a list literal as constants."""
+    """The elements of a list literal, as constants."""
     if not isinstance(node, Constant) or not is_list(node.type) or node.is_null:
-        raise UnsupportedFeatureError("a list that is not written out, like [1, 2]")
+        raise UnsupportedFeatureError("a list that is not a literal like [1, 2]")
     return [Constant(value) for value in node.value]
 
 

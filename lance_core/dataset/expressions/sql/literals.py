@@ -1,4 +1,4 @@
-"""Literals: the text between quotes and the digits of numbers, as constants."""
+"""Literals: constants from the digits of numbers and the text between quotes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _TIME_TEXT = re.compile(_TIME)
 _TIMESTAMP_TEXT = re.compile(rf"{_DATE}(?:[ T]{_TIME}{_ZONE})?")
 
 _DIGITS = 400
-"""Decimal exponents beyond this are those of an infinite or zero float."""
+"""Maximum absolute decimal exponent; the float of a larger one is infinite or zero."""
 
 
 def number(text: str) -> Constant:
-    """Digits, with a sign, point and exponent: int64, else uint64, else float64.
+    """The number ``text``, which may have a sign, point and exponent: int64, uint64 or float64.
 
-    A fraction is kept exactly beside the float.
+    The first of these types that holds the number is used. A float64 constant also has the exact
+    value.
     """
     text = text.replace("_", "")
     if re.fullmatch(r"-?\d{1,40}", text):
@@ -51,7 +52,7 @@ def number(text: str) -> Constant:
 
 
 def hexadecimal(digits: str) -> Constant:
-    """``X'…'``: a byte for two digits; an odd first digit is a byte of its own."""
+    """``X'…'``: one byte for two digits; if their number is odd, the first digit is a byte."""
     try:
         return constant(bytes.fromhex("0" * (len(digits) % 2) + digits), pa.binary())
     except ValueError:
@@ -75,10 +76,11 @@ def time(text: str) -> Constant:
 
 
 def timestamp(text: str, unit: str = "us") -> Constant:
-    """``2024-02-29``, ``2024-02-29 23:59:59.123`` (or with ``T``), with or without an offset.
+    """``2024-02-29`` or ``2024-02-29 23:59:59.123`` (also with ``T``), with or without an offset.
 
-    With an offset (``Z``, ``+01:00``) it is an instant, in UTC; without, the wall clock of
-    whatever it is compared with. Digits beyond ``unit`` are kept as the exact value.
+    With an offset (``Z``, ``+01:00``) the constant is an instant in UTC. Without, it has no zone: a
+    comparison interprets it in the zone of the other operand. Digits finer than ``unit`` are kept
+    in the exact value.
     """
     match = _TIMESTAMP_TEXT.fullmatch(text.strip())
     if match is None:

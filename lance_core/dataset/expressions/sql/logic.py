@@ -1,4 +1,4 @@
-"""Boolean algebra with three values: TRUE, FALSE and NULL."""
+"""Three-valued logic: TRUE, FALSE and NULL."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lance_core.errors import InvalidInputError
 
 
 def truth(node: Node, what: str) -> Node:
-    """The node if it is boolean, or its condition (an untyped NULL becomes a boolean one).
+    """``node`` or its `CallNode.condition` as a boolean node; an untyped NULL becomes boolean.
 
-    Raises `InvalidInputError` naming ``what`` needs it otherwise.
+    Raises `InvalidInputError` for other nodes; ``what`` names the operator in the message.
     """
     node = condition(node)
     if pa.types.is_null(node.type):
@@ -35,12 +35,12 @@ def truth(node: Node, what: str) -> Node:
 
 
 def condition(node: Node) -> Node:
-    """The boolean node that stands for this one, or the node itself."""
+    """The `CallNode.condition` of the node, or the node itself if it has none."""
     return node.condition if isinstance(node, CallNode) and node.condition is not None else node
 
 
 def both(left: Node, right: Node) -> Node:
-    """AND: false if one side is false, whatever the other is."""
+    """AND: false if one side is false, even if the other is NULL."""
     left, right = truth(left, "AND"), truth(right, "AND")
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value.as_py() is False:
@@ -51,7 +51,7 @@ def both(left: Node, right: Node) -> Node:
 
 
 def either(left: Node, right: Node) -> Node:
-    """OR: true if one side is true, whatever the other is."""
+    """OR: true if one side is true, even if the other is NULL."""
     left, right = truth(left, "OR"), truth(right, "OR")
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value.as_py() is True:
@@ -78,7 +78,7 @@ def any_of(nodes: Sequence[Node]) -> Node:
 
 
 def _joined(nodes: Sequence[Node], join: Callable[[Node, Node], Node], none: Node) -> Node:
-    """A balanced tree, so that a thousand terms do not make a thousand levels."""
+    """Join ``nodes`` as a balanced tree, whose depth is logarithmic in the number of nodes."""
     level = list(nodes) or [none]
     while len(level) > 1:
         pairs = [join(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]

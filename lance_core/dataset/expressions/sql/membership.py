@@ -1,4 +1,7 @@
-"""IN: whether a value is one of many, found by one kernel. NULL makes it NULL where it matters."""
+"""IN: membership in a list of values, with one kernel.
+
+The result is NULL if the value is NULL, or if it is not in a list that contains NULL.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,14 @@ from lance_core.dataset.expressions.sql.node import (
 from lance_core.dataset.expressions.sql.syntax import Literals
 
 FEW_WORDS, FEW_TEXTS = 16, 3
-"""Up to so many values a chain of comparisons is faster than a hash table."""
+"""Maximum list lengths for which comparisons are faster than a hash table.
+
+The first is for values of at most 64 bits, the second for all others.
+"""
 
 
 def is_in(node: Node, choices: Sequence[Node]) -> Node:
-    """Whether the value is among ``choices``; NULL if that depends on a NULL."""
+    """True if the value is in ``choices``; NULL if this depends on a NULL."""
     if not all(isinstance(choice, Constant) for choice in choices):
         return logic.any_of([compare("=", node, choice) for choice in choices])
     entries = once_per_entry(node, lambda entry: is_in(entry, choices))
@@ -50,7 +56,7 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
 def is_among(node: Node, choices: Literals) -> Node:
     """`is_in` for a long list of literals, with one kernel.
 
-    Raises `InvalidInputError` for types that do not compare.
+    Raises `InvalidInputError` for types that cannot be compared.
     """
     entries = once_per_entry(node, lambda entry: is_among(entry, choices))
     if entries is not None:
@@ -68,7 +74,7 @@ def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
 
 
 def _is_word(kind: pa.DataType) -> bool:
-    """Whether values have at most 64 bits."""
+    """True for types whose values have at most 64 bits."""
     try:
         return bool(kind.bit_width <= 64)
     except ValueError:
@@ -76,7 +82,7 @@ def _is_word(kind: pa.DataType) -> bool:
 
 
 def _members(kind: pa.DataType, choices: Literals) -> pa.Array:
-    """The values of a type that equal one of the literals."""
+    """The values of ``kind`` that equal one of the literals."""
     for example in _examples(choices):
         equals(kind, literal_as(example, kind))
     if is_text(kind):
@@ -93,7 +99,7 @@ def _members(kind: pa.DataType, choices: Literals) -> pa.Array:
 
 
 def _examples(choices: Literals) -> Iterator[Constant]:
-    """One literal of each kind."""
+    """One literal of each kind that occurs, as examples for type checks."""
     if choices.texts:
         yield constant(choices.texts[0])
     if choices.integers or choices.fractions:
@@ -101,7 +107,7 @@ def _examples(choices: Literals) -> Iterator[Constant]:
 
 
 def _counts(where: Grid, choices: Literals) -> Iterator[int]:
-    """How many steps from zero the numbers are, those that whole steps lead to."""
+    """The multiples of the grid's step that equal one of the numbers in ``choices``."""
     per_unit = 1 / where.step
     if per_unit == 1:
         yield from choices.integers
@@ -115,7 +121,7 @@ def _counts(where: Grid, choices: Literals) -> Iterator[int]:
 
 
 def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
-    """Integers or decimals that lie so many steps from zero."""
+    """The integers or decimals that are ``counts`` steps."""
     if pa.types.is_integer(kind):
         return pa.array(counts, kind)
     with decimal.localcontext(prec=100):
@@ -123,7 +129,7 @@ def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
 
 
 def _floats(kind: pa.DataType, choices: Literals) -> pa.Array:
-    """The nearest floats; both zeros for one."""
+    """The float nearest to each number; 0.0 and -0.0 for zero."""
     numbers = [*map(float, choices.integers), *map(float, choices.fractions)]
     values = pa.array(numbers, pa.float64()).cast(kind, safe=False)
     if pc.any(pc.equal(values.cast(pa.float64()), 0.0)).as_py():
@@ -133,7 +139,7 @@ def _floats(kind: pa.DataType, choices: Literals) -> pa.Array:
 
 
 def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
-    """Whether the value is one of ``values``, or, if ``has_null``, might be."""
+    """True if the value is in ``values``; otherwise NULL if ``has_null``, else false."""
     if isinstance(value, pa.Scalar):
         return is_member(pa.array([value]), values, has_null)[0]
     found = pc.is_in(value, value_set=values)

@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps. A timestamp with a zone is taken apart in that zone."""
+"""Functions of dates and timestamps. The parts of a timestamp with a zone are local times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PARTS: dict[str, Kernel] = {
     "doy": pc.day_of_year,
     "dow": functools.partial(pc.day_of_week, count_from_zero=True, week_start=7),
 }
-"""``week`` is that of ISO 8601, ``dow`` counts from Sunday, which is 0."""
+"""Kernels of `date_part` by name. ``week`` is the ISO 8601 week; ``dow`` of Sunday is 0."""
 
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
 
@@ -36,7 +36,7 @@ def date_part(part: Node, node: Node) -> Node:
 
 
 def date_trunc(unit: Node, node: Node) -> Node:
-    """The beginning of the unit that a date or timestamp lies in; weeks begin on Monday."""
+    """The start of the unit that contains a date or timestamp; weeks start on Monday."""
     name = _unit("date_trunc", unit, _UNITS)
     return call("date_trunc", functools.partial(_truncated, unit=name), _timestamp(node))
 

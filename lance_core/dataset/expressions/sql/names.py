@@ -1,7 +1,7 @@
-"""Names in an expression to columns of a schema.
+"""Resolve names in an expression to columns of a schema.
 
-A bare name finds a column of exactly that name, else the only one that differs in case alone; a
-name in backticks must match exactly, as must the names of struct fields.
+A name without backticks resolves to the column with exactly this name, otherwise to the only
+column that differs just in case. Names in backticks and names of struct fields must match exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ class Name:
 
 
 def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
-    """The top-level column. Raises `InvalidInputError` listing the valid names."""
+    """The top-level column with this name.
+
+    Raises `InvalidInputError` for an ambiguous name, and for an unknown name with the valid ones.
+    """
     count = schema.names.count(first.text)
     found = [first.text] * count
     if not found and not first.quoted:

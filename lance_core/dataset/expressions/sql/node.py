@@ -1,7 +1,7 @@
-"""What a SQL expression becomes: columns, constants and calls of Arrow kernels.
+"""The nodes of a planned SQL expression: columns, constants and calls of Arrow kernels.
 
-The type of a call is found by running its kernel on empty columns, so a node that could be built
-can be evaluated on data of its columns' types.
+`call` finds the type of a result by running the kernel on empty columns, so every node can be
+evaluated on data of its columns' types.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from lance_core.schema.empty_arrays import empty_array, null_scalar
 Datum = Any
 """An Arrow array or scalar.
 
-No kernel is given a chunked array: in Arrow 22 ``and_kleene``, ``or_kleene``, ``coalesce``
-and ``if_else`` of arguments whose chunks differ are wrong.
+Kernels never get chunked arrays: in Arrow 22 ``and_kleene``, ``or_kleene``, ``coalesce`` and
+``if_else`` return wrong results for arguments whose chunks differ.
 """
 
 Kernel = Callable[..., Datum]
 
 Metadata = Mapping[bytes, bytes] | None
-"""Of an Arrow field."""
+"""The metadata of an Arrow field."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnNode:
     """A stored value: ``path`` names a top-level column, then struct fields inside it.
 
-    ``nullable`` and ``metadata`` are those of the field; a member of a nullable struct is nullable.
+    ``nullable`` and ``metadata`` come from the field; a child of a nullable struct is nullable.
     """
 
     path: tuple[str, ...]
@@ -56,9 +56,9 @@ class ColumnNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A value known before any data is read.
+    """A value that does not depend on data.
 
-    ``exact``: the number as written, where ``value`` (a float) had to round it.
+    ``exact``: the exact value of a literal whose float ``value`` is rounded.
     """
 
     value: pa.Scalar
@@ -83,10 +83,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallNode:
-    """``kernel`` of the values of ``arguments``.
+    """A call of ``kernel`` with the values of ``arguments``.
 
-    ``nullable`` and ``metadata`` are those of the field that holds the result. ``condition``: a
-    boolean node, whether the value is not NULL, that stands for it where TRUE or FALSE is needed.
+    ``nullable`` and ``metadata`` describe the field that holds the result. ``condition``: a boolean
+    node ("the value is not NULL") that replaces this one where SQL needs a boolean.
     """
 
     type: pa.DataType
@@ -101,21 +101,22 @@ Node = ColumnNode | Constant | CallNode
 
 
 def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
-    """A constant of a Python value."""
+    """A constant for a Python value."""
     return Constant(to_scalar(value, kind))
 
 
 def null(kind: pa.DataType) -> Constant:
-    """NULL of a type."""
+    """A NULL constant of type ``kind``."""
     return Constant(null_scalar(kind))
 
 
 def call(what: str, kernel: Kernel, *arguments: Node, kind: pa.DataType | None = None) -> Node:
-    """A call, or its value if all arguments are constants. ``what`` names it in errors.
+    """A call node, or its value if all arguments are constants.
 
-    ``kind``: the type of the result, if it is known that the kernel takes these arguments.
-    It is nullable if an argument is, and has no metadata: see `with_nullable`, `with_metadata`.
-    Raises `InvalidInputError` if the kernel does not take these types or these constants.
+    ``what`` names the call in errors. ``kind``: the type of the result, for callers that have
+    checked the types of the arguments. The result is nullable if an argument is, and has no
+    metadata; `with_nullable` and `with_metadata` change this. Raises `InvalidInputError` if the
+    kernel does not accept these types or constants.
     """
     values = [argument.value for argument in arguments if isinstance(argument, Constant)]
     try:
@@ -135,17 +136,17 @@ def call(what: str, kernel: Kernel, *arguments: Node, kind: pa.DataType | None =
 
 
 def with_nullable(node: Node, nullable: bool) -> Node:
-    """The node as one that may be NULL, or never is. Columns and constants know it themselves."""
+    """The node with ``nullable`` replaced; columns and constants are returned unchanged."""
     return replace(node, nullable=nullable) if isinstance(node, CallNode) else node
 
 
 def with_metadata(node: Node, metadata: Metadata) -> Node:
-    """The node as the value of a field with ``metadata``; constants have none."""
+    """The node with ``metadata`` replaced; constants are returned unchanged."""
     return replace(node, metadata=metadata) if isinstance(node, CallNode) else node
 
 
 def with_condition(node: Node, condition: Node) -> Node:
-    """The node as one that has a `Call.condition`."""
+    """The node with a `CallNode.condition`."""
     return replace(node, condition=condition) if isinstance(node, CallNode) else node
 
 
@@ -156,14 +157,15 @@ def _sample(node: Node) -> Datum:
 def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
     """The node's value for each row of ``data``.
 
-    Raises `InvalidInputError` if the values do not allow it (overflow, division by zero, …).
+    Raises `InvalidInputError` if the evaluation fails for some value (overflow, division by zero,
+    …), `ResultTooLargeError` if the result exceeds a limit of `size_limit`.
     """
     with arrow_errors():
         return pa.chunked_array([_evaluated(node, batch) for batch in _batches(node, data)])
 
 
 def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
-    """The rows of ``data``, at least one batch; of several batches only the columns of the node."""
+    """The rows of ``data`` in at least one batch; of several batches, only the node's columns."""
     batches: list[pa.RecordBatch] = data.to_batches()
     if len(batches) == 1:
         return batches
@@ -188,7 +190,7 @@ def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:
 
 @contextmanager
 def arrow_errors() -> Iterator[None]:
-    """Arrow's errors as this project's."""
+    """Translate Arrow's errors into `lance_core.errors`."""
     try:
         yield
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -200,9 +202,9 @@ def arrow_errors() -> Iterator[None]:
 
 
 def _value(node: Node, data: pa.RecordBatch) -> Datum:
-    """The value of ``node``: that of each node below it once, kept until its last use.
+    """The value of ``node``. Computes each node once and keeps the value until its last use.
 
-    A loop: expressions may be deeper than Python's stack.
+    Uses a loop, not recursion: an expression may be deeper than Python's stack.
     """
     left = _uses(node)
     live = LiveBytes()
@@ -234,7 +236,7 @@ def _value(node: Node, data: pa.RecordBatch) -> Datum:
 
 
 def _check_repeated(arguments: Sequence[Datum], num_rows: int) -> None:
-    """A kernel may put a constant into each row. Raises `ResultTooLargeError`."""
+    """Raise `ResultTooLargeError` if a constant argument, repeated for each row, is too large."""
     constants = [value for value in arguments if isinstance(value, pa.Scalar)]
     if constants and len(constants) < len(arguments):
         count = sum(scalar_bytes(value) for value in constants if is_variable(value.type))
@@ -242,7 +244,7 @@ def _check_repeated(arguments: Sequence[Datum], num_rows: int) -> None:
 
 
 def _uses(node: Node) -> dict[int, int]:
-    """How often each node is an argument."""
+    """The number of calls below ``node`` that have each node as an argument, by ``id``."""
     counts: dict[int, int] = {}
     waiting = [node]
     while waiting:
@@ -262,7 +264,7 @@ def _stored(node: ColumnNode, data: pa.RecordBatch) -> pa.Array:
 
 
 def paths(nodes: Sequence[Node]) -> tuple[tuple[str, ...], ...]:
-    """The columns that ``nodes`` need, each once, in the order met."""
+    """The paths of the distinct columns that ``nodes`` need, in order of first use."""
     found: dict[tuple[str, ...], None] = {}
     waiting = list(reversed(nodes))
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""Functions of numbers. Of floats unless said otherwise: integers and decimals become float64."""
+"""Numeric functions. Unless stated otherwise, integers and decimals are converted to float64."""
 
 from __future__ import annotations
 
@@ -14,68 +14,68 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def absolute(node: Node) -> Node:
-    """In the number's own type; the smallest integer of a type has no absolute value there."""
+    """The absolute value in the argument's type; an error for the smallest integer of the type."""
     return call("abs", pc.abs_checked, _number("abs", node))
 
 
 def rounded(node: Node, digits: Node | None = None) -> Node:
-    """To the nearest, halves away from zero; ``digits`` after the point."""
+    """The number rounded to ``digits`` after the point (0), halves away from zero."""
     places = 0
     if digits is not None:
         if not isinstance(digits, Constant) or not pa.types.is_integer(digits.type):
-            raise UnsupportedFeatureError("round to digits that are not a literal")
+            raise UnsupportedFeatureError("round with a number of digits that is not a literal")
         places = digits.value.as_py()
     kernel = functools.partial(pc.round, ndigits=places, round_mode="half_towards_infinity")
     return call("round", kernel, _float("round", node))
 
 
 def floor(node: Node) -> Node:
-    """The whole number at or below."""
+    """The greatest integer not above the number."""
     return _apply("floor", pc.floor, node)
 
 
 def ceil(node: Node) -> Node:
-    """The whole number at or above."""
+    """The smallest integer not below the number."""
     return _apply("ceil", pc.ceil, node)
 
 
 def trunc(node: Node) -> Node:
-    """Without what comes after the point."""
+    """The number without its fraction."""
     return _apply("trunc", pc.trunc, node)
 
 
 def sign(node: Node) -> Node:
-    """-1, 0 or 1."""
+    """The sign of the number: -1, 0 or 1."""
     return _apply("sign", pc.sign, node)
 
 
 def root(node: Node) -> Node:
-    """NaN for a negative number."""
+    """The square root; NaN for a negative number."""
     return _apply("sqrt", pc.sqrt, node)
 
 
 def exponential(node: Node) -> Node:
-    """Euler's number to the power of this one."""
+    """Euler's number to the power of the argument."""
     return _apply("exp", pc.exp, node)
 
 
 def natural_log(node: Node) -> Node:
-    """NaN for a negative number."""
+    """The natural logarithm; NaN for a negative number."""
     return _apply("ln", pc.ln, node)
 
 
 def log10(node: Node) -> Node:
-    """NaN for a negative number."""
+    """The logarithm to base 10; NaN for a negative number."""
     return _apply("log10", pc.log10, node)
 
 
 def log2(node: Node) -> Node:
-    """NaN for a negative number."""
+    """The logarithm to base 2; NaN for a negative number."""
     return _apply("log2", pc.log2, node)
 
 
 def log(node: Node, value: Node | None = None) -> Node:
-    """``log(x)`` is to base 10, ``log(b, x)`` to base ``b``."""
+    """``log(x)``: the logarithm to base 10; ``log(b, x)``: to base ``b``."""
     if value is None:
         return log10(node)
     base, value = _float("log", node), _float("log", value)
@@ -84,13 +84,13 @@ def log(node: Node, value: Node | None = None) -> Node:
 
 
 def power(node: Node, exponent: Node) -> Node:
-    """As float64."""
+    """``node`` to the power of ``exponent``, as float64."""
     sides = [converted(_number("power", side), pa.float64()) for side in (node, exponent)]
     return call("power", pc.power, *sides)
 
 
 def is_nan(node: Node) -> Node:
-    """False for integers and decimals, which have no NaN."""
+    """True for NaN; always false for integers and decimals."""
     node = _number("isnan", node)
     if not pa.types.is_floating(node.type):
         return call("isnan", functools.partial(logic.where_valid, answer=False), node)
@@ -98,7 +98,7 @@ def is_nan(node: Node) -> Node:
 
 
 def is_zero(node: Node) -> Node:
-    """Whether the number is 0 or -0."""
+    """True for 0 and -0."""
     return call("iszero", _is_zero, _float("iszero", node))
 
 

@@ -1,8 +1,8 @@
-"""What a condition can come to in runs of rows of which only bounds are known.
+"""The possible results of a condition in runs of rows for which only bounds (statistics) exist.
 
-For every node it is worked out which of TRUE, FALSE and NULL may occur, by the very kernels that
-evaluate rows, on bounds in place of values. What is not understood may come to anything; so no row
-for which the condition is TRUE is ever missed.
+The analysis finds for each node which of TRUE, FALSE and NULL may occur. It runs the kernels that
+evaluate rows, but on bounds instead of values. A node without a rule may have any result, so the
+analysis never excludes a row for which the condition is TRUE.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ BoolArray = npt.NDArray[np.bool_]
 Path = tuple[str, ...]
 
 _MOST_FLOATS = 3
+"""Maximum float columns for which NaN is assumed or excluded: the cases double with each."""
+
 _MOST_MEMBERS = 100
-"""Of so many values of an IN each is looked at; of more, the least and the greatest."""
+"""Maximum values of an IN list that are tested one by one; of more, only minimum and maximum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """What is known of the values of a column, with an entry for each run of rows.
+    """The bounds of a column's values, with one entry for each run of rows.
 
-    Values that are not null lie between ``lowest`` and ``highest``, where a null stands for an
-    unknown bound; NaN lies anywhere. ``may_be_null``: some value may be; ``all_null``: all are.
+    Values that are neither null nor NaN are between ``lowest`` and ``highest``; a null bound is
+    unknown. ``may_be_null``: True if some value may be null; ``all_null``: True if all are.
     """
 
     lowest: pa.Array
@@ -53,7 +55,7 @@ class Bounds:
 
 
 class Outcomes(NamedTuple):
-    """For each run whether a row may come to TRUE, to FALSE, to NULL."""
+    """For each run of rows: True if some row may have the result TRUE, FALSE or NULL."""
 
     true: BoolArray
     false: BoolArray
@@ -63,15 +65,16 @@ class Outcomes(NamedTuple):
 def may_be_true(
     node: Node, bounds_of: Callable[[ColumnNode], Bounds | None], num_runs: int
 ) -> BoolArray:
-    """For each run of rows whether the condition ``node`` may be TRUE for some row.
+    """For each run of rows: True if the condition ``node`` may be TRUE for some row.
 
-    Rows where a column is NaN are looked at apart from the others: its bounds say nothing of them.
+    Bounds do not cover NaN. So the analysis runs once for each combination of float columns that
+    are assumed to be NaN.
     """
     floats = [column for column in _columns(node) if pa.types.is_floating(column.type)]
     paths = {column.path for column in floats if bounds_of(column) is not None}
     result = np.zeros(num_runs, np.bool_)
     for which in _subsets(sorted(paths)[:_MOST_FLOATS]):
-        # What is beyond so many columns may be NaN or not in every case.
+        # Columns beyond the limit have no entry: they may be NaN or not in every combination.
         known = dict.fromkeys(sorted(paths)[:_MOST_FLOATS], False) | dict.fromkeys(which, True)
         result |= _Analysis(bounds_of, num_runs, known).outcomes(node).true
     return result
@@ -97,7 +100,7 @@ def _subsets(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
 
 
 def cannot_fail(node: Node) -> bool:
-    """Whether no values exist for which evaluating ``node`` is an error."""
+    """True if the evaluation of ``node`` succeeds for all values."""
     waiting, seen = [node], set()
     while waiting:
         one = waiting.pop()
@@ -111,14 +114,18 @@ def cannot_fail(node: Node) -> bool:
 
 
 def _function(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
-    """The function that a kernel calls, and the arguments that it adds."""
+    """The function behind a kernel, and the keyword arguments that a partial adds."""
     if isinstance(kernel, functools.partial):
         return kernel.func, kernel.keywords
     return kernel, {}
 
 
 class _Analysis:
-    """``is_nan``: of which columns it is assumed that values are, or that they are not."""
+    """The analysis of a condition under assumptions about NaN.
+
+    ``is_nan``: by column, True if all values are assumed NaN, False if none is. A column without an
+    entry may have both.
+    """
 
     def __init__(
         self,
@@ -132,7 +139,7 @@ class _Analysis:
         self._none = np.zeros(num_runs, np.bool_)
 
     def outcomes(self, node: Node) -> Outcomes:
-        """Of a boolean node."""
+        """The possible results of a boolean node."""
         if isinstance(node, Constant):
             value = node.value.as_py()
             picked = [self._all if value is one else self._none for one in (True, False, None)]
@@ -201,7 +208,7 @@ class _Analysis:
         return Outcomes(false, true, null)
 
     def _compared(self, node: Node, kernel: Kernel, literal: pa.Scalar) -> Outcomes:
-        """``kernel(node, literal)`` with one of the six comparisons."""
+        """The possible results of ``kernel(node, literal)``, one of the six comparisons."""
         bounds = self._bounds(node)
         if bounds is None or bounds.lowest.type != literal.type:
             return self._anything
@@ -257,7 +264,7 @@ class _Analysis:
 
 
 def _unless(excluded: Datum) -> BoolArray:
-    """Where it is not known that something is excluded."""
+    """True where ``excluded`` is false or unknown."""
     known: BoolArray = np.asarray(pc.fill_null(excluded, False), np.bool_)
     return ~known
 
@@ -291,4 +298,4 @@ _TOTAL = {
     *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
     *(pc.utf8_lower, pc.utf8_upper, pc.utf8_length, pc.utf8_reverse),
 }
-"""Kernels that have a value for all arguments of their types."""
+"""Kernels that raise no error for any arguments of their types."""

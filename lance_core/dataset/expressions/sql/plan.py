@@ -1,4 +1,4 @@
-"""Syntax trees to nodes."""
+"""Planner: syntax trees to typed nodes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
-    """A boolean node.
+    """The boolean node of the condition ``text``.
 
-    Raises `InvalidInputError` for text that is no boolean expression over ``schema``, and
-    `UnsupportedFeatureError` naming a construct that is not known here.
+    Raises `InvalidInputError` for text that is not a boolean expression over ``schema``, and
+    `UnsupportedFeatureError` for constructs that are not supported.
     """
     with _bounded_depth(text):
         node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
@@ -42,7 +42,11 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
 
 
 def plan_value(text: str, schema: pa.Schema) -> Node:
-    """A node of any type; text that is exactly a column's name is that column. Raises as above."""
+    """The node of the expression ``text``, of any type.
+
+    Text that equals a column's name is that column. Raises the errors of `plan_filter`, except for
+    values that are not boolean.
+    """
     if schema.names.count(text) == 1:
         return resolve(schema, Name(text, quoted=True))
     with _bounded_depth(text):
@@ -55,7 +59,7 @@ def plan_value(text: str, schema: pa.Schema) -> Node:
 
 @contextmanager
 def _bounded_depth(text: str) -> Iterator[None]:
-    """Nesting is bounded by the parser, but the caller may have used up the stack."""
+    """Translate a RecursionError: the parser limits nesting, but callers also use the stack."""
     try:
         yield
     except RecursionError:
@@ -156,13 +160,16 @@ class _Planner:
         return _negated_if(tree.negated, found)
 
     def arithmetic(self, tree: syntax.Arithmetic, outermost: bool = False) -> Node:
-        """``outermost``: a literal takes the type of the column beside it, as in pylance."""
+        """The node of a chain of operators.
+
+        ``outermost``: a literal gets the type of the column beside it, as in pylance.
+        """
         left = self.plan(tree.first)
         rest = itertools.groupby(tree.rest, key=lambda part: part[0])
         runs = [(operator, [self.plan(right) for _, right in run]) for operator, run in rest]
         for number, (operator, operands) in enumerate(runs, start=1):
             if operator == "||":
-                # One call for all: each of many would copy the text made so far.
+                # One call for the whole chain of ||: a call for each would copy all previous text.
                 left = functions.call_function(operator, [left, *operands])
                 continue
             for right in operands[:-1]:

@@ -31,17 +31,20 @@ _GROUPS = re.compile(
     r"|\((?:(?!\?)|\?P?<\w+>)",
     re.DOTALL,
 )
-"""What opens a group that captures; ``other``: text in which a parenthesis opens none."""
+"""Matches the start of a capturing group; ``other``: text in which a parenthesis is literal."""
 
 
 def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
-    """Whether the pattern occurs (RE2 syntax). Flags: i (any case), s (``.`` takes newlines), m."""
+    """True if the text contains a match of the RE2 pattern.
+
+    Flags: i (ignore case), s (``.`` matches newlines), m (``^`` and ``$`` match at lines).
+    """
     written = "" if flags is None else literal_argument("regexp_like", flags, str)
     if set(written) - set("ims"):
         raise UnsupportedFeatureError(f"regexp_like with the flags {written!r}")
     found = searched("regexp_like", functools.partial(_matches, flags=written), node, pattern)
     if isinstance(found, CallNode):
-        # No row, no error: try the pattern now.
+        # Data may have no rows, so report an invalid pattern now.
         call("regexp_like", found.kernel, constant(""))
     return found
 
@@ -51,10 +54,10 @@ def _matches(value: Datum, pattern: str, flags: str) -> Datum:
 
 
 def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
-    """The texts of the groups of the first match, of the whole match if the pattern has no groups.
+    """The list of the groups of the first match; the whole match if the pattern has no groups.
 
-    Groups that take no part in the match are left out. NULL without a match. As a condition:
-    whether the pattern occurs, FALSE for NULL.
+    Groups that do not participate in the match are left out. NULL without a match. As a condition:
+    true if the text contains a match, false for NULL.
     """
     node = text_argument("regexp_match", node)
     kind = pa.list_(node.type)
@@ -71,9 +74,9 @@ def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
 
 
 def _with_named_groups(pattern: str) -> tuple[str, int]:
-    """The pattern with groups named g0, g1, … as Arrow wants them, and how many there are.
+    """The pattern with groups named g0, g1, … because Arrow needs names, and their number.
 
-    A pattern without groups becomes one: then the count is 0.
+    A pattern without groups is wrapped into the group g0; its number of groups is 0.
     """
     count = 0
 
@@ -89,7 +92,10 @@ def _with_named_groups(pattern: str) -> tuple[str, int]:
 
 
 def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
-    """``count``: of groups, which may take no part in a match."""
+    """The groups of the first match in each text, as lists.
+
+    ``count``: the number of groups in the pattern; a match need not use them all.
+    """
     found = pc.extract_regex(texts, pattern=pattern)
     matched = np.asarray(found.is_valid())
     present = matched[:, np.newaxis]
@@ -97,7 +103,7 @@ def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
         spans = pc.extract_regex_span(texts, pattern=pattern)
         groups = [np.asarray(spans.field(i).is_valid()) & matched for i in range(count)]
         present = np.stack(groups, axis=1)
-    # Row by row, the values of its groups, which lie group by group.
+    # The values are stored group by group; `places` takes them row by row.
     values = pa.concat_arrays([found.field(i) for i in range(present.shape[1])])
     places = np.arange(len(texts))[:, np.newaxis] + np.arange(present.shape[1]) * len(texts)
     ends = np.cumsum(present.sum(axis=1), dtype=np.int32)
@@ -107,7 +113,7 @@ def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
 
 
 def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = None) -> Node:
-    """The first match of the pattern by ``other``, every match with the flag g."""
+    """The text with the first match replaced by ``other``; with the flag g, every match."""
     written = "" if flags is None else literal_argument("regexp_replace", flags, str)
     inline = written.replace("g", "")
     if set(inline) - set("ims"):
@@ -123,7 +129,10 @@ def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = 
 
 
 def _replaced(value: Datum, pattern: str, replacement: str, max_replacements: int | None) -> Datum:
-    """References to groups repeat parts of the text, at most all of it each."""
+    """The texts with matches replaced.
+
+    The size check assumes that each reference to a group repeats the whole text.
+    """
     counts = pc.count_substring_regex(value, pattern=pattern)
     matches = pc.sum(pc.cast(counts, pa.int64())).as_py() or 0
     repeated = len(re.findall(r"\\\d", replacement)) * text_bytes(value)

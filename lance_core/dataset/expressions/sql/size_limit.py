@@ -1,6 +1,6 @@
-"""Limits on what computed values take, so that no expression takes all memory.
+"""Limits on the memory of computed values, so that no expression exhausts the memory.
 
-All limits are for the rows that are evaluated together, some ten thousand as a rule.
+All limits apply to the rows that are evaluated together, usually about ten thousand.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import pyarrow.compute as pc
 from lance_core.errors import ResultTooLargeError
 
 MAX_ADDED_BYTES = 256 << 20
-"""Most bytes by which the result of one function may be longer than its arguments."""
+"""Maximum bytes by which the result of one function may be larger than its arguments."""
 
 MAX_LIVE_BYTES = 1 << 30
-"""Most bytes of all texts and lists that are held at the same time."""
+"""Maximum bytes of all strings and lists that are in memory at the same time."""
 
 MAX_FOLDED_BYTES = 1 << 12
-"""Longer values of constants are not kept in the plan: thousands of them fit into one filter."""
+"""Maximum bytes of a computed constant that the plan keeps; a filter may have thousands."""
 
 
 def check_added(what: str, count: int) -> None:
-    """Raises `ResultTooLargeError` if ``what`` adds too many bytes."""
+    """Raise `ResultTooLargeError` if ``what`` adds more than `MAX_ADDED_BYTES`."""
     if count > MAX_ADDED_BYTES:
         raise ResultTooLargeError(
             f"{what} makes values longer by {count} bytes; at most {MAX_ADDED_BYTES} are allowed"
@@ -30,7 +30,7 @@ def check_added(what: str, count: int) -> None:
 
 
 def text_bytes(value: pa.Array | pa.ChunkedArray | pa.Scalar) -> int:
-    """How many bytes the texts have together."""
+    """The total bytes of all strings in ``value``."""
     lengths = pc.binary_length(value)
     if isinstance(lengths, pa.Scalar):
         return lengths.as_py() or 0
@@ -38,7 +38,7 @@ def text_bytes(value: pa.Array | pa.ChunkedArray | pa.Scalar) -> int:
 
 
 def is_variable(kind: pa.DataType) -> bool:
-    """Whether values of one type may be of any length."""
+    """True for types whose values have no fixed size."""
     return bool(
         pa.types.is_nested(kind)
         or pa.types.is_string(kind)
@@ -49,19 +49,19 @@ def is_variable(kind: pa.DataType) -> bool:
 
 
 def scalar_bytes(value: pa.Scalar) -> int:
-    """How many bytes one value takes in an array."""
+    """The bytes that one value takes in an array."""
     return int(pa.array([value], value.type).nbytes) if value.is_valid else 0
 
 
 class LiveBytes:
-    """Counts what is held while an expression is evaluated."""
+    """Counts the bytes of intermediate values during the evaluation of an expression."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self._total = 0
 
     def add(self, key: int, value: pa.Array | pa.ChunkedArray | pa.Scalar) -> None:
-        """Counts ``value``. Raises `ResultTooLargeError` if there is too much now."""
+        """Add ``value``; raise `ResultTooLargeError` above `MAX_LIVE_BYTES`."""
         count = scalar_bytes(value) if isinstance(value, pa.Scalar) else value.nbytes
         self._counts[key] = count
         self._total += count
@@ -72,5 +72,5 @@ class LiveBytes:
             )
 
     def drop(self, key: int) -> None:
-        """The value is no longer held."""
+        """Subtract the value with this key, which is no longer in memory."""
         self._total -= self._counts.pop(key, 0)

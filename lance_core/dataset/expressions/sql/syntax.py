@@ -1,6 +1,6 @@
-"""The tree of an SQL expression, before names and types are looked at.
+"""The syntax tree of an SQL expression, before names and types are resolved.
 
-Chains of one operator are flat, so that a long expression is no deep one.
+A chain of one operator is one flat node, so that a long expression does not make a deep tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class NameReference:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Digits, with a sign, point and exponent, as written."""
+    """A number as written: digits, perhaps with a sign, point and exponent."""
 
     digits: str
 
@@ -58,7 +58,10 @@ class ListLiteral:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """The literals of a long IN list, by kind. ``fractions``: all other numbers, as written."""
+    """The literals of a long IN list, by kind.
+
+    ``fractions``: the text of all numbers that are not in ``integers``.
+    """
 
     integers: list[int]
     fractions: list[str]
@@ -68,7 +71,7 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """``operands`` with AND, or with OR, between them."""
+    """``operands`` joined by AND or by OR."""
 
     is_and: bool
     operands: tuple[Tree, ...]
@@ -90,7 +93,7 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``first`` and then, from left to right, an operator and its right operand each."""
+    """A chain of operators: ``first``, then pairs of an operator and its right operand."""
 
     first: Tree
     rest: tuple[tuple[str, Tree], ...]
@@ -107,7 +110,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """IS DISTINCT FROM; negated: IS NOT DISTINCT FROM."""
+    """IS [NOT] DISTINCT FROM."""
 
     left: Tree
     right: Tree
@@ -155,7 +158,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """A type as CAST names it, in capital letters, with the numbers behind it."""
+    """A type in CAST: the name in upper case, and the numbers in parentheses after it."""
 
     name: str
     numbers: tuple[int, ...]
@@ -163,7 +166,7 @@ class TypeName:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """CAST, ``::`` or a literal with a type before it."""
+    """CAST, ``::``, or a literal after a type, such as ``DATE '2024-02-29'``."""
 
     operand: Tree
     type: TypeName
@@ -171,7 +174,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """CASE; with a subject, which each test is compared with."""
+    """CASE; a ``subject``, if given, is compared with the test of each branch."""
 
     subject: Tree | None
     branches: tuple[tuple[Tree, Tree], ...]
@@ -196,7 +199,7 @@ class Subscript:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``subject.name``, where the subject is no dotted name."""
+    """``subject.name``, where the subject is not a dotted name."""
 
     subject: Tree
     name: str

@@ -1,4 +1,4 @@
-"""Functions of text. Positions and lengths count characters, the first is 1."""
+"""String functions. Positions and lengths are in characters; the first position is 1."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def lower(node: Node) -> Node:
-    """In small letters."""
+    """The text in lower case."""
     return call("lower", pc.utf8_lower, text_argument("lower", node))
 
 
 def upper(node: Node) -> Node:
-    """In capital letters."""
+    """The text in upper case."""
     return call("upper", pc.utf8_upper, text_argument("upper", node))
 
 
 def length(node: Node) -> Node:
-    """In characters."""
+    """The length in characters."""
     return call("length", pc.utf8_length, text_argument("length", node))
 
 
 def octet_length(node: Node) -> Node:
-    """In bytes."""
+    """The length in bytes."""
     if not is_bytes(node.type):
         node = text_argument("octet_length", node)
     return call("octet_length", pc.binary_length, node)
 
 
 def bit_length(node: Node) -> Node:
-    """In bits."""
+    """The length in bits."""
     return call("bit_length", _eightfold, octet_length(node))
 
 
 def starts_with(node: Node, prefix: Node) -> Node:
-    """Whether the text begins with ``prefix``."""
+    """True if the text begins with ``prefix``."""
     return searched("starts_with", pc.starts_with, node, prefix)
 
 
 def ends_with(node: Node, suffix: Node) -> Node:
-    """Whether the text ends with ``suffix``."""
+    """True if the text ends with ``suffix``."""
     return searched("ends_with", pc.ends_with, node, suffix)
 
 
 def contains(node: Node, part: Node) -> Node:
-    """Whether ``part`` occurs in the text."""
+    """True if the text contains ``part``."""
     return searched("contains", pc.match_substring, node, part)
 
 
 def position(node: Node, part: Node) -> Node:
-    """Where ``part`` begins, 0 if it does not occur."""
+    """The position of the first ``part`` in the text, 0 if there is none."""
     return searched("strpos", _position, node, part)
 
 
 def replace(node: Node, part: Node, other: Node) -> Node:
-    """Every ``part`` by ``other``."""
+    """The text with every ``part`` replaced by ``other``."""
     kernel = functools.partial(
         _replaced,
         pattern=literal_argument("replace", part, str),
@@ -81,18 +81,18 @@ def replace(node: Node, part: Node, other: Node) -> Node:
 
 
 def reverse(node: Node) -> Node:
-    """The characters from the last to the first."""
+    """The characters in reverse order."""
     return call("reverse", pc.utf8_reverse, text_argument("reverse", node))
 
 
 def left(node: Node, count: Node) -> Node:
-    """The first ``count`` characters; with a negative count all but the last ones."""
+    """The first ``count`` characters; for a negative count, all but the last ``-count``."""
     stop = literal_argument("left", count, int)
     return _sliced("left", node, 0, stop)
 
 
 def right(node: Node, count: Node) -> Node:
-    """The last ``count`` characters; with a negative count all but the first ones."""
+    """The last ``count`` characters; for a negative count, all but the first ``-count``."""
     number = literal_argument("right", count, int)
     if number == 0:
         return _sliced("right", node, 0, 0)
@@ -100,7 +100,7 @@ def right(node: Node, count: Node) -> Node:
 
 
 def substring(node: Node, start: Node, count: Node | None = None) -> Node:
-    """``count`` characters from ``start``; what lies before the first character counts too."""
+    """``count`` characters from ``start``; positions below 1 are empty but use up the count."""
     first = literal_argument("substr", start, int)
     if count is None:
         return _sliced("substr", node, max(first - 1, 0), None)
@@ -111,34 +111,34 @@ def substring(node: Node, start: Node, count: Node | None = None) -> Node:
 
 
 def trim(node: Node, characters: Node | None = None) -> Node:
-    """Without ``characters`` (spaces if not given) on both sides."""
+    """The text without leading and trailing ``characters`` (default: spaces)."""
     return _trimmed("trim", pc.utf8_trim, node, characters)
 
 
 def ltrim(node: Node, characters: Node | None = None) -> Node:
-    """Without ``characters`` at the beginning."""
+    """The text without leading ``characters`` (default: spaces)."""
     return _trimmed("ltrim", pc.utf8_ltrim, node, characters)
 
 
 def rtrim(node: Node, characters: Node | None = None) -> Node:
-    """Without ``characters`` at the end."""
+    """The text without trailing ``characters`` (default: spaces)."""
     return _trimmed("rtrim", pc.utf8_rtrim, node, characters)
 
 
 def joined(*nodes: Node) -> Node:
-    """``||``: the texts one after the other, NULL if one is."""
+    """``||``: the concatenated texts; NULL if one is NULL."""
     return call("||", _joined, *_as_texts(nodes))
 
 
 def concat(*nodes: Node) -> Node:
-    """The texts one after the other, NULL as nothing."""
+    """The concatenated texts; NULL counts as empty text."""
     return call("concat", _joined_present, *_as_texts(nodes))
 
 
 def concat_ws(separator: Node, *nodes: Node) -> Node:
-    """The texts that are not NULL with the separator between them."""
+    """The texts that are not NULL, joined with the separator."""
     between = literal_argument("concat_ws", separator, str)
-    # Each present text brings its separator along, the first one is cut off.
+    # Put the separator before each text that is not NULL, then drop the first separator.
     led = call("concat_ws", functools.partial(_led, separator=between), *_as_texts(nodes))
     return _sliced("concat_ws", led, len(between), None)
 
@@ -155,7 +155,7 @@ def _replaced(value: Datum, pattern: str, replacement: str) -> Datum:
         counts = pc.count_substring(value, pattern=pattern)
         check_added("replace", (pc.sum(pc.cast(counts, pa.int64())).as_py() or 0) * longer)
     if not pattern:
-        # Between all characters; Arrow's own way never ends.
+        # An empty pattern matches between all characters; Arrow's own kernel never ends for it.
         escaped = replacement.replace("\\", r"\\")
         return pc.replace_substring_regex(value, pattern="", replacement=escaped)
     return pc.replace_substring(value, pattern=pattern, replacement=replacement)
@@ -171,7 +171,7 @@ def _repeated(value: Datum, times: int) -> Datum:
         return pc.utf8_slice_codeunits(value, 0, 0)
     length = text_bytes(value)
     check_added("repeat", length * (times - 1))
-    # Arrow copies empty texts as often as others.
+    # Arrow takes the time of `times` copies for empty texts too: repeat those once.
     return pc.binary_repeat(value, times if length else 1)
 
 
@@ -190,14 +190,14 @@ def _joined_present(*values: Datum) -> Datum:
 
 
 def _as_texts(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes as text of one type."""
+    """The nodes converted to one string type."""
     texts = [node if is_text(node.type) else casts.cast(node, pa.string()) for node in nodes]
     kinds = {node.type for node in texts}
     return texts if len(kinds) == 1 else [converted(node, pa.large_string()) for node in texts]
 
 
 def text_argument(what: str, node: Node) -> Node:
-    """The node if it is text. Raises `InvalidInputError` naming ``what`` needs it otherwise."""
+    """The node if its type is a string; raises `InvalidInputError`, naming ``what``, otherwise."""
     if pa.types.is_null(node.type):
         return null(pa.string())
     if not is_text(node.type):
@@ -206,16 +206,22 @@ def text_argument(what: str, node: Node) -> Node:
 
 
 def literal_argument(what: str, node: Node, kind: type) -> Any:
-    """The Python value of an argument that must be written out."""
+    """The Python value of an argument that must be a literal of type ``kind``.
+
+    Raises `UnsupportedFeatureError`, naming ``what``, otherwise.
+    """
     value = node.value.as_py() if isinstance(node, Constant) else None
     if type(value) is not kind:
         kind_name = {str: "text", int: "integer"}[kind]
-        raise UnsupportedFeatureError(f"{what} with an argument that is no literal {kind_name}")
+        raise UnsupportedFeatureError(f"{what} with an argument that is not a literal {kind_name}")
     return value
 
 
 def searched(what: str, kernel: Kernel, node: Node, pattern: Node) -> Node:
-    """``kernel``, which has a boolean or a number for each text, of the text and a pattern."""
+    """A call of a search ``kernel`` with texts and a literal pattern; NULL for a NULL pattern.
+
+    The kernel returns a boolean or a number for each text.
+    """
     if isinstance(pattern, Constant) and pattern.is_null:
         return null(pa.bool_())
     wanted = literal_argument(what, pattern, str)
@@ -237,7 +243,7 @@ def _eightfold(value: Datum) -> Datum:
 
 
 def _position(value: Datum, pattern: str) -> Datum:
-    """Arrow counts bytes: the position in characters is the length of what comes before."""
+    """The position in characters: the length of the text before the byte offset from Arrow."""
     at = pc.find_substring(value, pattern=pattern)
     if pattern.isascii() and not pattern:
         return pc.add(at, pa.scalar(1, at.type))

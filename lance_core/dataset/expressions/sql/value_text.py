@@ -1,7 +1,7 @@
-"""Values as text, written as DataFusion writes them.
+"""CAST of values to text, in the format of DataFusion.
 
-Floats have the fewest digits that tell them apart, moments are in the form of RFC 3339, fractions
-of a second have 3, 6 or 9 digits, or none if they are zero.
+A float has the fewest digits that identify it. Dates and timestamps have the form of RFC 3339. The
+fraction of a second has 3, 6 or 9 digits, or none if it is zero.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lance_core.dataset.expressions.sql.node import Datum, Kernel
 from lance_core.errors import InvalidInputError
 
 Rewrites = tuple[tuple[str, str], ...]
-"""Patterns and what takes the place of their first match, one after the other."""
+"""(pattern, replacement of the first match), applied one after another."""
 
-# Arrow writes an exponent from 1e10 on, DataFusion from 1e16 on (1e13 of single floats), and below
-# 1e-6, where DataFusion does so below 1e-5 (of single floats at the same place).
+# Arrow writes an exponent from 1e10 on, DataFusion from 1e16 on (float32: from 1e13 on).
+# Arrow writes an exponent below 1e-6, DataFusion below 1e-5 (float32: below 1e-6 as well).
 _DOUBLE_EXPANDED, _SINGLE_EXPANDED = range(10, 16), range(10, 13)
 _SINGLE: Rewrites = ((r"e\+", "e"), (r"^(-?\d+)$", r"\1.0"), ("nan", "NaN"))
 _DOUBLE: Rewrites = (
@@ -29,7 +29,7 @@ _DOUBLE: Rewrites = (
     *_SINGLE,
 )
 _HALF: Rewrites = (
-    # Never an exponent; the smallest half float is 6e-8.
+    # DataFusion never writes an exponent for half floats; the smallest one is 6e-8.
     (r"^(-?\d)(?:\.(\d+))?e-7$", r"0.000000\1\2"),
     (r"^(-?\d)(?:\.(\d+))?e-8$", r"0.0000000\1\2"),
     (r"^(0\.0+)-", r"-\1"),
@@ -49,7 +49,7 @@ _TIMESTAMP: Rewrites = (
 )
 
 _LAST_YEAR = 32767
-"""Arrow counts years in 16 bits, and writes others wrongly."""
+"""The last year that Arrow formats correctly: it counts years in 16 bits."""
 _YEAR_ENDS = [
     int((np.datetime64(0, "Y") + np.timedelta64(year - 1970, "Y")).astype("M8[D]").astype(int))
     for year in (-_LAST_YEAR, _LAST_YEAR + 1)
@@ -58,7 +58,7 @@ _A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 8
 
 
 def text_kernel(kind: pa.DataType) -> Kernel | None:
-    """The kernel that writes values of ``kind`` as strings, None for types that Arrow writes so."""
+    """The kernel that formats values of ``kind``; None for types that Arrow's cast formats so."""
     if pa.types.is_floating(kind):
         return by_chunk({16: _half, 32: _single, 64: _double}[kind.bit_width])
     if pa.types.is_time(kind):
@@ -87,7 +87,7 @@ def _single(values: pa.Array) -> pa.Array:
 
 
 def _expanded(text: pa.Array, exponents: range) -> pa.Array:
-    """The texts with these exponents without one."""
+    """The texts, with numbers that have one of ``exponents`` written without an exponent."""
     for exponent in exponents:
         has = pc.fill_null(pc.ends_with(text, f"e{exponent}"), False)
         if pc.any(has).as_py():
@@ -102,7 +102,7 @@ def _expanded(text: pa.Array, exponents: range) -> pa.Array:
 
 def _half(values: pa.Array) -> pa.Array:
     text = _rewritten(values.cast(pa.float32()), _HALF)
-    # Between two texts of the same length DataFusion takes the upper one, Arrow the even one.
+    # Of two shortest texts DataFusion takes the greater number, Arrow the one with an even digit.
     exact = _rewritten(values.cast(pa.float64()), _HALF)
     is_tie = pc.and_(
         pc.equal(pc.add(pc.binary_length(text), 1), pc.binary_length(exact)),
@@ -126,12 +126,12 @@ def _moment(value: Datum) -> Datum:
 
 
 def check_years(value: Datum) -> None:
-    """Raises `InvalidInputError` for dates and timestamps of years that Arrow cannot take apart."""
+    """Raise `InvalidInputError` for dates and timestamps beyond the years that Arrow supports."""
     if isinstance(value, pa.Scalar):
         value = pa.array([value])
     kind = value.type
     unit = kind.unit if pa.types.is_timestamp(kind) else "day" if kind.bit_width == 32 else "ms"
-    # A day less on both sides, which time zones may add.
+    # One day less on both sides, because a time zone may add a day.
     low, high = (_A_DAY[unit] * day for day in (_YEAR_ENDS[0] + 1, _YEAR_ENDS[1] - 1))
     counts = value.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     ends = pc.min_max(counts).as_py()
@@ -140,11 +140,11 @@ def check_years(value: Datum) -> None:
 
 
 def _duration(values: pa.Array) -> pa.Array:
-    """As ``-1 days 0 hours -2 mins -3.500 secs``: each part has the sign."""
+    """The durations as ``-1 days 0 hours -2 mins -3.500 secs``: each part has the sign."""
     unit = values.type.unit
     digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit]
     counts = np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
-    # In 64 bits without a sign, which hold the opposite of the least value, too.
+    # uint64 also holds the absolute value of the smallest int64.
     sizes = np.where(counts < 0, -counts.view(np.uint64), counts.view(np.uint64))
     seconds, fraction = np.divmod(sizes, np.uint64(10**digits))
     minutes, seconds = np.divmod(seconds, np.uint64(60))
