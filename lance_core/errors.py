@@ -1,4 +1,4 @@
-"""Every exception that this project raises.
+"""All exceptions that this project raises.
 
 ::
 
@@ -6,35 +6,35 @@
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
-    │   └── InvalidRefError (OSError)           what cannot be the name of a tag or branch
+    │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
     │   ├── ObjectNotFoundError                 no object at a path of a store
     │   ├── DatasetNotFoundError (ValueError)   no table, or no such version, at a URI
-    │   └── RefNotFoundError (ValueError)       no tag or branch of that name
+    │   └── RefNotFoundError (ValueError)       no tag or branch with this name
     ├── ExistsError (FileExistsError)
     │   ├── ObjectExistsError                   a conditional write was definitely not applied
     │   └── DatasetExistsError                  ``mode="create"`` on an existing table
-    ├── RefConflictError (ValueError, OSError)  a tag or branch exists, or is still referred to
-    ├── BasePathRefusedError (PermissionError)  a table names files elsewhere that nobody allowed
+    ├── RefConflictError (ValueError, OSError)  a tag or branch exists, or is still in use
+    ├── BasePathRefusedError (PermissionError)  a table has files outside of itself, not allowed
     ├── CorruptFileError (ValueError, OSError)  stored bytes contradict the format
-    ├── CleanupError (OSError)                  versions to remove have tags; nothing was removed
+    ├── CleanupError (OSError)                  tagged versions block a cleanup; none was removed
     ├── UnsupportedFeatureError (NotImplementedError)
-    │   └── ResultTooLargeError (MemoryError)   more rows at once than memory or Arrow can hold
+    │   └── ResultTooLargeError (MemoryError)   rows that do not fit into memory or an Arrow array
     ├── PluginError
-    │   ├── PluginNotFoundError (ImportError)   no provider for a key, with the remedy
-    │   ├── PluginConflictError                 two providers of one key
-    │   └── PluginLoadError                     a provider that fails to load or is malformed
+    │   ├── PluginNotFoundError (ImportError)   no plugin provides a key; names what to install
+    │   ├── PluginConflictError                 two plugins provide one key
+    │   └── PluginLoadError                     a plugin fails to load or is malformed
     ├── StoreError (OSError)                    a store call failed
     │   └── OutcomeUnknownError                 a write may or may not have been applied
     └── CommitError (OSError)
-        ├── CommitConflictError                 definitely not applied, another commit is in the way
+        ├── CommitConflictError                 definitely not applied: a conflicting commit exists
         │   └── RetryableCommitConflictError    repeating the operation on the new version may work
-        ├── CommitFileMissingError (FileNotFoundError)  a file of the new version is gone
-        ├── CommitLockError                     the commit lock could not be taken; nothing was sent
-        ├── CommitUnknownError                  whether it was applied could not be found out
+        ├── CommitFileMissingError (FileNotFoundError)  a file of the new version does not exist
+        ├── CommitLockError                     the commit lock was not acquired; nothing was sent
+        ├── CommitUnknownError                  the commit may or may not have been applied
         └── NoSafeCommitHandlerError            the store guarantees too little to commit
 
-Every class can be pickled; keyword attributes survive.
+All classes can be pickled with their attributes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LanceError(Exception):
 
 
 class InvalidInputError(LanceError, ValueError):
-    """The caller passed something that cannot be used; nothing was written."""
+    """An argument of the caller is invalid; nothing was written."""
 
 
 class SchemaMismatchError(InvalidInputError, OSError):
@@ -60,15 +60,15 @@ class SchemaMismatchError(InvalidInputError, OSError):
 
 
 class InvalidPathError(InvalidInputError):
-    """A path that is empty, absolute or would leave the root it is relative to."""
+    """A path is empty, absolute, or leaves the root that it is relative to."""
 
 
 class InvalidRefError(InvalidInputError, OSError):
-    """What cannot be the name of a tag or of a branch."""
+    """A name is not valid for a tag or a branch."""
 
 
 class NotFoundError(LanceError, FileNotFoundError):
-    """Something that was asked for by name does not exist."""
+    """A requested object, table, version, tag or branch does not exist."""
 
 
 class ObjectNotFoundError(NotFoundError):
@@ -82,19 +82,19 @@ class ObjectNotFoundError(NotFoundError):
 
 
 class DatasetNotFoundError(NotFoundError, ValueError):
-    """No table, or no such version of it, at a URI."""
+    """A URI has no table, or the table does not have the requested version."""
 
 
 class RefNotFoundError(NotFoundError, ValueError):
-    """The table has no tag, or no branch, of that name."""
+    """The table has no tag or branch with the requested name."""
 
 
 class ExistsError(LanceError, FileExistsError):
-    """Something is already there."""
+    """An object or table already exists."""
 
 
 class ObjectExistsError(ExistsError):
-    """A write that must create found an object at ``path``; it was definitely not applied."""
+    """A write in create mode found an object at ``path``; it was definitely not applied."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -103,17 +103,18 @@ class ObjectExistsError(ExistsError):
 
 
 class DatasetExistsError(ExistsError):
-    """A table already exists where one was to be created."""
+    """A table already exists at the URI of a new table."""
 
 
 class RefConflictError(LanceError, ValueError, OSError):
-    """A tag or branch of that name exists already, or something still refers to it."""
+    """A tag or branch with this name already exists, or another ref still refers to it."""
 
 
 class BasePathRefusedError(LanceError, PermissionError):
-    """A table names files at ``base_path``, outside of itself, and the caller has not allowed it.
+    """A table refers to files at ``base_path``, outside of its root, without the caller's consent.
 
-    Nothing was read there, nor were credentials sent; the text names the remedy.
+    No request and no credentials were sent to ``base_path``. The message names the option that
+    allows the path.
     """
 
     def __init__(self, message: str, base_path: str = "") -> None:
@@ -124,8 +125,8 @@ class BasePathRefusedError(LanceError, PermissionError):
 class CorruptFileError(LanceError, ValueError, OSError):
     """Stored bytes contradict the format.
 
-    ``path`` names the file ("" when the caller has not said yet), ``offset`` is in bytes from the
-    start of the file (None when unknown), ``field`` is a dotted field path or a message field.
+    ``path`` is the path of the file ("" if unknown), ``offset`` is in bytes from the start of the
+    file (None if unknown), ``field`` is a dotted field path or a message field ("" if unknown).
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class CorruptFileError(LanceError, ValueError, OSError):
         self.message = f"{', '.join(where)}: {reason}" if where else reason
 
     def at(self, path: str = "", offset: int | None = None, field: str = "") -> CorruptFileError:
-        """This error with the places that it did not name yet filled in."""
+        """A copy of this error; the arguments fill in attributes that are not set yet."""
         return CorruptFileError(
             self.reason,
             self.path or path,
@@ -156,50 +157,50 @@ class CorruptFileError(LanceError, ValueError, OSError):
 
 
 class CleanupError(LanceError, OSError):
-    """Versions that were to be removed are protected by tags; nothing was removed."""
+    """Tags protect versions that a cleanup should remove; nothing was removed."""
 
 
 class UnsupportedFeatureError(LanceError, NotImplementedError):
-    """The format or the API knows this, this version of the library does not."""
+    """This version of the library does not implement a feature of the format or the API."""
 
 
 class ResultTooLargeError(UnsupportedFeatureError, MemoryError):
-    """The rows that were asked for do not fit into memory, or an Arrow array; ask for fewer."""
+    """The requested rows do not fit into memory or an Arrow array; request fewer rows."""
 
 
 class PluginError(LanceError):
-    """Base of errors about plugins."""
+    """Base class of errors about plugins."""
 
 
 class PluginNotFoundError(PluginError, ImportError):
-    """No plugin provides what was asked for; the text lists what is there and what to install."""
+    """No plugin provides the key; the message lists known keys and the package to install."""
 
 
 class PluginConflictError(PluginError):
-    """Two plugins provide the same key; the text names both."""
+    """Two plugins provide the same key; the message names both."""
 
 
 class PluginLoadError(PluginError):
-    """A plugin failed to load or offered something malformed."""
+    """A plugin failed to load or returned a malformed descriptor."""
 
 
 class StoreError(LanceError, OSError):
-    """A store call failed and, if it was a write, was definitely not applied."""
+    """A call to a store failed; a write was definitely not applied."""
 
 
 class OutcomeUnknownError(StoreError):
-    """A write was sent and whether it was applied is unknown (lost response, timeout)."""
+    """A write was sent and may or may not have been applied (lost response, timeout)."""
 
 
 class CommitError(LanceError, OSError):
-    """Base of errors of a commit."""
+    """Base class of errors of a commit."""
 
 
 class CommitConflictError(CommitError):
     """The commit was definitely not applied: an earlier commit is incompatible with it.
 
-    A commit lock raises it to say that another writer is at work. ``retryable``: whether doing the
-    whole operation again on the newest version may succeed; by default what the class says.
+    A commit lock raises it if another writer holds the lock. ``retryable`` is True if repeating the
+    whole operation on the newest version may succeed; the default depends on the class.
     """
 
     def __init__(self, message: str = "", retryable: bool | None = None) -> None:
@@ -210,13 +211,13 @@ class CommitConflictError(CommitError):
 
 
 class RetryableCommitConflictError(CommitConflictError):
-    """Not applied; doing the whole operation again on the newest version may succeed."""
+    """Not applied; repeating the whole operation on the newest version may succeed."""
 
     _is_retryable = True
 
 
 class CommitFileMissingError(CommitError, FileNotFoundError):
-    """A file that the new version was to name is not there, or is another; nothing was committed.
+    """A file of the new version does not exist or was replaced; nothing was committed.
 
     ``path`` is relative to the table's root.
     """
@@ -227,17 +228,17 @@ class CommitFileMissingError(CommitError, FileNotFoundError):
 
 
 class CommitLockError(CommitError):
-    """The commit lock could not be taken, for another reason than a conflict; nothing was sent."""
+    """The commit lock could not be acquired, without a conflict; nothing was sent."""
 
 
 class CommitUnknownError(CommitError):
-    """True if the commit was applied could not be found out; its files must be kept.
+    """The commit may or may not have been applied; its files must be kept.
 
-    ``transaction_uuid`` and ``version`` say what to look for: the commit was applied exactly if
-    the manifest of ``version``, or of a later one, carries that transaction. ``stalled``: the
-    manifest was written, but so late that the history may have gone on without it.
-    ``table`` is the table's place, "" if the commit was not made through a dataset.
-    `lance_core.commit.resolve` looks; committing the same transaction again is safe, too.
+    The commit was applied if and only if the manifest of ``version`` or of a later version has the
+    transaction ``transaction_uuid``. `lance_core.commit.resolve` checks this; committing the same
+    transaction again is also safe. ``stalled`` is True if the manifest was written so late that
+    other versions may have been committed without it. ``table`` is the table's URI, "" if the
+    commit was not made through a dataset.
     """
 
     def __init__(
@@ -251,4 +252,4 @@ class CommitUnknownError(CommitError):
 
 
 class NoSafeCommitHandlerError(CommitError):
-    """No commit handler's requirements are met by the store; reading still works."""
+    """The store does not meet the requirements of any commit handler; reading still works."""

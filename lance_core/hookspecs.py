@@ -1,20 +1,20 @@
-"""Every hook of this project, and what a plugin is written with, in one file.
+"""All hooks of this project, and the classes and functions for writing a plugin.
 
-A plugin is a module (or any object) with functions named as below and marked with `hookimpl`. A
-distribution makes its plugin known by an entry point::
+A plugin is a module (or any object) with functions that have the names below and the decorator
+`hookimpl`. A distribution registers its plugin with an entry point::
 
     [project.entry-points.lance_core]
     vault = "lance_core_vault"
 
-All hooks are providers: they take no arguments, are called once, when a process first looks
-something up, and return descriptors. Descriptors are immutable and cheap: the entry module imports
-no SDK; the ``factory`` of a descriptor, which may be text of the form ``"module:attribute"``, does
-so when it is needed. The built-in stores, handlers, encodings and kernels come through the
-same hooks (`lance_core.builtin`).
+All hooks are providers: they take no arguments and return descriptors. They are called once, at the
+first look-up in a process. Descriptors are immutable and cheap to create: the entry module imports
+no SDK. The ``factory`` of a descriptor, a callable or text of the form ``"module:attribute"``,
+imports the SDK when the factory is called. The built-in stores, handlers, encodings and kernels use
+the same hooks (`lance_core.builtin`).
 
-A plugin that raises, offers something else than descriptors or has a hook that is not in this file
-is left out as a whole and reported to whoever asks for something that is not there. Two providers
-of one key are an error when the key is used.
+A plugin is ignored as a whole if it raises an error, returns anything but descriptors, or has a
+hook that is not in this file; the error of a failed look-up lists ignored plugins. If two plugins
+provide one key, use of the key raises `PluginConflictError`.
 """
 
 from __future__ import annotations
@@ -101,27 +101,27 @@ PROJECT = "lance_core"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function of a plugin as the implementation of the hook that has its name."""
+"""Decorator that marks a function of a plugin as the implementation of the hook of its name."""
 
 
 @hookspec
 def lance_object_stores() -> Iterable[ObjectStoreSpec]:
     """Stores, by URL scheme.
 
-    ``ObjectStoreSpec.schemes`` are the keys. The factory is called with the parsed URL of a table
-    and the options, aliases resolved and secrets wrapped, and returns a store rooted at that URL.
-    Importing and calling it happens when a URL with such a scheme is first opened.
+    ``ObjectStoreSpec.schemes`` are the keys. The factory gets the parsed URL of a table and the
+    options, with aliases resolved and secrets wrapped, and returns a store rooted at this URL. It
+    is imported and called when a URL with one of the schemes is opened for the first time.
     """
     return ()
 
 
 @hookspec
 def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
-    """Ways of making a version *the* version, by name and by URL suffix.
+    """Commit handlers, by name and by URL suffix.
 
-    A handler with a ``url_suffix`` serves ``scheme+suffix://`` URLs and is never chosen without
-    being asked for. One without is chosen for every table whose store guarantees what it
-    ``requires``, if no other that fits has a higher ``rank``.
+    A handler with a ``url_suffix`` serves ``scheme+suffix://`` URLs and is used only on request. A
+    handler without a suffix is chosen for each table whose store guarantees what the handler
+    ``requires``, unless another suitable handler has a higher ``rank``.
     """
     return ()
 
@@ -130,12 +130,11 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
     """Key-value back-ends of the external manifest protocol, by name and by URL suffix.
 
-    A back-end holds a row for each version of a table and adds one only if there is none; the
-    protocol on top of it belongs to this project
-    (`lance_core.commits.handlers.external_manifest`). It is used for ``scheme+suffix://`` URLs and
-    where its name is asked for as a commit handler's. The factory is called with the parsed URL of
-    a table and all options, whenever the table is opened:
-    it connects to nothing, and connections are shared.
+    A back-end holds one row per version of a table and adds a row only if it does not exist. This
+    project implements the protocol (`lance_core.commits.handlers.external_manifest`). A back-end is
+    used for ``scheme+suffix://`` URLs and for its name as the name of a commit handler. The factory
+    gets the parsed URL of a table and all options each time the table is opened. So the factory
+    must not connect, and back-ends must share connections.
     """
     return ()
 
@@ -144,19 +143,19 @@ def lance_manifest_stores() -> Iterable[ManifestStoreSpec]:
 def lance_encodings() -> Iterable[EncodingSpec]:
     """Encodings of data files, by family and key.
 
-    The key is the name of the alternative in the format's protobuf message, or a type URL for an
-    encoding that the format does not know. For the latter a `ValueEncodingSpec` is enough: it turns
-    values into bytes and back, and the metadata of a field asks for it.
+    The key is the field name in the oneof of the format's protobuf message, or a type URL for an
+    encoding that is not part of the format. A `ValueEncodingSpec` is enough for the latter: it
+    converts values to bytes and back, and the metadata of a field requests it.
     """
     return ()
 
 
 @hookspec
 def lance_kernels() -> Iterable[KernelSpec]:
-    """Faster inner loops for the encodings that there are, by name.
+    """Faster implementations of the inner loops of encodings, by name.
 
-    The names, arguments and results are those of the methods of
-    `lance_core.encodings.kernels.Kernels`, bit for bit; a plugin offers some or all. Of the
-    providers of a loop, the one with the highest ``KernelSpec.rank`` is used: numpy's have 0.
+    A loop has the name, arguments and bit-identical results of a method of
+    `lance_core.encodings.kernels.Kernels`; a plugin may provide some or all. The provider with the
+    highest ``KernelSpec.rank`` is used; the rank of the numpy implementation is 0.
     """
     return ()

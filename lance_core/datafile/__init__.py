@@ -1,4 +1,4 @@
-"""One data file: its container of pages, metadata and footer, read and written."""
+"""Read and write one data file: the container of pages, metadata and footer."""
 
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.metadata import FileMetadata

@@ -1,4 +1,4 @@
-"""Which physical column belongs to which field (``DataFile.fields`` and ``column_indices``)."""
+"""Map fields to physical columns (``DataFile.fields`` and ``column_indices`` in table.proto)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from lance_core.schema import Field
 def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Field]:
     """The fields that have a column in a file of ``version``, in the order of the columns.
 
-    Packed structs and blobs are one column as a whole. In 2.0 files lists and structs have one too,
-    before those of their children; from 2.1 on only what has no children has.
+    A packed struct or a blob has one column and its children have none. In 2.0 files, lists and
+    structs have a column too, before the columns of their children; from 2.1 on, only fields
+    without children have a column.
     """
     for field in fields:
         has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
@@ -25,14 +26,14 @@ def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Fie
 
 
 def column_of(fields: Sequence[Field], version: FileVersion) -> dict[int, int]:
-    """Field id to column of a file whose schema has exactly these top-level fields."""
+    """Column index by field id, for a file whose schema has exactly these top-level fields."""
     return {field.id: index for index, field in enumerate(column_fields(fields, version))}
 
 
 def column_of_early(fields: Sequence[Field], columns: Sequence[Column]) -> dict[int, int] | None:
-    """`column_of` an early 2.0 file, in which strings have two of the ``columns``.
+    """`column_of` for an early 2.0 file, in which each string field has two columns.
 
-    None if the fields do not account for all columns.
+    None if the number of columns of the fields differs from the number of ``columns``.
     """
     found, number = {}, 0
     for field in column_fields(fields, FileVersion.V2_0):

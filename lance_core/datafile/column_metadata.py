@@ -1,8 +1,8 @@
-"""The ``ColumnMetadata`` message: the pages of a column, where they lie and how they are encoded.
+"""The ``ColumnMetadata`` message (``file2.proto``): positions and encodings of a column's pages.
 
-Positions are bytes from the start of the file. Encodings are serialised ``google.protobuf.Any``
-messages, stored in place; the format also knows encodings stored elsewhere in the file, which
-nobody writes.
+Positions are in bytes from the start of the file. Encodings are serialised ``google.protobuf.Any``
+messages in the column metadata; the format also allows encodings elsewhere in the file, but no
+known writer uses this.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 MAX_PAGE_ROWS = 1 << 48
-"""More rows than any real page has; sums of so many fit into 64 bits."""
+"""Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""
 
 _FORMAT_URL = "/lance.encodings"
-"""How the type URLs of the format's own encodings begin."""
+"""Prefix of the type URLs of the format's own encodings."""
 
 PageEncoding = Message | ForeignEncoding
 
 
 class ColumnParser:
-    """Turns ``ColumnMetadata`` messages of one file into columns. Thread-safe.
+    """Parses the ``ColumnMetadata`` messages of one file. Thread-safe.
 
-    Buffers must end at or before ``data_end``, where the metadata begins. Equal encodings are
-    parsed once and shared, since most pages of a file are encoded alike.
+    Buffers must end at or before ``data_end``, the position of the column metadata. Equal encodings
+    are parsed once and shared, since most pages of a file have the same encoding.
     """
 
     __slots__ = ("_column_encodings", "_data_end", "_page_encodings", "_version")
@@ -45,14 +45,18 @@ class ColumnParser:
         self._column_encodings: dict[bytes, PageEncoding] = {}
 
     def parse(self, raw: bytes) -> Column:
-        """The column that ``raw`` describes, or `CorruptFileError`."""
+        """Parse a serialized ``ColumnMetadata``.
+
+        Raises `CorruptFileError` naming the page, and `UnsupportedFeatureError` for an encoding
+        that is stored elsewhere in the file.
+        """
         try:
             message = ColumnMetadata.FromString(raw)
         except DecodeError as error:
             raise CorruptFileError("not a valid ColumnMetadata message") from error
         pages: list[Page] = []
         try:
-            for page in message.pages[:]:  # a slice is quicker to walk
+            for page in message.pages[:]:  # iteration over a slice is faster
                 encoding = self._page_encodings.get(page.encoding.direct.encoding)
                 if encoding is None:
                     encoding = self._page_encoding(page.encoding)
@@ -101,7 +105,7 @@ class ColumnParser:
 
 
 def _direct(encoding: Encoding) -> tuple[str, bytes]:
-    """Type URL and value of an encoding that is stored in place."""
+    """Type URL and value of an encoding that is stored in the column metadata."""
     location = encoding.WhichOneof("location")
     if location == "indirect":
         raise UnsupportedFeatureError("encodings stored outside of the metadata are not supported")
@@ -112,13 +116,13 @@ def _direct(encoding: Encoding) -> tuple[str, bytes]:
     except DecodeError as error:
         raise CorruptFileError("the encoding is not a valid Any message") from error
     if not message.type_url:
-        raise CorruptFileError("the encoding does not say of which type it is")
+        raise CorruptFileError("the encoding has no type URL")
     return message.type_url, message.value
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
-    """A page whose buffers are in the file; ``encoding`` is a message of type ``type_url``."""
+    """A page after its buffers were written; ``encoding`` is a message of type ``type_url``."""
 
     buffers: tuple[ByteRange, ...]
     num_rows: int
@@ -128,7 +132,7 @@ class WrittenPage:
 
 
 def serialize_column(encoding: bytes, pages: Sequence[WrittenPage]) -> bytes:
-    """A ``ColumnMetadata`` message; ``encoding`` is a serialised ``ColumnEncoding``."""
+    """Serialize a ``ColumnMetadata``; ``encoding`` is a serialised ``ColumnEncoding``."""
     message = ColumnMetadata()
     message.encoding.direct.encoding = _any(COLUMN_ENCODING_URL, encoding)
     for page in pages:

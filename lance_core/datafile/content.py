@@ -1,4 +1,4 @@
-"""What an open data file consists of, whichever version it is of."""
+"""The interface to the metadata of an open data file of any version."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ else:
 
 
 class FileContent(Protocol):
-    """The metadata of a file, and how rows are decoded by it. All members may be slow once.
+    """The metadata of a file, and the decoding of its rows.
 
-    Everything raises `CorruptFileError`, without a path, for metadata that contradicts itself.
+    The first access to a member may parse metadata. All members raise `CorruptFileError`, without a
+    path, for invalid metadata.
     """
 
     @property
     def version(self) -> FileVersion:
-        """The version of the format."""
+        """The file version."""
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """File size in bytes."""
 
     @property
     def num_rows(self) -> int:
-        """Rows in the file."""
+        """Number of rows in the file."""
 
     @property
     def schema(self) -> Schema:
-        """The schema that the file holds."""
+        """The schema stored in the file."""
 
     def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
-        """Raise `CorruptFileError` if a column of the field is known not to have all rows."""
+        """Raise `CorruptFileError` if the metadata shows that a column of the field lacks rows."""
 
     def decode_field(
         self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
@@ -55,18 +56,19 @@ class FileContent(Protocol):
         """See `lance_core.encodings.dispatch.decode_field`."""
 
     def field_bytes(self, field: Field, index: int) -> int:
-        """Bytes in the pages of a field whose column is ``index``, 0 if the metadata has none."""
+        """Bytes in the pages of a field with column ``index``; 0 if the metadata has no sizes."""
 
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext
     ) -> Decoding[PageStatistics | None]:
-        """Statistics of runs of rows of these fields, at any depth; None if there are none."""
+        """Statistics of runs of rows of ``fields``, at any depth; None if the file has none."""
 
 
 def read_content(tail: Tail) -> FileContent:
-    """What the file that ``tail`` is the end of consists of.
+    """Read the metadata of the file whose last bytes are in ``tail``.
 
-    Raises `CorruptFileError` and `UnsupportedFeatureError`.
+    Raises `CorruptFileError` for invalid metadata and `UnsupportedFeatureError` for a file version
+    that cannot be read.
     """
     (ending,) = tail.read([ByteRange(max(0, tail.size - FOOTER_LENGTH), tail.size)])
     if file_version(ending, tail.size) is FileVersion.V0_1:

@@ -1,4 +1,4 @@
-"""What a file holds, as values for users: names and attributes are those of pylance."""
+"""Description of a data file for users, with the class names and attributes of pylance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_core.store.base import ByteRange
 
 @dataclass(frozen=True, slots=True)
 class LanceBufferDescriptor:
-    """A buffer: ``position`` in bytes from the start of the file, ``size`` in bytes."""
+    """A buffer. ``position`` is in bytes from the start of the file, ``size`` in bytes."""
 
     position: int
     size: int
@@ -21,7 +21,7 @@ class LanceBufferDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class LancePageMetadata:
-    """A page: its buffers, and how they are encoded, as text to look at."""
+    """A page. ``encoding`` is a readable text of the page's encoding message."""
 
     buffers: list[LanceBufferDescriptor]
     encoding: str
@@ -29,7 +29,7 @@ class LancePageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class LanceColumnMetadata:
-    """A physical column: buffers of its own, and its pages."""
+    """A physical column: buffers that belong to no page, and its pages."""
 
     column_buffers: list[LanceBufferDescriptor]
     pages: list[LancePageMetadata]
@@ -37,7 +37,7 @@ class LanceColumnMetadata:
 
 @dataclass(frozen=True, slots=True)
 class LanceFileMetadata:
-    """A file. Sizes are in bytes; the first of ``global_buffers`` holds the schema."""
+    """A file. Sizes are in bytes; the first of ``global_buffers`` contains the schema."""
 
     schema: pa.Schema
     num_rows: int
@@ -52,7 +52,7 @@ class LanceFileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class LanceColumnStatistics:
-    """A physical column in figures; ``size_bytes`` counts the buffers of its pages."""
+    """Statistics of a physical column; ``size_bytes`` is the total size of its pages' buffers."""
 
     num_pages: int
     size_bytes: int
@@ -60,13 +60,13 @@ class LanceColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class LanceFileStatistics:
-    """The physical columns of a file in figures."""
+    """Statistics of the physical columns of a file."""
 
     columns: list[LanceColumnStatistics]
 
 
 def describe(metadata: FileMetadata) -> LanceFileMetadata:
-    """Everything that the metadata of a file says; parses all of it."""
+    """Describe a file; parses the metadata of all columns."""
     major, minor = metadata.version.footer
     return LanceFileMetadata(
         schema=metadata.schema.to_arrow(),
@@ -82,7 +82,7 @@ def describe(metadata: FileMetadata) -> LanceFileMetadata:
 
 
 def statistics(metadata: FileMetadata) -> LanceFileStatistics:
-    """Pages and bytes of every column."""
+    """Number of pages and bytes of each column."""
     return LanceFileStatistics(
         [
             LanceColumnStatistics(

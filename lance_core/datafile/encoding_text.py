@@ -1,4 +1,4 @@
-"""An encoding as text for people, in the notation that users of pylance know."""
+"""Format an encoding message as readable text, in the notation of pylance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENT = "    "
 
 
 def encoding_text(encoding: Message | ForeignEncoding) -> str:
-    """The encoding with everything inside it, one thing a line, without a final line break."""
+    """The encoding with all nested messages, one field per line, without a final line break."""
     if isinstance(encoding, ForeignEncoding):
         return f"{encoding.type_url} ({len(encoding.value)} bytes)"
     return "\n".join(_message(encoding))
@@ -23,7 +23,7 @@ def _message(message: Message) -> list[str]:
     descriptor = message.DESCRIPTOR
     lines: list[str] = []
     for oneof in descriptor.oneofs:
-        # An optional field is a oneof of its own; it is shown as a field.
+        # protobuf represents an optional field as a synthetic oneof; the text has it as a field.
         if not (len(oneof.fields) == 1 and oneof.name.startswith("_")):
             lines += _entry(oneof.name, _choice(message, oneof.name))
     for field in descriptor.fields:

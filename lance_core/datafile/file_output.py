@@ -1,4 +1,4 @@
-"""What writers of all file versions share: a file is open until it is finished or aborted."""
+"""Base class and options of the file writers of all versions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ DEFAULT_VERSION = FileVersion.V2_2
 
 
 def check_positive(name: str, limit: object) -> None:
-    """Raise `InvalidInputError` unless ``limit`` is a whole number from 1 on."""
+    """Raise `InvalidInputError` unless ``limit`` is an integer of at least 1."""
     if not isinstance(limit, int) or limit < 1:
         raise InvalidInputError(f"{name} must be at least 1, got {limit!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """How a data file is laid out: the one carrier of these options from the API to the writers.
+    """Layout options of a data file, passed from the API to the writers.
 
-    ``data_cache_bytes`` and ``max_page_bytes`` cut pages, see `page_limits`; ``max_rows_per_group``
-    cuts the batches of files of version 0.1. Raises `InvalidInputError` for what cannot be meant.
+    ``data_cache_bytes`` and ``max_page_bytes`` limit the size of pages, see `page_limits`;
+    ``max_rows_per_group`` is the number of rows in a batch of a 0.1 file. Raises
+    `InvalidInputError` for a value that is not an integer or not positive.
     """
 
     version: FileVersion = DEFAULT_VERSION
@@ -52,9 +53,9 @@ DEFAULT_FILE_OPTIONS = FileOptions()
 
 @dataclass(frozen=True, slots=True)
 class FileWriteResult:
-    """A finished file, as a manifest's ``DataFile`` records it.
+    """The attributes of a finished file that a manifest's ``DataFile`` stores.
 
-    ``field_ids`` and ``column_indices`` are parallel: which field each physical column belongs to.
+    ``field_ids[i]`` is the field of physical column ``column_indices[i]``.
     """
 
     num_rows: int
@@ -65,20 +66,20 @@ class FileWriteResult:
 
     @property
     def major(self) -> int:
-        """Major version as a ``DataFile`` has it."""
+        """The value of ``DataFile.file_major_version``."""
         return self.version.data_file[0]
 
     @property
     def minor(self) -> int:
-        """Minor version as a ``DataFile`` has it."""
+        """The value of ``DataFile.file_minor_version``."""
         return self.version.data_file[1]
 
 
 class FileOutput(ABC):
-    """One file being written. Not thread-safe.
+    """A writer of one data file. Not thread-safe.
 
-    Nothing is visible before `finish` returns; a writer that failed is aborted and cannot be used
-    any more. Who implements this writes only what `_guarded` runs, after `_check_open`.
+    The file is not visible before `finish` returns. A writer is aborted by its first error and
+    cannot be used again. A subclass calls `_check_open` first, and writes only inside `_guarded`.
     """
 
     def __init__(self, writer: ObjectWriter, schema: Schema, version: FileVersion) -> None:
@@ -90,25 +91,25 @@ class FileOutput(ABC):
 
     @abstractmethod
     def tell(self) -> int:
-        """Bytes written so far; more rows may be waiting."""
+        """Number of bytes written so far, without buffered rows."""
 
     def finish(self) -> FileWriteResult:
-        """Write what is left and the metadata, and make the file visible.
+        """Write the buffered rows and the metadata, and make the file visible.
 
-        Errors of the store come through: after `OutcomeUnknownError` the file may exist.
+        Raises the errors of the store; after `OutcomeUnknownError` the file may exist.
         """
         self._check_open()
         return self._guarded(self._finish)
 
     def abort(self) -> None:
-        """Drop what was written. Does nothing after `finish`."""
+        """Discard the written bytes. Does nothing after `finish`."""
         if self._is_open:
             self._is_open = False
             self._writer.abort()
 
     @abstractmethod
     def _finish(self) -> FileWriteResult:
-        """Write all that is missing, and then call `_close`."""
+        """Write the rest of the file, and then call `_close`."""
 
     def _close(self) -> None:
         """Make the file visible."""
@@ -116,7 +117,7 @@ class FileOutput(ABC):
         self._writer.close()
 
     def _guarded(self, action: Callable[[], T]) -> T:
-        """What ``action`` returns; if it fails, so does the file."""
+        """Return the result of ``action``; if it raises, abort the file."""
         try:
             return action()
         except BaseException:

@@ -1,13 +1,13 @@
-"""The last bytes of a data file: which version it is and where its metadata begins.
+"""The footer of a data file: the file version and the positions of the metadata.
 
 A 2.x file ends with 40 bytes, little-endian::
 
     u64 column metadata | u64 column offsets table | u64 global buffer offsets table
     u32 number of global buffers | u32 number of columns | u16 major | u16 minor | "LANC"
 
-The three positions count from the start of the file. Each table has one (u64 position, u64 length)
-per entry. A 0.1 file ends differently (`lance_core.datafile.legacy_metadata`) but shares the last
-eight bytes.
+The three positions are in bytes from the start of the file. An entry of a table is a u64 position
+and a u64 length. The footer of a 0.1 file is different (`lance_core.datafile.legacy_metadata`)
+except for the last eight bytes. See docs/format/file-2.0.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lance_core.store.base import ByteRange
 MAGIC = b"LANC"
 FOOTER_LENGTH = 40
 TABLE_ENTRY = 16
-"""Bytes of an entry of the two offset tables."""
+"""Size in bytes of an entry of the two offset tables."""
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 _ENDING = struct.Struct("<HH4s")
@@ -30,9 +30,9 @@ _ENDING = struct.Struct("<HH4s")
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A footer whose parts lie in the file, in order, without overlap.
+    """A valid footer: its parts are inside the file, in order and without overlap.
 
-    Positions are bytes from the start of the file.
+    Positions are in bytes from the start of the file.
     """
 
     column_metadata: int
@@ -44,17 +44,17 @@ class Footer:
 
     @property
     def column_table(self) -> ByteRange:
-        """Where the column offsets table is."""
+        """Byte range of the column offsets table."""
         return ByteRange(self.column_offsets, self.column_offsets + TABLE_ENTRY * self.num_columns)
 
     @property
     def global_table(self) -> ByteRange:
-        """Where the global buffer offsets table is."""
+        """Byte range of the global buffer offsets table."""
         stop = self.global_offsets + TABLE_ENTRY * self.num_global_buffers
         return ByteRange(self.global_offsets, stop)
 
     def to_bytes(self) -> bytes:
-        """The 40 bytes to write."""
+        """Serialize to 40 bytes."""
         major, minor = self.version.footer
         return _FOOTER.pack(
             self.column_metadata,
@@ -69,11 +69,11 @@ class Footer:
 
 
 def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
-    """The footer of a file of ``file_size`` bytes that ends with ``tail``.
+    """Parse the footer of a file of ``file_size`` bytes that ends with ``tail``.
 
-    ``tail`` holds at least the last 40 bytes, or the whole file if that is shorter. Raises
-    `CorruptFileError` if it is no data file or its parts do not fit into it, and
-    `UnsupportedFeatureError` for versions that cannot be read.
+    ``tail`` has at least the last 40 bytes, or the whole file if that is shorter. Raises
+    `CorruptFileError` if the file is not a data file or a position is invalid, and
+    `UnsupportedFeatureError` for a version without this footer.
     """
     version = file_version(tail, file_size)
     if version is FileVersion.V0_1:
@@ -95,8 +95,8 @@ def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
 def file_version(tail: bytes | memoryview, file_size: int) -> FileVersion:
     """The version of a file of ``file_size`` bytes that ends with ``tail``.
 
-    Raises `CorruptFileError` if it is no data file, and `UnsupportedFeatureError` for versions
-    later than 2.2.
+    Raises `CorruptFileError` if the file is not a data file, and `UnsupportedFeatureError` for a
+    version later than 2.2.
     """
     if file_size < _ENDING.size:
         raise CorruptFileError(
@@ -116,7 +116,7 @@ def file_version(tail: bytes | memoryview, file_size: int) -> FileVersion:
 
 
 def _check(footer: Footer, position: int) -> None:
-    """Raise `CorruptFileError` unless all parts lie in order before the footer's ``position``."""
+    """Raise `CorruptFileError` unless all parts are in order before the footer's ``position``."""
     if not footer.column_metadata <= footer.column_offsets <= footer.global_offsets <= position:
         raise CorruptFileError(
             f"column metadata at {footer.column_metadata}, column offsets at "

@@ -4,8 +4,9 @@ A 0.1 file ends with 16 bytes, little-endian::
 
     u64 metadata position | u16 major = 0 | u16 minor | "LANC"
 
-At the metadata position is a ``Metadata`` message (``file.proto``), which says where everything
-else is; both it and the ``Manifest`` message that holds the schema have a u32 length before them.
+At the metadata position is a ``Metadata`` message (``file.proto``) with the positions of the other
+parts. A u32 length precedes it, and also the ``Manifest`` message that contains the schema.
+See docs/format/file-0.1.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class LegacyMetadata:
         statistics: Metadata.StatisticsMetadata | None,
         manifest: bytes,
     ) -> None:
-        """``manifest``: a serialized ``Manifest``, of which the schema counts."""
+        """``manifest`` is a serialized ``Manifest``; only its schema is used."""
         self.size = size
         self.version = FileVersion.V0_1
         self._table = table
@@ -67,7 +68,7 @@ class LegacyMetadata:
 
     @property
     def num_rows(self) -> int:
-        """Rows of all batches."""
+        """Total number of rows of all batches."""
         return self._table.num_rows
 
     @cached_property
@@ -91,7 +92,7 @@ class LegacyMetadata:
         return self._dictionaries.get(field_id)
 
     def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
-        """The lengths of pages are checked when they are read."""
+        """Does nothing: the lengths of pages are checked when the pages are read."""
 
     def decode_field(
         self, field: Field, column_of: Mapping[int, int], rows: AnyRows, context: DecodeContext
@@ -104,13 +105,13 @@ class LegacyMetadata:
         return decode_field(field, column_of, columns, rows, context)
 
     def field_bytes(self, field: Field, index: int) -> int:
-        """Not said by the metadata."""
+        """Always 0: the metadata of 0.1 files has no sizes of pages."""
         return 0
 
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext
     ) -> Decoding[PageStatistics | None]:
-        """The statistics of batches; see `FileContent`. They are kept once they were read."""
+        """The statistics of batches, cached after the first read; see `FileContent`."""
         known = self._known_statistics
         missing = [field for field in fields if field.id not in known]
         if missing and self._statistics is not None:
@@ -121,9 +122,10 @@ class LegacyMetadata:
 
 
 def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
-    """The metadata of the 0.1 file that ``tail`` is the end of; raises `CorruptFileError`.
+    """Read the metadata of the 0.1 file whose last bytes are in ``tail``.
 
-    Needs no further request if the tail holds it and the schema, two at most if not.
+    Makes no request if the tail contains the metadata and the schema, at most two otherwise. Raises
+    `CorruptFileError`.
     """
     end = tail.size - FOOTER.size
     if end < 0:
@@ -151,7 +153,7 @@ def read_legacy_metadata(tail: Tail) -> LegacyMetadata:
 
 
 def _block(tail: Tail, position: int, end: int, field: str) -> bytes:
-    """The bytes after the length at ``position``; they end at or before ``end``."""
+    """The bytes of a message whose u32 length is at ``position``; they end at or before ``end``."""
     if position + LENGTH.size > end:
         raise CorruptFileError(f"offset {position} is past the end", field=field)
     (head,) = tail.read([ByteRange(position, position + LENGTH.size)])
@@ -159,7 +161,7 @@ def _block(tail: Tail, position: int, end: int, field: str) -> bytes:
     start = position + LENGTH.size
     if length > end - start or length > MAX_DESCRIPTION:
         raise CorruptFileError(
-            f"{length} bytes of metadata are not credible", offset=position, field=field
+            f"{length} bytes of metadata are too long", offset=position, field=field
         )
     (content,) = tail.read([ByteRange(start, start + length)])
     return bytes(content)
@@ -173,7 +175,7 @@ def _parsed(kind: type[M], raw: bytes, field: str) -> M:
 
 
 def _edges(metadata: Metadata, end: int) -> Int64Array:
-    """The first row of each batch and the number of rows, from 0 on and never descending."""
+    """The first row of each batch, followed by the number of rows; validated to ascend from 0."""
     if len(metadata.batch_offsets) > end // ENTRY + 1:  # each batch has entries in the page table
         raise CorruptFileError(
             f"{len(metadata.batch_offsets)} batches in {end} bytes", field="Metadata.batch_offsets"

@@ -1,8 +1,8 @@
-"""The page statistics of a 0.1 file: a table of one batch, with a row for each batch of the file.
+"""The page statistics of a 0.1 file: a table of one batch, with one row per batch of the file.
 
-Its columns are structs, named by the decimal id of the field that they are about, of
-``null_count``, ``min_value`` and ``max_value``. The rules for these values are those of
-``docs/format/file-0.1.md``; what is returned here holds for the values that readers see.
+A column is a struct of ``null_count``, ``min_value`` and ``max_value``; its name is the decimal id
+of the field. ``docs/format/file-0.1.md`` has the rules for these values. The results of this module
+are valid bounds of the values that readers return.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _NULL_COUNT, _LOWEST, _HIGHEST = "null_count", "min_value", "max_value"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredStatistics:
-    """Where the statistics are: a struct field by the id of the field that it is about.
+    """Position and schema of the statistics.
 
-    ``sizes``: rows of each batch that there are statistics of.
+    ``sizes``: number of rows of each batch. ``columns``: row of the page table by id of a
+    statistics field. ``fields``: the struct of statistics by id of the described field.
     """
 
     table: PageTable
@@ -48,7 +49,10 @@ class StoredStatistics:
     def of(
         cls, message: Metadata.StatisticsMetadata, edges: Int64Array, end: int
     ) -> StoredStatistics:
-        """Raises `CorruptFileError` for statistics past byte ``end`` or without a schema."""
+        """Create from the message of a file of ``end`` bytes; ``edges`` are the rows of batches.
+
+        Raises `CorruptFileError` for statistics past ``end`` or an invalid schema.
+        """
         if message.page_table_position > end:
             raise CorruptFileError(
                 f"statistics at {message.page_table_position} are past the end",
@@ -69,7 +73,7 @@ class StoredStatistics:
 def read_statistics(
     stored: StoredStatistics, fields: Sequence[Field], context: DecodeContext
 ) -> Decoding[dict[int, ValueBounds | None]]:
-    """The statistics of ``fields``, by id; None for those that have none."""
+    """The statistics of ``fields`` by id; None for a field without statistics."""
     wanted = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
     columns = LegacyColumns(stored.table, lambda field_id: None)
     rows = RowRange(0, stored.table.num_rows)
@@ -85,22 +89,22 @@ def read_statistics(
 
 
 def _are_about(stored: Field | None, field: Field) -> bool:
-    """True if ``stored`` has bounds of the type of ``field``; further members may be there."""
+    """True if ``stored`` has bounds of the type of ``field``; other members are allowed."""
     if stored is None or not stored.is_struct:
         return False
     types = {member.name: member.storage_type for member in stored.children}
     wanted = {_NULL_COUNT: pa.int64(), _LOWEST: field.storage_type, _HIGHEST: field.storage_type}
-    if len(types) < len(stored.children):  # a name is there twice: which of them is meant?
+    if len(types) < len(stored.children):  # a duplicate name is ambiguous
         return False
     return all(types.get(name) == type_ for name, type_ in wanted.items())
 
 
 def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> ValueBounds:
-    """Bounds of the values that readers see.
+    """Bounds of the values that readers return; a null bound is unknown.
 
-    Null values of fixed width are read as whatever they hold, which no bound covers. A bound of no
-    bytes is no bound. Writers cut strings at different lengths, so that the highest of the cut ones
-    need not be the cut highest one.
+    Readers return the stored bytes of a null value of fixed width, and bounds do not cover these
+    bytes; so batches with nulls get no bounds. An empty bound is unknown. Writers truncate strings
+    at different lengths, so the maximum of truncated strings is adjusted to an upper bound.
     """
     null_counts = np.asarray(stored.field(_NULL_COUNT)).astype(np.int64)
     lowest, highest = stored.field(_LOWEST), stored.field(_HIGHEST)

@@ -1,7 +1,7 @@
-"""Writing one data file of version 0.1: record batches in, batches of a fixed number of rows out.
+"""Write one data file of version 0.1 as batches of a fixed number of rows.
 
-From the start of the file: the pages of each batch; the page table; the pages of the statistics and
-their page table; the values of dictionaries; the schema; the metadata; the footer.
+Order of the parts in the file: the pages of each batch; the page table; the pages of the statistics
+and their page table; the dictionary values; the schema; the metadata; the footer.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from lance_core.schema.logical_type import encoding_of, logical_type_of
 from lance_core.store.base import BytesLike, ObjectWriter
 
 MAX_ROWS = (1 << 31) - 1
-"""Row numbers of a file are stored as int32."""
+"""Maximum number of rows in a file: the format stores row numbers as int32."""
 
 
 class LegacyFileWriter(FileOutput):
-    """Writes one 0.1 file. Rows wait until there are enough for a batch."""
+    """Writes one 0.1 file. Rows are buffered until they fill a batch."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class LegacyFileWriter(FileOutput):
         *,
         rows_per_group: int = DEFAULT_FILE_OPTIONS.max_rows_per_group,
     ) -> None:
-        """Dictionary fields of ``schema`` have their values.
+        """Dictionary fields of ``schema`` must have ``dictionary_values``.
 
-        Raises `UnsupportedFeatureError` if a field asks for an encoding of a plugin.
+        Raises `UnsupportedFeatureError` if a field's metadata requests an encoding of a plugin.
         """
         super().__init__(writer, schema, FileVersion.V0_1)
         refuse_value_encodings(schema.fields, self.version)
@@ -60,10 +60,10 @@ class LegacyFileWriter(FileOutput):
         self._statistics = {one.id: Collector(one.storage_type) for one in covered(schema.fields)}
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of ``batch``, whose columns are those of `Schema.storage_schema`.
+        """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
 
-        Raises `SchemaMismatchError`, and nothing was written, if number or types of columns differ
-        or a dictionary does not have the values of the schema's.
+        Raises `SchemaMismatchError` before writing if the columns or the values of a dictionary
+        differ from the schema, and `InvalidInputError` for more than `MAX_ROWS` rows.
         """
         self._check_open()
         self._check_columns(batch.columns)
@@ -82,7 +82,7 @@ class LegacyFileWriter(FileOutput):
                 self._guarded(self._write_group)
 
     def tell(self) -> int:
-        """Bytes written so far; more rows may be waiting to fill a batch."""
+        """Number of bytes written so far, without the rows buffered for the next batch."""
         return self._pages.tell()
 
     def _write_group(self) -> None:
@@ -141,7 +141,7 @@ class LegacyFileWriter(FileOutput):
         self._pages.position = pages.position
 
     def _write_dictionaries(self) -> Schema:
-        """The schema whose dictionary fields point at the values that were written."""
+        """Write the dictionary values; returns the schema with their positions."""
         places = {}
         for field in dictionaries(self.schema):
             content, places[field.id] = serialize_values(
@@ -154,7 +154,7 @@ class LegacyFileWriter(FileOutput):
 
 
 class _Pages:
-    """The `PageSink` of a file: bytes go to the store, places of pages wait for the page table."""
+    """The `PageSink` of a file: writes bytes, and collects page positions for the page table."""
 
     def __init__(self, writer: ObjectWriter, position: int = 0) -> None:
         self.position = position
@@ -170,7 +170,7 @@ class _Pages:
         self.position += memoryview(data).nbytes
 
     def write_block(self, content: bytes) -> int:
-        """Write a message with its length before it; returns where that is."""
+        """Write a u32 length and a message; returns the position of the length."""
         start = self.position
         self.write(LENGTH.pack(len(content)) + content)
         return start
@@ -182,7 +182,7 @@ class _Pages:
         self._batch += 1
 
     def write_table(self, first: int) -> int:
-        """Write the page table of the ids from ``first`` on; returns where it is."""
+        """Write the page table of the field ids from ``first`` on; returns its position."""
         start = self.position
         last = max(self._places, default=first - 1)
         for field_id in range(first, last + 1):
@@ -195,7 +195,7 @@ class _Pages:
 
 
 def _statistics_field(id_: int, field_id: int, about: Field | None) -> Field:
-    """The struct of the statistics of a field; it and its members have the ids from ``id_`` on."""
+    """The statistics struct of a field; the struct and its members get the ids from ``id_`` on."""
     assert about is not None
     bound = logical_type_of(about.storage_type)
     assert bound is not None

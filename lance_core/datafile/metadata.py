@@ -1,4 +1,4 @@
-"""What a data file says about itself: schema, columns, global buffers and sizes."""
+"""The metadata of a 2.x data file: schema, columns, global buffers and sizes."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 MAX_DESCRIPTION = 32 << 20
-"""Bytes of a file's description (its schema); a longer one is taken for damage."""
+"""Maximum size in bytes of the ``FileDescriptor`` (the schema); a larger one is a corrupt file."""
 
 _ENTRY = struct.Struct("<QQ")
 _ALIGNMENT = 64
 
 
 class Columns(Sequence[Column]):
-    """The physical columns of a file. Each is parsed when it is first asked for, and kept.
+    """The physical columns of a file, each parsed on first access. Thread-safe.
 
-    Thread-safe. Asking raises `CorruptFileError` if the column's metadata is damaged.
+    Access raises `CorruptFileError` if the column's metadata is invalid.
     """
 
     __slots__ = ("_base", "_metadata", "_parsed", "_parser", "_table")
 
     def __init__(self, footer: Footer, table: memoryview, metadata: memoryview) -> None:
-        """``table``: the column offsets table. ``metadata``: what it refers to."""
+        """``table`` is the column offsets table, ``metadata`` the bytes of all column metadata."""
         self._base = footer.column_metadata
         self._table = bytes(table)
         self._metadata = bytes(metadata)
@@ -58,7 +58,7 @@ class Columns(Sequence[Column]):
 
     @property
     def parsed(self) -> list[Column]:
-        """The columns that were asked for by now."""
+        """The columns that are parsed so far."""
         return list(self._parsed.copy().values())
 
     @overload
@@ -88,14 +88,14 @@ class Columns(Sequence[Column]):
         except CorruptFileError as error:
             field = f"columns[{index}]" + (f".{error.field}" if error.field else "")
             raise CorruptFileError(error.reason, error.path, position, field) from error
-        # Two threads may parse the same column; all callers get the one that was kept.
+        # Two threads may parse the same column; setdefault gives both the same object.
         return self._parsed.setdefault(index, column)
 
 
 class FileMetadata:
-    """The metadata of one file; what is not needed to open it is parsed at first use.
+    """The metadata of one file; columns and schema are parsed on first access.
 
-    ``size`` is in bytes. ``global_buffers`` are ranges of the file, the first one describes it.
+    ``size`` is in bytes. The first range of ``global_buffers`` contains the ``FileDescriptor``.
     """
 
     def __init__(
@@ -114,13 +114,13 @@ class FileMetadata:
 
     @property
     def version(self) -> FileVersion:
-        """The version of the format."""
+        """The file version."""
         return self._footer.version
 
     @cached_property
     def num_rows(self) -> int:
-        """Rows in the file."""
-        # A file may leave its length out; the pages of every top-level column add up to it.
+        """Number of rows in the file."""
+        # FileDescriptor.length may be absent; the pages of any top-level column have all rows.
         length = self._descriptor.length
         return length or (self.columns[0].num_rows if len(self.columns) else 0)
 
@@ -134,7 +134,10 @@ class FileMetadata:
             raise error.at(offset=self.global_buffers[0].start) from error
 
     def check_field(self, field: Field, column_of: Mapping[int, int]) -> None:
-        """Raise unless the field's own column, if it has one, has as many rows as the file."""
+        """Raise `CorruptFileError` if the field's own column has fewer or more rows than the file.
+
+        Fields without a column of their own are not checked.
+        """
         index = column_of.get(field.id)
         if index is None or index < 0:
             return
@@ -165,37 +168,37 @@ class FileMetadata:
     def page_statistics(
         self, fields: Sequence[Field], context: DecodeContext
     ) -> Decoding[PageStatistics | None]:
-        """Files of 2.x have none."""
+        """Always None: 2.x files have no page statistics."""
         yield from ()
         return None
 
     def column(self, index: int) -> Column:
-        """A physical column; `CorruptFileError` if there are not so many."""
+        """Physical column number ``index``. Raises `CorruptFileError` if it does not exist."""
         if index >= len(self.columns):
             raise CorruptFileError(f"column {index} is missing, the file has {len(self.columns)}")
         return self.columns[index]
 
     @property
     def num_column_metadata_bytes(self) -> int:
-        """Bytes of the column metadata and of its offsets table."""
+        """Size in bytes of the column metadata and its offsets table."""
         return self._footer.global_offsets - self._footer.column_metadata
 
     @property
     def num_global_buffer_bytes(self) -> int:
-        """Bytes in all global buffers, without padding."""
+        """Size in bytes of all global buffers, without padding."""
         return sum(buffer.length for buffer in self.global_buffers)
 
     @property
     def num_data_bytes(self) -> int:
-        """Bytes before the column metadata that are not in global buffers."""
+        """Size in bytes of the data before the column metadata, without global buffers."""
         return self._footer.column_metadata - self.num_global_buffer_bytes
 
 
 def read_metadata(tail: Tail) -> FileMetadata:
-    """The metadata of the file that ``tail`` is the end of.
+    """Read the metadata of the 2.x file whose last bytes are in ``tail``.
 
-    Needs no further request if the tail holds all metadata, one if not, and two if not even the
-    tables of offsets fit. Raises `CorruptFileError` and `UnsupportedFeatureError`.
+    Makes no request if the tail contains all metadata, one request if it contains the offset
+    tables, and two otherwise. Raises `CorruptFileError` and `UnsupportedFeatureError`.
     """
     size = tail.size
     (ending,) = tail.read([ByteRange(max(0, size - FOOTER_LENGTH), size)])
@@ -215,9 +218,9 @@ def read_metadata(tail: Tail) -> FileMetadata:
 
 
 def _check_packed(footer: Footer, table: memoryview) -> None:
-    """Raise `CorruptFileError` if the column metadata is larger than all columns together.
+    """Raise `CorruptFileError` if the metadata region is larger than all columns plus padding.
 
-    Otherwise a damaged position could make a reader take a whole file for metadata.
+    Without this check, a wrong position could make a reader read a whole file as metadata.
     """
     used = sum(length for _, length in _ENTRY.iter_unpack(table))
     region = footer.column_offsets - footer.column_metadata
@@ -241,7 +244,7 @@ def _global_buffers(footer: Footer, table: memoryview) -> tuple[ByteRange, ...]:
         ranges.append(ByteRange(start, start + length))
     if ranges[0].length > MAX_DESCRIPTION:
         raise CorruptFileError(
-            f"a description of {ranges[0].length} bytes is not credible",
+            f"a description of {ranges[0].length} bytes is too long",
             offset=footer.global_offsets,
             field="global_buffers[0]",
         )

@@ -1,4 +1,4 @@
-"""When collected rows become pages: what a caller asks for, the environment, the defaults."""
+"""Limits on the size of pages, from the caller, the environment or the defaults."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DICTIONARY_THRESHOLD = 100
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """``flush_bytes``: a field's rows become a page when they exceed this many bytes.
+    """Limits that decide when buffered rows become a page.
 
-    ``max_page_bytes``: more than this from one array becomes several pages.
-    ``dictionary_threshold``: at least this many strings of fewer different values are stored as a
-    dictionary.
+    ``flush_bytes``: a field's buffered rows become a page if they exceed this number of bytes.
+    ``max_page_bytes``: a larger array is split into several pages. ``dictionary_threshold``: a page
+    with at least this many strings and fewer distinct values is stored as a dictionary.
     """
 
     flush_bytes: int
@@ -34,9 +34,9 @@ def page_limits(
 ) -> PageLimits:
     """The limits for a file of ``num_fields`` top-level fields.
 
-    ``data_cache_bytes`` are shared evenly among the fields; None means 8 MiB for each. None for
-    ``max_page_bytes`` means the environment variable or 32 MiB. Raises `InvalidInputError` for
-    negative numbers and for environment variables that are not numbers.
+    ``data_cache_bytes`` is divided evenly among the fields; None means 8 MiB per field. None for
+    ``max_page_bytes`` means `MAX_PAGE_BYTES_VARIABLE` from the environment, or 32 MiB. Raises
+    `InvalidInputError` for a negative number and for an environment variable that is not a number.
     """
     for name, given in (("data_cache_bytes", data_cache_bytes), ("max_page_bytes", max_page_bytes)):
         if given is not None and given < 0:

@@ -1,4 +1,4 @@
-"""What files say about the values of a run of rows: null count, lower and upper bound."""
+"""Statistics of the values in runs of rows: null count, lower and upper bound."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueBounds:
-    """Statistics of one field, with an entry for each run of rows.
+    """Statistics of one field, with one entry per run of rows.
 
-    No stored value is below its ``lowest`` or above its ``highest``, but none need equal them; a
-    bound that is null is unknown. NaN is outside of all bounds. ``null_counts`` counts the values
-    that were null when they were written, whatever they are read as.
+    No value of a run is below ``lowest`` or above ``highest``, but the bounds may not be values of
+    the run. A null bound is unknown. Bounds do not cover NaN. ``null_counts`` are the numbers of
+    values that were null when written; readers may return them as other values.
     """
 
     null_counts: Int64Array

@@ -1,4 +1,4 @@
-"""Pages of several fields made by threads, and given out in the order of the fields."""
+"""Encode the pages of several fields in threads, and return them in the order of the fields."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from lance_core.concurrency.pools import COMPUTE, is_pool_thread
 T = TypeVar("T")
 
 _MAX_THREADS = 4
-"""Each holds a page and what it is made from, so that memory is bounded on large machines, too."""
+"""Maximum number of threads: each holds a page and its input arrays, so this bounds memory."""
 
 _AT_ONCE = 2
-"""Most fields have one page ready: one way to a thread and back is then enough."""
+"""Items per task. Most fields have one page ready; a task for two also detects the end."""
 
 Made = Callable[[], Iterable[T]]
-"""What a field has ready: it is called, and gone through, by one thread at a time."""
+"""Function that returns the ready pages of a field; one thread at a time calls and iterates it."""
 
 
 def num_threads() -> int:
-    """How many threads make pages: as many as the process may use processors, 4 at most."""
+    """Number of threads that encode pages: the usable processors of the process, at most 4."""
     return min(_MAX_THREADS, cpu_count())
 
 
 def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:
-    """The number of each source with what it gives, one source after the other.
+    """Pairs of a source's number and an item, one source after the other.
 
-    Two items of each of some sources are made ahead, one more than there are threads. What a source
-    raises is raised in its place, or that of the item before it; then, and when the iterator is
-    closed, nothing is being made any more. A thread of a pool makes all of them itself.
+    Threads compute two items ahead for the first ``num_threads() + 1`` unfinished sources. An error
+    of a source is raised at the position of its item or of the item before. After an error, and
+    after the iterator is closed, no thread computes items. In a thread of a pool, the caller's
+    thread computes all items.
     """
     if is_pool_thread():
         for number, source in enumerate(sources):
@@ -63,17 +64,17 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
                 begin()
             yield from ((number, item) for item in made)
     finally:
-        if process == os.getpid():  # in a forked child nobody makes them
+        if process == os.getpid():  # a forked child has no threads that compute items
             for _, _, future in ahead:
                 future.cancel()
             wait([future for _, _, future in ahead])
 
 
 def _items(source: Made[T]) -> Iterator[T]:
-    """A source that is called by whoever asks for its first item."""
+    """Iterate over a source; the source is called when the first item is requested."""
     yield from source()
 
 
 def _next(iterator: Iterator[T]) -> list[T]:
-    """The next items, fewer than `_AT_ONCE` at the end."""
+    """The next `_AT_ONCE` items; fewer at the end."""
     return list(islice(iterator, _AT_ONCE))

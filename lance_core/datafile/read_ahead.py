@@ -1,8 +1,8 @@
-"""Reading more of a page than a window of rows needs, because the next windows will need it.
+"""Read more of a page than one window of rows needs, because the next windows need the rest.
 
-Where every request costs time or money, a scan reads whole pages, or long parts of them, and cuts
-the bytes of its windows out of these. No byte is read that the scan does not want: what is read in
-addition ends with the page, and pages of which few rows are wanted are read piece by piece.
+On a store where each request costs time or money, a scan reads whole pages, or long parts of them,
+and takes the bytes of its windows from these. The additional bytes end at the end of the page, and
+pages with few wanted rows are read in pieces, so that the scan does not read unwanted bytes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ from lance_core.store.buffers import joined
 from lance_core.store.read_planning import Extent, plan_reads
 
 CAPACITY = 64 << 20
-"""Bytes that one scan keeps for windows to come."""
+"""Bytes that one scan caches for its next windows."""
 
 SHARES = 8
-"""Calls at the same time that share the capacity: what one reads ahead must still be there when it
-is needed, else it is read twice."""
+"""Maximum number of concurrent calls that share the capacity. If more bytes were read ahead, the
+cache would drop bytes before their window is read, and they would be read twice."""
 
 _SLACK = 64 << 10
-"""Bytes that are read beyond the share of a page that its wanted rows probably have."""
+"""Bytes added to the estimated share of a page, since rows differ in size."""
 
 _EMPTY = pa.py_buffer(b"")
 
 _PADDING = 64
-"""Most bytes between two buffers of a page."""
+"""Maximum padding in bytes between two buffers of a page."""
 
 
 class Kept:
-    """What one scan has read, or is reading, of all files; the oldest goes first. Thread-safe."""
+    """Cache of the byte ranges that one scan has read or is reading, of all files. Thread-safe.
+
+    The oldest range is dropped first.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
@@ -50,7 +53,7 @@ class Kept:
         self._extents: OrderedDict[_Reading, FileReadAhead] = OrderedDict()
 
     def add(self, reading: _Reading, file: FileReadAhead) -> None:
-        """Keep ``reading`` of ``file``; the caller holds the lock."""
+        """Add ``reading`` of ``file`` to the cache; the caller holds the lock."""
         self._extents[reading] = file
         self._size += reading.stop - reading.start
         while self._size > self.capacity and len(self._extents) > 1:
@@ -58,20 +61,20 @@ class Kept:
             self.drop(oldest)
 
     def drop(self, reading: _Reading) -> None:
-        """Forget ``reading``; the caller holds the lock."""
+        """Remove ``reading``; the caller holds the lock."""
         file = self._extents.pop(reading, None)
         if file is not None:
             self._size -= reading.stop - reading.start
             file.readings.remove(reading)
 
     def forget(self) -> None:
-        """Drop everything."""
+        """Remove all ranges."""
         self._size = 0
         self._extents = OrderedDict()
 
 
 class _Reading:
-    """Bytes of a file that are there, or under way to the thread that asked for them."""
+    """A byte range of a file that is in memory, or that a thread is reading (``done``)."""
 
     __slots__ = ("done", "start", "stop")
 
@@ -85,9 +88,9 @@ class _Reading:
 
 
 class FileReadAhead:
-    """Reads ranges of one file for a scan that wants ``rows`` of it, one after the other.
+    """Reads ranges of one file for a scan that reads the rows ``rows`` in ascending windows.
 
-    ``growth``: at most so many times as many bytes are read as were asked for; None: no such limit.
+    ``growth``: maximum ratio of read bytes to requested bytes; None means no limit.
     """
 
     def __init__(
@@ -109,7 +112,7 @@ class FileReadAhead:
         _all.add(self)
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        """See `ObjectStore.get_ranges`. What another thread is reading is waited for."""
+        """See `ObjectStore.get_ranges`. Waits for ranges that another thread is reading."""
         with self._kept.lock:
             found = [_holding(self.readings, wanted.start, wanted.stop) for wanted in ranges]
             missing = [
@@ -123,7 +126,7 @@ class FileReadAhead:
         return [_cut(one, new, wanted) for one, wanted in zip(found, ranges, strict=True)]
 
     def forget(self) -> None:
-        """Drop what was read, or is being read by threads that a fork has left behind."""
+        """Remove all ranges: after a fork, the threads that read them do not exist in the child."""
         self._pages, self._num_parsed = [], 0
         self.readings = []
         self._kept.forget()
@@ -143,7 +146,7 @@ class FileReadAhead:
             reading.done.set_result(buffer)
 
     def _begin(self, missing: Sequence[ByteRange]) -> list[_Reading]:
-        """What to read for ``missing``, ascending."""
+        """Plan and register the readings for the ranges ``missing``, in ascending order."""
         size = self._store.read_ahead
         extents = plan_reads(missing, self._store.coalesce_gap, size).extents
         if not extents:
@@ -163,11 +166,11 @@ class FileReadAhead:
         return new
 
     def _room(self) -> int:
-        """Bytes that one call may read ahead."""
+        """Maximum number of bytes that one call reads ahead."""
         return self._kept.capacity // SHARES
 
     def _stop(self, extent: Extent) -> int:
-        """Where a request for ``extent`` ends at most."""
+        """Maximum end of a request for ``extent``, in bytes from the start of the file."""
         place = bisect_right(self._pages, (extent.stop - 1, 1 << 63)) - 1
         stop = self._pages[place][1] if place >= 0 else 0
         if self._growth is not None:
@@ -178,7 +181,7 @@ class FileReadAhead:
         return max(stop, extent.stop)
 
     def _know_pages(self) -> None:
-        """Note where the pages of the columns that were used by now begin, and are to be left."""
+        """Update the byte ranges of the pages of all columns that are parsed so far."""
         columns = self._content.columns.parsed
         if len(columns) == self._num_parsed:
             return
@@ -191,7 +194,10 @@ class FileReadAhead:
         )
 
     def _worth_reading(self, page: Page, first: int) -> tuple[int, int] | None:
-        """Start and stop of what is wanted of a page from row ``first`` on, None for little."""
+        """Byte range to read of a page whose first row is ``first``.
+
+        None if the scan reads less than half of the page or the page's buffers are not adjacent.
+        """
         rows = self._rows
         wanted = min(rows.stop, first + page.num_rows) - max(rows.start, first)
         if not page.buffers or wanted * 2 < page.num_rows:
@@ -216,7 +222,7 @@ def _forget_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # After the handler of `fork_safe`: the locks are free by now.
+    # Runs after the handler of `fork_safe`, which renews the locks in the child.
     os.register_at_fork(after_in_child=_forget_all)
 
 
@@ -225,9 +231,10 @@ def _start_of(reading: _Reading) -> int:
 
 
 def _holding(readings: Sequence[_Reading], start: int, stop: int) -> list[_Reading]:
-    """Readings, ascending, that hold the bytes from ``start`` on, up to ``stop`` if all are there.
+    """Adjacent readings that hold the bytes from ``start`` on, at most up to ``stop``.
 
-    Others that begin earlier may reach farther, but that is rare.
+    The result may end before ``stop``. An earlier reading that ends later is not considered,
+    because such overlaps are rare.
     """
     place = bisect_right(readings, start, key=_start_of) - 1
     holding: list[_Reading] = []
@@ -241,9 +248,9 @@ def _holding(readings: Sequence[_Reading], start: int, stop: int) -> list[_Readi
 
 
 def _cut(held: Sequence[_Reading], new: Sequence[_Reading], wanted: ByteRange) -> pa.Buffer:
-    """The bytes ``wanted``, of which ``new`` holds what ``held`` does not; copied where they meet.
+    """The bytes of ``wanted`` from the readings ``held``, and from ``new`` where ``held`` ends.
 
-    Waits for readings that are under way.
+    Waits for unfinished readings. The bytes are copied if they are in several readings.
     """
     start, stop = wanted
     if start == stop:
@@ -263,7 +270,10 @@ def _cut(held: Sequence[_Reading], new: Sequence[_Reading], wanted: ByteRange) -
 
 
 def _fair(extents: Sequence[Extent], stops: Sequence[int], room: int) -> list[int]:
-    """``stops``, or less, so that the extents have ``room`` bytes: what some leave, others get."""
+    """``stops`` reduced so that the extents have at most ``room`` bytes in total.
+
+    An extent that is smaller than its equal share leaves the rest to the larger extents.
+    """
     ends = list(stops)
     order = sorted(range(len(ends)), key=lambda number: stops[number] - extents[number].start)
     for done, number in enumerate(order):

@@ -1,4 +1,4 @@
-"""Reading one data file: rows of fields, global buffers."""
+"""Read one data file: rows of fields, and global buffers."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 
 class FileReader:
-    """An open data file. It holds no system resource, may be kept and shared between threads.
+    """An open data file. Thread-safe; holds no system resource and need not be closed.
 
-    What it learns about columns is kept, so reading consecutive ranges or single rows pays for
-    parsing once. Files must not change while a reader exists; data files never do.
+    Parsed column metadata is cached, so several reads parse it once. The file must not change while
+    a reader exists; data files of a table never change.
     """
 
     __slots__ = ("_content", "_context", "_source", "_store", "_whole", "path")
@@ -66,12 +66,11 @@ class FileReader:
         size: int | None = None,
         small_files: SmallFiles | None = None,
     ) -> FileReader:
-        """Open the file at ``path``; ``size`` in bytes, if known, saves asking the store for it.
+        """Open the file at ``path``; a known ``size`` in bytes saves a request to the store.
 
-        Makes one request for the end of the file, which also is the whole of a small file, and one
-        more if there is much metadata. ``small_files``: which files are small, and where their
-        bytes are kept, if not just those of the smallest. Raises `ObjectNotFoundError`,
-        `CorruptFileError` and `UnsupportedFeatureError`.
+        Makes one request for the end of the file, which may contain the whole file, and one or two
+        more if the metadata is larger. ``small_files`` is a cache of small files that are read
+        whole. Raises `ObjectNotFoundError`, `CorruptFileError` and `UnsupportedFeatureError`.
         """
         load(Part.FILES)
         if size is None:
@@ -93,9 +92,9 @@ class FileReader:
         return reader
 
     def reading_ahead(self, rows: RowRange, kept: Kept, growth: int | None = None) -> FileReader:
-        """The same file for a scan that wants ``rows`` of it; see `FileReadAhead`.
+        """A reader of the same file for a scan of ``rows``; see `FileReadAhead`.
 
-        The reader itself where reading ahead is of no use.
+        Returns this reader if reading ahead has no benefit.
         """
         content, store = self._content, self._store
         if not isinstance(content, FileMetadata) or self._whole is not None:
@@ -107,21 +106,22 @@ class FileReader:
 
     @property
     def version(self) -> FileVersion:
-        """The version of the format."""
+        """The file version."""
         return self._content.version
 
     @property
     def metadata(self) -> FileMetadata:
-        """The metadata of a 2.x file; `UnsupportedFeatureError` for a 0.1 file."""
+        """The metadata of a 2.x file. Raises `UnsupportedFeatureError` for a 0.1 file."""
         if isinstance(self._content, FileMetadata):
             return self._content
         raise UnsupportedFeatureError(
-            f"{self.path!r} is of file version {self.version}: only tables of such files are read"
+            f"{self.path!r} has file version {self.version}: such a file can only be read as part "
+            "of a table"
         )
 
     @property
     def num_rows(self) -> int:
-        """Rows in the file; raises `CorruptFileError`."""
+        """Number of rows in the file. Raises `CorruptFileError`."""
         try:
             return self._content.num_rows
         except CorruptFileError as error:
@@ -129,7 +129,7 @@ class FileReader:
 
     @property
     def schema(self) -> Schema:
-        """The schema that the file holds; raises as `num_rows` does."""
+        """The schema stored in the file. Raises `CorruptFileError`."""
         try:
             return self._content.schema
         except CorruptFileError as error:
@@ -138,16 +138,16 @@ class FileReader:
     def read(
         self, fields: Sequence[Field], column_of: Mapping[int, int], rows: AnyRows
     ) -> list[pa.ChunkedArray]:
-        """Some rows of fields, one result for each field, in the order of ``rows``.
+        """Read rows of fields; returns one array per field, in the order of ``rows``.
 
-        ``fields`` are top-level fields, each possibly with only some of its children. ``column_of``
-        maps their ids, and those of their children, to physical columns, as `DataFile.columns`
-        does. Results are of the fields' storage types; what the file holds in the form
-        that Arrow wants is not copied.
+        ``fields`` are top-level fields, each with all or some of its children. ``column_of`` maps
+        the ids of these fields and their children to physical columns, like `DataFile.columns`.
+        Results have the fields' storage types. Buffers that are stored in Arrow's layout are not
+        copied.
 
-        Raises `InvalidInputError` for rows that the file does not have, `CorruptFileError` if the
-        file contradicts itself, `ResultTooLargeError` for more rows than memory can hold, and
-        `UnsupportedFeatureError`.
+        Raises `InvalidInputError` for rows outside of the file, `CorruptFileError` for an invalid
+        file, `ResultTooLargeError` for more rows than memory can hold, and
+        `UnsupportedFeatureError` for an unknown encoding.
         """
         try:
             self._check_rows(rows)
@@ -172,7 +172,7 @@ class FileReader:
             raise _too_large(len(rows), self.path) from error
 
     def field_bytes(self, field: Field, index: int) -> int:
-        """Bytes in the pages of ``field`` itself, whose physical column is number ``index``.
+        """Bytes in the pages of ``field`` without its children; ``index`` is its physical column.
 
         Raises `CorruptFileError`.
         """
@@ -182,9 +182,9 @@ class FileReader:
             raise error.at(path=self.path) from error
 
     def page_statistics(self, fields: Sequence[Field]) -> PageStatistics | None:
-        """Statistics of runs of rows of ``fields``, which may be of any depth.
+        """Statistics of runs of rows of ``fields``, which may be nested fields.
 
-        None if the file has no statistics; fields without any are left out.
+        None if the file has no statistics; fields without statistics are left out.
         """
         try:
             return self._run(self._content.page_statistics(fields, self._context))
@@ -192,7 +192,7 @@ class FileReader:
             raise error.at(path=self.path) from error
 
     def read_global_buffer(self, index: int) -> pa.Buffer:
-        """The bytes of a global buffer; number 0 is the description of the file."""
+        """The bytes of global buffer ``index``; number 0 is the ``FileDescriptor``."""
         buffers = self.metadata.global_buffers
         if not 0 <= index < len(buffers):
             raise InvalidInputError(
@@ -229,7 +229,7 @@ class FileReader:
 
 
 def _too_large(num_rows: int, path: str) -> ResultTooLargeError:
-    """The error for rows that memory cannot hold: a small file may have very many, or long ones."""
+    """The error for rows that memory cannot hold; even a small file may have very many rows."""
     return ResultTooLargeError(
         f"{num_rows} rows of {path!r} do not fit into memory; ask for fewer at once"
     )

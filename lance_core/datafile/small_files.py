@@ -1,4 +1,4 @@
-"""Small data files, which are read whole where every request is dear."""
+"""A cache of small data files, which are read whole on stores with expensive requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
 
 SMALL_FILE = 256 << 10
-"""Bytes of the largest file that is read whole."""
+"""Maximum size in bytes of a file that is read whole."""
 
 CAPACITY = 8 << 20
-"""Bytes of all files that are kept: of those that are under way at the same time, and a few more.
-What is not kept any more is read again."""
+"""Bytes of all cached files: enough for the files that a scan reads concurrently, and a few more.
+A file that was dropped from the cache is read again."""
 
 
 class SmallFiles:
-    """The small files that were read last. Thread-safe."""
+    """A cache of the most recently read small files. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept: LruCache[tuple[ObjectStore, str], pa.Buffer] = LruCache(
@@ -28,20 +28,21 @@ class SmallFiles:
         )
 
     def takes(self, store: ObjectStore, size: int) -> bool:
-        """True if a file of ``size`` bytes is better read whole than from its end.
+        """True if a file of ``size`` bytes is cheaper to read whole than in two requests.
 
-        So it is where all of it costs less than another request (`ObjectStore.coalesce_gap`).
+        This holds if reading the whole file costs less than one more request
+        (`ObjectStore.coalesce_gap`).
         """
         return store.read_ahead > 0 and TAIL_LENGTH < size <= min(SMALL_FILE, store.coalesce_gap)
 
     def add(self, store: ObjectStore, path: str, whole: pa.Buffer) -> SmallFile:
-        """Keep the bytes of a file."""
+        """Add the bytes of a file to the cache."""
         self._kept.get((store, path), lambda: whole)
         return SmallFile(self._kept, store, whole.size)
 
 
 class SmallFile:
-    """One of them, which is read by one request if it is not kept any more."""
+    """A file of the cache; if it was dropped, one request reads it again."""
 
     __slots__ = ("_kept", "_size", "_store")
 
@@ -53,7 +54,7 @@ class SmallFile:
         self._size = size
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        """See `ObjectStore.get_ranges`. Copies: a result does not hold on to all of the file."""
+        """See `ObjectStore.get_ranges`. Copies, so that a result does not keep the whole file."""
         whole = self._kept.get((self._store, path), lambda: self._read(path))
         return [pa.py_buffer(view.to_pybytes()) for view in slice_ranges(whole, ranges, path)]
 

@@ -1,4 +1,4 @@
-"""Reading the end of a file, where its metadata is, in as few requests as possible."""
+"""Read the end of a file, which contains its metadata, in as few requests as possible."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange, ObjectStore
 
 TAIL_LENGTH = 64 << 10
-"""Bytes that are read on speculation; they hold all metadata of most files."""
+"""Bytes that the first request reads; in most files, they contain all metadata."""
 
 
 class Tail:
-    """A file of ``size`` bytes of which the last ones were read at once.
+    """The last bytes of a file of ``size`` bytes, read by the constructor in one request.
 
-    Making one is one request, for the last ``length`` bytes or for all of a shorter file.
+    The request is for the last ``length`` bytes, or for the whole of a shorter file.
     """
 
     __slots__ = ("_path", "_start", "_store", "buffer", "size")
@@ -34,7 +34,10 @@ class Tail:
         return self._start == 0
 
     def read(self, ranges: Sequence[ByteRange]) -> list[memoryview]:
-        """The bytes of each range; one request for all that the tail does not hold."""
+        """The bytes of each range; one request reads all ranges that are not in the tail.
+
+        Raises `CorruptFileError` if the file is shorter than ``size``.
+        """
         missing = [wanted for wanted in ranges if wanted.start < self._start]
         fetched = iter(self._get(missing) if missing else ())
         view = memoryview(self.buffer)

@@ -1,7 +1,7 @@
-"""Writing one data file: record batches in, pages out.
+"""Write one data file of version 2.0 or later: encode record batches into pages.
 
-From the start of the file: page buffers and other buffers, each padded to 64 bytes; the description
-of the file; the metadata of each column; two tables of offsets; the footer.
+Order of the parts in the file: page buffers and other buffers, each padded to 64 bytes; the
+``FileDescriptor``; the metadata of each column; two offset tables; the footer.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from lance_core.schema import (
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 
 ALIGNMENT = 64
-"""Buffers begin at multiples of this many bytes."""
+"""Buffers start at multiples of this number of bytes."""
 
 _PADDING = b"H" * ALIGNMENT
 
 _PARALLEL_BYTES = 1 << 20
-"""Arrays of fewer bytes are encoded faster than they are handed to other threads."""
+"""Minimum bytes of arrays to use threads: smaller arrays are encoded faster than handed over."""
 
 _ENTRY = struct.Struct("<QQ")
 
 
 @dataclass(slots=True)
 class _FieldState:
-    """A top-level field being written; its columns start at ``first_column``."""
+    """The encoder of a top-level field, whose physical columns start at ``first_column``."""
 
     field: Field
     encoder: FieldEncoder
@@ -67,8 +67,8 @@ class _FieldState:
 class FileWriter(FileOutput):
     """Writes one file of version 2.0 or later.
 
-    Rows are collected per field until they fill a page, so memory is bounded by the number of
-    fields times the size of a page, and a few pages that threads are encoding; buffers go to the
+    Rows are buffered per field until they fill a page. Memory is bounded by the number of fields
+    times the page size, plus a few pages that threads encode. Buffers are passed to the
     `ObjectWriter` without a copy.
     """
 
@@ -81,15 +81,15 @@ class FileWriter(FileOutput):
         registry: EncodingRegistry,
         blobs: BlobPlaces | None = None,
     ) -> None:
-        """``blobs``: for fields of blobs of version 2, which have the members of `given_to_files`.
+        """``blobs`` places blobs of version 2, whose fields have the members of `given_to_files`.
 
-        Raises `UnsupportedFeatureError`, naming the field, for what the file version cannot store.
+        Raises `UnsupportedFeatureError` naming the field for a type that the version cannot store.
         """
         version = options.version
         load(Part.NEW_FILES)
         load(Part.NEW_FILES_2_0 if version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
         if blobs is None and has_blobs_v2(schema.fields):
-            raise UnsupportedFeatureError("blobs of version 2 need a table around their file")
+            raise UnsupportedFeatureError("a file outside of a table cannot store version 2 blobs")
         limits = page_limits(len(schema.fields), options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)
         self._num_bytes = 0
@@ -114,10 +114,10 @@ class FileWriter(FileOutput):
             self._pages += [[] for _ in range(encoder.num_columns)]
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of ``batch``, whose columns are those of `Schema.storage_schema`.
+        """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
 
-        `lance_core.schema.align_batch` makes such batches. Raises `SchemaMismatchError`, and
-        nothing was written, if the columns' number or types are different.
+        `lance_core.schema.align_batch` creates such batches. Raises `SchemaMismatchError` before
+        writing if the number or the types of the columns differ.
         """
         self._check_open()
         arrays = batch.columns
@@ -136,18 +136,18 @@ class FileWriter(FileOutput):
         self.num_rows += batch.num_rows
 
     def add_global_buffer(self, data: BytesLike) -> int:
-        """Write bytes that belong to the file as a whole; returns their number, from 1 on."""
+        """Write a global buffer; returns its number, from 1 on (0 is the ``FileDescriptor``)."""
         self._check_open()
         self._guarded(lambda: self._global_buffers.append(self._write_aligned(data)))
         return len(self._global_buffers)
 
     def add_schema_metadata(self, key: str, value: str) -> None:
-        """Add a pair to the metadata of the schema that the file stores."""
+        """Add a key and value to the metadata of the stored schema."""
         self._check_open()
         self._metadata[key] = value
 
     def tell(self) -> int:
-        """Bytes written so far; more rows may be waiting to fill a page."""
+        """Number of bytes written so far, without the rows buffered for the next page."""
         return self._position
 
     def _finish(self) -> FileWriteResult:
@@ -189,11 +189,11 @@ class FileWriter(FileOutput):
         )
 
     def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]], size: int) -> None:
-        """Write the pages that each field, by number, has ready; ``size``: bytes of its arrays.
+        """Write the ready pages of all fields; ``pages_of`` takes the number of a field.
 
-        Fields with payloads outside of pages go first, so that their payloads come before all
-        pages; the pages themselves are in the order of the fields. Those of other fields are made
-        by threads if there is much to do; where they are in the file does not depend on that.
+        ``size`` is the size in bytes of the arrays. Blob fields are encoded first, so that their
+        payloads precede all pages; pages are written in the order of the fields. Threads encode the
+        other fields if there is enough data. The layout of the file does not depend on threads.
         """
         ready = {
             number: list(pages_of(number))
@@ -228,7 +228,7 @@ class FileWriter(FileOutput):
         return written
 
     def _write_table(self, ranges: Sequence[ByteRange]) -> int:
-        """Write a table of positions and lengths; returns where it starts."""
+        """Write a table of positions and lengths; returns its position."""
         entries = b"".join(_ENTRY.pack(one.start, one.length) for one in ranges)
         return self._write(entries).start
 

@@ -1,6 +1,6 @@
-"""Single data files, without a table around them.
+"""Read and write single data files outside of a table.
 
-What is here has the names and arguments of ``lance.file`` in pylance.
+The names and arguments are those of ``lance.file`` in pylance.
 """
 
 from lance_core.datafile.description import (

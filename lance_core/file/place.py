@@ -1,4 +1,4 @@
-"""Where a single file is: the store of its folder, and its name there."""
+"""Resolve the path of a single file to a store and a name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ StorageOptions: TypeAlias = Mapping[str, str]
 def located(
     path: str | os.PathLike[str], storage_options: StorageOptions | None
 ) -> tuple[ObjectStore, str]:
-    """The store of the folder that a file is in, and the file's name there."""
+    """The store of the folder of a file, and the file's name in the folder.
+
+    Raises `InvalidInputError` if ``path`` ends with a slash.
+    """
     storage_options = hide_secrets(storage_options)
     url = parse_uri(path)
     folder, _, name = url.path.rpartition("/")
@@ -30,6 +33,6 @@ def located(
 
 
 def refuse_namespace(namespace_client: object, table_id: list[str] | None) -> None:
-    """Raise `UnsupportedFeatureError` if credentials are to come from a namespace."""
+    """Raise `UnsupportedFeatureError` if an argument for credentials from a namespace is given."""
     if namespace_client is not None or table_id is not None:
         raise UnsupportedFeatureError("namespace_client and table_id are not supported")

@@ -27,11 +27,11 @@ from lance_core.schema import wrap_chunks
 from lance_core.store.secret import hide_secrets
 
 _WINDOW_BYTES = 16 << 20
-"""About so many bytes of a file are decoded at once; batches are slices of that."""
+"""Approximate bytes of a file that are decoded at once; batches are slices of the result."""
 
 
 class ReaderResults:
-    """Rows that were asked for, read when they are taken out. Can be used once."""
+    """The result of a read; rows are read on iteration. Can be used once."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.reader = reader
@@ -48,9 +48,9 @@ class ReaderResults:
 class LanceFileReader:
     """Reads a data file.
 
-    ``path``: a local path or a URI. ``columns``: only these are read, by name or dotted path.
-    Raises `ObjectNotFoundError`, `CorruptFileError`, `UnsupportedFeatureError`, and
-    `InvalidInputError` for columns that do not exist.
+    ``path``: a local path or a URI. ``columns``: names or dotted paths of the columns to read; None
+    reads all. Raises `ObjectNotFoundError`, `CorruptFileError`, `UnsupportedFeatureError`, and
+    `InvalidInputError` for a column that does not exist.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class LanceFileReader:
         if early is not None:
             self._column_of = early
         elif len(self._column_of) != columns_there:
-            # Some writers pack structs that are marked as not to be packed.
+            # Some writers pack structs although the field's metadata says "false".
             raise UnsupportedFeatureError(
                 f"the schema of {str(path)!r} needs {len(self._column_of)} columns, the file has "
-                f"{columns_there}: which column belongs to which field is not recorded"
+                f"{columns_there}: the file does not record the field of each column"
             )
         if columns is not None:
             if not columns:
@@ -96,7 +96,7 @@ class LanceFileReader:
     def read_range(
         self, start: int, num_rows: int, *, batch_size: int = 1024, batch_readahead: int = 16
     ) -> ReaderResults:
-        """``num_rows`` rows from row ``start`` on."""
+        """``num_rows`` rows from row ``start`` on; ``batch_readahead`` has no effect."""
         if start < 0 or num_rows < 0 or start + num_rows > self.num_rows():
             raise InvalidInputError(
                 f"cannot read {num_rows} rows from row {start} of a file with {self.num_rows()}"
@@ -108,7 +108,10 @@ class LanceFileReader:
     def take_rows(
         self, indices: Any, *, batch_size: int = 1024, batch_readahead: int = 16
     ) -> ReaderResults:
-        """The rows with these numbers, which must be strictly ascending."""
+        """The rows at ``indices``, which must be strictly ascending.
+
+        ``batch_readahead`` has no effect. Raises `InvalidInputError` for other indices.
+        """
         given = indices.to_numpy() if isinstance(indices, pa.Array) else indices
         rows = np.asarray(given if len(given) else [], dtype=np.int64)
         if rows.ndim != 1 or (np.diff(rows) <= 0).any():
@@ -122,23 +125,23 @@ class LanceFileReader:
         return self._results(windows, batch_size)
 
     def metadata(self) -> LanceFileMetadata:
-        """What the file holds and where."""
+        """The schema, buffers, columns and pages of the file."""
         return describe(self._reader.metadata)
 
     def file_statistics(self) -> LanceFileStatistics:
-        """How many pages and bytes each physical column has."""
+        """The number of pages and bytes of each physical column."""
         return statistics(self._reader.metadata)
 
     def read_global_buffer(self, index: int) -> bytes:
-        """The bytes of a global buffer; number 0 holds the schema."""
+        """The bytes of global buffer ``index``; number 0 contains the schema."""
         return bytes(self._reader.read_global_buffer(index))
 
     def num_rows(self) -> int:
-        """How many rows the file has."""
+        """The number of rows in the file."""
         return self._reader.num_rows
 
     def _window(self, batch_size: int) -> int:
-        """Rows to decode at once: a multiple of ``batch_size``."""
+        """Number of rows to decode at once: a multiple of ``batch_size``."""
         if batch_size < 1:
             raise InvalidInputError(f"batch_size must be at least 1, but is {batch_size}")
         metadata = self._reader.metadata

@@ -1,4 +1,4 @@
-"""`LanceFileSession`: many files below one folder through one store."""
+"""`LanceFileSession`: access to several files below one folder through one store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COPY_BYTES = 8 << 20
 
 @dataclass
 class ListResult:
-    """What lies directly in a folder: names of folders and of files, from the session's base."""
+    """The folders and files directly in a folder, as paths relative to the session's base."""
 
     common_prefixes: list[str]
     objects: list[str]
@@ -31,7 +31,7 @@ class ListResult:
 class LanceFileSession:
     """Reads and writes files below one folder, ``base_path``: a local path or a URI.
 
-    All paths of methods are relative to it.
+    The paths in method arguments are relative to ``base_path``.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LanceFileSession:
         keep_original_array: bool | None = None,
         max_page_bytes: int | None = None,
     ) -> LanceFileWriter:
-        """A writer for a new data file; arguments as of `LanceFileWriter`."""
+        """A writer for a new data file; the arguments are those of `LanceFileWriter`."""
         return LanceFileWriter(
             path,
             schema,
@@ -71,7 +71,7 @@ class LanceFileSession:
         )
 
     def contains(self, path: str) -> bool:
-        """True if there is a file at ``path``."""
+        """True if a file exists at ``path``."""
         try:
             self._store.head(path)
         except ObjectNotFoundError:
@@ -79,7 +79,7 @@ class LanceFileSession:
         return True
 
     def list(self, path: str | None = None) -> list[str]:
-        """Every file below the folder ``path``, at any depth."""
+        """The paths of all files below the folder ``path``, at any depth."""
         return [found.path for found in self._store.list(_folder(path))]
 
     def list_with_delimiter(self, path: str | None = None) -> ListResult:
@@ -104,7 +104,7 @@ class LanceFileSession:
         return bytes(buffer)
 
     def delete_file(self, path: str) -> None:
-        """Remove a file, or `ObjectNotFoundError`."""
+        """Remove a file. Raises `ObjectNotFoundError` if it does not exist."""
         self._store.head(path)
         self._store.delete(path)
 
@@ -115,7 +115,7 @@ class LanceFileSession:
                 target.write(part)
 
     def download_file(self, remote_path: str, local_path: str | Path) -> None:
-        """Copy the file at ``remote_path`` to a local one."""
+        """Copy the file at ``remote_path`` to the local file ``local_path``."""
         size = self._store.head(remote_path).size
         with Path(local_path).open("wb") as target:
             for start in range(0, size, _COPY_BYTES):

@@ -1,4 +1,4 @@
-"""`LanceFileWriter`: record batches into one data file."""
+"""`LanceFileWriter`: write record batches to one data file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from lance_core.store.secret import hide_secrets
 
 
 def stable_version() -> str:
-    """The file version that is written unless another one is asked for."""
+    """The file version that `LanceFileWriter` writes by default."""
     return str(DEFAULT_VERSION)
 
 
 class LanceFileWriter:
-    """Writes a data file. As a context manager it closes, or aborts if there was an exception.
+    """Writes a data file. As a context manager it closes the file, or aborts on an exception.
 
-    ``path``: a local path or a URI. ``schema``: that of the first batch if None.
-    ``data_cache_bytes``: memory for rows that do not fill a page yet, shared evenly among the
-    top-level columns (8 MiB each if None). ``max_page_bytes``: where larger pages are split.
-    ``keep_original_array`` has no effect: rows that wait for a page are never copied.
-    ``size_bytes`` is the size of the file once it is closed, None before.
+    ``path``: a local path or a URI. ``schema``: None takes the schema of the first batch.
+    ``data_cache_bytes``: memory for buffered rows, divided evenly among the top-level columns (8
+    MiB per column if None). ``max_page_bytes``: larger pages are split.
+    ``keep_original_array`` has no effect: buffered rows are never copied. ``size_bytes`` is the
+    size of the closed file, None before.
     """
 
     def __init__(  # noqa: PLR0913 (the arguments are those of pylance)
@@ -61,7 +61,7 @@ class LanceFileWriter:
             self._start(schema)
 
     def write_batch(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Append rows. Columns are matched by name; those that the schema lacks are left out.
+        """Append rows. Columns are matched by name; columns that the schema lacks are ignored.
 
         Raises `SchemaMismatchError` or `InvalidInputError` if the rows do not fit the schema.
         """
@@ -71,7 +71,7 @@ class LanceFileWriter:
             writer.write_batch(align_batch(part, writer.schema))
 
     def close(self) -> int | None:
-        """Write what is left; returns the number of rows, or None if this was closed before."""
+        """Write buffered rows and metadata; returns the number of rows, None if already closed."""
         if self.closed:
             return None
         self.closed = True
@@ -82,20 +82,20 @@ class LanceFileWriter:
         return result.num_rows
 
     def abort(self) -> None:
-        """Drop what was written; there will be no file. Does nothing after `close`."""
+        """Discard the written bytes and create no file. Does nothing after `close`."""
         self.closed = True
         if self._writer is not None:
             self._writer.abort()
 
     def add_schema_metadata(self, key: str, value: str) -> None:
-        """Add a pair to the metadata of the schema."""
+        """Add a key and value to the metadata of the stored schema."""
         if self._writer is None:
             self._metadata[key] = value
         else:
             self._writer.add_schema_metadata(key, value)
 
     def add_global_buffer(self, data: bytes) -> int:
-        """Store bytes beside the rows; returns the number to read them by, from 1 on."""
+        """Store bytes beside the rows; returns the number for `read_global_buffer`, from 1 on."""
         if self._writer is not None:
             return self._writer.add_global_buffer(data)
         self._buffers.append(data)

@@ -1,4 +1,4 @@
-"""Plugins: collecting what they provide, and answering look-ups by scheme, name and key."""
+"""Plugins: load them, and look up what they provide by scheme, name and key."""
 
 from lance_core.plugins.handler_choice import MARKER, select_commit_handler
 from lance_core.plugins.loading import PluginLoadFailure

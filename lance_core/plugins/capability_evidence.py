@@ -1,7 +1,8 @@
-"""What a store guarantees, by the evidence there is: the user's word, a probe, the store's word.
+"""Determine the guarantees of a store from user options, a probe, or the store's declaration.
 
-A guarantee that the store leaves open is tried out on the store itself, once per process for each
-place and set of options, and only when a commit depends on it: a probe writes.
+User options take precedence. A guarantee that the store declares as unknown is tested by a probe of
+the store, once per process for each location and set of options. Since a probe writes, it runs only
+if a commit depends on the result.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl
 
 MAX_PROBED = 256
-"""Places whose probes are remembered."""
+"""Maximum number of cached probe results, one per location and set of options."""
 
 PROBED = frozenset({"put_if_absent", "rename_if_absent", "copy_if_absent"})
-"""What a probe can find out."""
+"""Capabilities that a probe can test."""
 
 _SPELLINGS = {
     "yes": Guarantee.YES,
@@ -37,9 +38,9 @@ _SPELLINGS = {
 
 
 def apply_user_overrides(capabilities: StoreCapabilities, options: Options) -> StoreCapabilities:
-    """``capabilities``, where the user has not said otherwise by an option of the same name.
+    """``capabilities`` overridden by user options of the same names.
 
-    Raises `InvalidInputError` for what is neither ``yes``, ``no`` nor ``probe``.
+    Raises `InvalidInputError` for an option value other than ``yes``, ``no`` or ``probe``.
     """
     said: dict[str, Guarantee] = {}
     for name in CAPABILITY_OPTIONS.intersection(options):
@@ -51,20 +52,20 @@ def apply_user_overrides(capabilities: StoreCapabilities, options: Options) -> S
 
 
 def missing(spec: CommitHandlerSpec, capabilities: StoreCapabilities) -> list[str]:
-    """What ``spec`` requires and is not guaranteed, sorted."""
+    """Names of the capabilities that ``spec`` requires and the store does not guarantee, sorted."""
     return sorted(spec.requires - capabilities.guaranteed())
 
 
 probes: LruCache[Hashable, StoreCapabilities] = LruCache(MAX_PROBED, parents_only=True)
-"""What probes have shown, by place."""
+"""Results of probes, by location and options."""
 
 
 def probe_store(
     store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> StoreCapabilities:
-    """What the store guarantees after a probe; the user's word still comes first.
+    """The store's capabilities after a probe; user options still take precedence.
 
-    Raises what a write to the store raises.
+    Raises the errors of a write to the store.
     """
     place = (url.scheme, url.netloc, "" if url.netloc else url.path)
     key = (type(store), place, frozenset(options.items()))
@@ -93,13 +94,13 @@ def no_safe_handler_error(
         lines.append(f"{spec.name!r} needs {' and '.join(lacks)}")
     return NoSafeCommitHandlerError(
         f"no commit handler is safe on {url}: {'; '.join(lines) or 'none is installed'}. "
-        "Remedies: use a store that guarantees one of these; vouch for it by a storage option, "
-        "such as put_if_absent='yes', if you know better than the store; let something else "
-        f"decide: a SQL database ({url.scheme}+sql://…), a DynamoDB table "
+        "Remedies: use a store that guarantees one of these; confirm a guarantee with a storage "
+        "option such as put_if_absent='yes', if you know that the store has it; coordinate commits "
+        f"with a SQL database ({url.scheme}+sql://…), a DynamoDB table "
         f"({url.scheme}+ddb://…), a lease in a store that guarantees put_if_absent "
-        f"({url.scheme}+lease://…, lease_uri), a lock of yours (commit_lock), or any handler that "
-        "the option commit_handler names; or, if there is never more than one writer at a time, "
-        "commit_handler='unsafe'"
+        f"({url.scheme}+lease://…, lease_uri), a lock of your own (commit_lock), or the handler "
+        "in the option commit_handler; or, if there is never more than one writer at a time, "
+        "use commit_handler='unsafe'"
     )
 
 

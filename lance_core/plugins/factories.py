@@ -1,4 +1,4 @@
-"""Calling the factories of plugins: their errors say whose they are and what was to be opened."""
+"""Call the factories of plugins; errors name the plugin and the URL to open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lance_core.store.uri import StoreUrl
 T = TypeVar("T")
 
 _MIN_BLOTTED = 4
-"""Characters of a secret that is blotted out of a text. Beside a shorter one no text is shown."""
+"""Minimum characters of a secret that is masked in a text. A text with a shorter secret is not
+shown at all, since a mask at each occurrence of one or two characters would reveal them."""
 
 
 def call_factory(
@@ -26,11 +27,11 @@ def call_factory(
     options: Mapping[str, str | Secret],
     factory: Callable[[], T],
 ) -> T:
-    """What ``factory`` returns; ``what`` names its descriptor and plugin in errors.
+    """Call ``factory``; ``what`` is the name of its descriptor and plugin for error messages.
 
-    Errors of this project keep their class. Others become `StoreError`, if they are those of the
-    operating system or of a network, or `PluginLoadError`. No error has frames of the factory,
-    which hold secrets, or shows the value of a secret option or of the URL.
+    Errors of this project keep their class; an `OSError` becomes a `StoreError`, and any other
+    error a `PluginLoadError`. The raised error has no traceback of the factory, whose frames hold
+    secrets, and its message has no values of secret options or of the URL.
     """
     failure: LanceError
     try:
@@ -46,7 +47,10 @@ def call_factory(
 
 
 def problem_of(spec: ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec) -> str | None:
-    """Why the factory of ``spec`` cannot be called, None if it can: it is imported, not called."""
+    """The reason why the factory of ``spec`` cannot be called, or None.
+
+    The factory is imported and its signature is checked; it is not called.
+    """
     arguments = 4 if isinstance(spec, CommitHandlerSpec) else 2
     try:
         factory = resolve_factory(spec.factory, repr(spec.name))
@@ -59,12 +63,12 @@ def problem_of(spec: ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec) ->
     except TypeError as error:
         return f"it is called with {arguments} arguments: {error}"
     except ValueError:
-        return None  # compiled code tells nothing
+        return None  # compiled code has no signature
     return None
 
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:
-    """Class, text and origin of an error, without ``secrets``."""
+    """Class, message and origin of an error, without ``secrets``."""
     text = f": {error}" if str(error) else ""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         if len(secret) < _MIN_BLOTTED and secret in text:
@@ -75,7 +79,7 @@ def _shown(error: Exception, secrets: Iterable[str]) -> str:
 
 
 def _secrets(url: StoreUrl) -> list[str]:
-    """What a URL's text hides."""
+    """The parts of a URL that its text form does not show: query values, user and password."""
     user = url.netloc.rpartition("@")[0]
     return [*url.query.values(), user, *user.split(":", 1)]
 

@@ -1,11 +1,12 @@
-"""Choosing a table's commit handler: what was asked for, else the best that the store allows.
+"""Choose a table's commit handler: the requested one, or else the best that the store supports.
 
-Asked for means, in this order: an explicit argument, the URL's suffix, the storage option
-``commit_handler``, the marker in the table's config. Otherwise the handler with the highest rank is
-chosen whose requirements the store guarantees (`lance_core.plugins.capability_evidence`).
+A handler is requested by (in this order) an explicit argument, the URL's suffix, the storage option
+``commit_handler``, or the marker in the table's config. Without a request, the handler with the
+highest rank is chosen among those whose requirements the store guarantees
+(`lance_core.plugins.capability_evidence`).
 
-Choosing never writes, and never fails for lack of guarantees: reading works on every store. Only
-the first commit looks closer, probes what is open, and is refused if the guarantees do not suffice.
+The choice never writes and never fails because of missing guarantees, so reading works on every
+store. The first commit probes unknown guarantees and fails if they are not sufficient.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ def select_commit_handler(
     table_marker: str | None = None,
     environment: Environment = SYSTEM,
 ) -> CommitHandler:
-    """The commit handler of the table that ``store`` is rooted at; see the module for the choice.
+    """The commit handler of the table at the root of ``store``; see the module for the rules.
 
     ``table_marker`` is the value of `MARKER` in the table's config. Raises `PluginNotFoundError`
-    if what is asked for is not installed. Too few guarantees are reported by ``commit``, as
-    `NoSafeCommitHandlerError`.
+    if the requested handler is not installed. If the guarantees are not sufficient, ``commit`` of
+    the result raises `NoSafeCommitHandlerError`.
     """
     if isinstance(explicit, CommitHandler):
         return explicit
@@ -89,7 +90,7 @@ def _asked_for(
     explicit: str | CommitHandlerSpec | None,
     table_marker: str | None,
 ) -> CommitHandlerSpec | None:
-    """What was asked for, None if nothing was."""
+    """The requested handler, None without a request; warns if it contradicts the marker."""
     manager = get_manager()
     if isinstance(explicit, CommitHandlerSpec):
         asked = explicit
@@ -101,7 +102,7 @@ def _asked_for(
         asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
     elif table_marker is not None and manager.commit_handler(table_marker).multi_writer:
         asked = manager.commit_handler(table_marker)
-    else:  # only a caller, not a table, can ask for a handler that may lose commits
+    else:  # only a caller, not a table, can request a handler that may lose commits
         return None
     if table_marker is not None and asked.name != table_marker:
         warnings.warn(
@@ -114,7 +115,7 @@ def _asked_for(
 
 
 def _automatic() -> Sequence[CommitHandlerSpec]:
-    """Handlers that may be chosen without being asked for, the best first."""
+    """Handlers that can be chosen without a request, the highest rank first."""
     return [
         spec
         for spec in get_manager().commit_handlers
@@ -129,7 +130,7 @@ def _open(
     options: Options,
     environment: Environment,
 ) -> CommitHandler:
-    """The handler that ``spec`` makes; its errors name the plugin and the table."""
+    """Create the handler of ``spec``; errors name the plugin and the table."""
     what = f"commit handler {spec.name!r}"
     factory = resolve_factory(spec.factory, what)
     what = f"{what} of {get_manager().provider_of(spec)}"
@@ -142,11 +143,11 @@ def _open(
 
 
 class UnprovenCommitHandler(CommitHandler):
-    """Reads by ``reader`` and commits by what ``prove`` returns, asked when it is first needed.
+    """Reads through ``reader``, and commits through the handler that ``prove`` returns.
 
-    ``prove`` raises `NoSafeCommitHandlerError` if nothing is safe. Threads that commit for the
-    first time together may each ask it: what it finds out is the same, and nobody waits for a lock
-    that a fork has left locked.
+    The first commit calls ``prove``, which raises `NoSafeCommitHandlerError` if no handler is safe.
+    Concurrent first commits may each call it, with the same result; there is no lock, because a
+    fork could leave it locked.
     """
 
     def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
@@ -179,6 +180,6 @@ class UnprovenCommitHandler(CommitHandler):
             try:
                 proven = self._proven = self._prove()
             except StoreError as error:
-                # Whatever became of the probe: nothing of the commit was sent.
+                # Even if the outcome of the probe is unknown, nothing of the commit was sent.
                 raise StoreError(f"the store could not be probed: {error}") from error
         return proven

@@ -1,7 +1,7 @@
-"""The plugins of this project: the extra that installs each, and what it serves.
+"""The plugins of this project: the extra that installs each plugin, and the keys it serves.
 
-The table is consulted for what no installed plugin provides. What an installed plugin provides, it
-says itself (`ObjectStoreSpec`, `CommitHandlerSpec`).
+The table is used for keys that no installed plugin provides. Installed plugins declare their own
+keys (`ObjectStoreSpec`, `CommitHandlerSpec`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownPlugin:
-    """A plugin by the name of its extra.
+    """A plugin and its extra.
 
-    ``schemes``: URL schemes of the places that its store reaches, also those that other programs
-    use and the plugin does not. ``handlers``: names and URL suffixes of its commit handlers.
+    ``schemes``: URL schemes of its stores, including schemes that only other programs use for these
+    stores. ``handlers``: names and URL suffixes of its commit handlers.
     """
 
     extra: str

@@ -1,4 +1,4 @@
-"""Loading plugins one by one: what one of them does wrong never reaches another."""
+"""Load plugins one by one, so that an error of one plugin does not affect another."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened
 
-if TYPE_CHECKING:  # importing it takes longer than everything else here: only when plugins are used
+if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
     from importlib.metadata import EntryPoint
 
 GROUP = "lance_core"
 """The entry-point group."""
 
 ONLY_VARIABLE = "LANCE_CORE_PLUGINS"
-"""Environment variable: comma-separated names; other entry points are not loaded."""
+"""Environment variable: comma-separated names of the only entry points to load."""
 
 DISABLE_VARIABLE = "LANCE_CORE_DISABLE_PLUGINS"
-"""Environment variable: comma-separated names that are not loaded, or ``all``."""
+"""Environment variable: comma-separated names of entry points not to load, or ``all``."""
 
 _OF_THIS_PROJECT = frozenset(
     name for plugin in KNOWN_PLUGINS for name in (plugin.extra, f"lance-core-{plugin.extra}")
 )
-"""Plugins that the environment variables may name where they are not installed."""
+"""Plugins that the environment variables may name even if they are not installed."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSource:
-    """A plugin that is there: its name, where it comes from, and how to get hold of it."""
+    """An available plugin: its name, its origin, and the function that imports it."""
 
     name: str
     distribution: str
-    """Name and version of the distribution, or where else it came from."""
+    """Name and version of the distribution, or a text for another origin."""
     load: Callable[[], object]
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class PluginSource:
 
 @dataclass(frozen=True, slots=True)
 class PluginLoadFailure:
-    """A plugin that is not used, and why."""
+    """A plugin that is not used, and the error that is the reason."""
 
     name: str
     distribution: str
@@ -65,7 +65,7 @@ class PluginLoadFailure:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """Everything that one plugin provides, checked."""
+    """The validated descriptors of one plugin."""
 
     source: PluginSource
     object_stores: tuple[ObjectStoreSpec, ...]
@@ -79,8 +79,8 @@ class Contribution:
 class InstalledPlugins:
     """The entry points of this environment, sorted by distribution and name.
 
-    ``disabled``: those that an environment variable excludes. ``failures``: distributions whose
-    entry points cannot be read.
+    ``sources``: plugins to load. ``disabled``: plugins that an environment variable excludes.
+    ``failures``: distributions whose entry points cannot be read.
     """
 
     sources: tuple[PluginSource, ...] = ()
@@ -89,10 +89,10 @@ class InstalledPlugins:
 
 
 def installed_plugins(environ: Mapping[str, str]) -> InstalledPlugins:
-    """The plugins that are installed, told apart by the environment variables; imports nothing.
+    """The installed plugins, enabled and disabled by the environment variables; imports nothing.
 
-    Raises `InvalidInputError` if a variable names what is neither installed nor a plugin of this
-    project: a misspelt name would disable, or enable, another plugin than was meant.
+    Raises `InvalidInputError` if a variable names a plugin that is neither installed nor of this
+    project: with a misspelt name, the wrong plugins would be enabled or disabled.
     """
     failures: list[PluginLoadFailure] = []
     only = _names(environ.get(ONLY_VARIABLE))
@@ -129,7 +129,7 @@ def _check_variable(
         if name and name not in known and _normal(name) not in known:
             unread = "".join(f"; failed to load: {failure}" for failure in failures)
             raise InvalidInputError(
-                f"{variable} names {shortened(part.strip())}, which is no installed plugin"
+                f"{variable} names {shortened(part.strip())}, which is not an installed plugin"
                 f"{hint(name, known)}{unread}"
             )
 
@@ -143,7 +143,7 @@ def _names(text: str | None) -> frozenset[str] | None:
 
 
 def _normal(name: str) -> str:
-    """A distribution's name as the packaging rules compare it."""
+    """A distribution's name in the normalised form of the Python packaging specifications."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -153,7 +153,7 @@ def _entry_points(failures: list[PluginLoadFailure]) -> Iterable[EntryPoint]:
     try:
         return importlib.metadata.entry_points(group=GROUP)
     except Exception:
-        # One malformed file of any distribution at all spoils the common call: read one by one.
+        # One malformed file of any distribution fails the whole call, so read them one by one.
         return list(_readable_entry_points(failures))
 
 
@@ -176,7 +176,7 @@ def _readable_entry_points(
 
 
 def load(source: PluginSource) -> Contribution | PluginLoadFailure:
-    """Import a plugin and collect what it provides; whatever goes wrong is returned."""
+    """Import a plugin and collect its descriptors; an error is returned, not raised."""
     try:
         return _collect(source, source.load())
     except (Exception, SystemExit) as error:
@@ -184,7 +184,7 @@ def load(source: PluginSource) -> Contribution | PluginLoadFailure:
 
 
 def _collect(source: PluginSource, plugin: object) -> Contribution:
-    # A manager of its own: a hook that this plugin misspells, wraps or breaks stays its own matter.
+    # A separate manager: a misspelt, wrapped or broken hook of this plugin cannot affect others.
     import pluggy
 
     from lance_core import hookspecs
@@ -213,13 +213,11 @@ def _described(plugin: object) -> str:
 
 
 def _checked(results: list[Iterable[T]], kind: type[T], check: Callable[[T], None]) -> Iterator[T]:
-    """The descriptors of one hook; `PluginLoadError` if any is malformed."""
+    """The descriptors of one hook. Raises `PluginLoadError` if one is malformed."""
     for result in results:
         for spec in result:
             if not isinstance(spec, kind):
-                raise PluginLoadError(
-                    f"expected {kind.__name__}, was given {type(spec).__qualname__}"
-                )
+                raise PluginLoadError(f"expected {kind.__name__}, got {type(spec).__qualname__}")
             check(spec)
             yield spec
 
@@ -227,7 +225,7 @@ def _checked(results: list[Iterable[T]], kind: type[T], check: Callable[[T], Non
 def _check_object_store(spec: ObjectStoreSpec) -> None:
     _check_name(spec.name, "name of a store")
     schemes: object = spec.schemes
-    if isinstance(schemes, str):  # its letters would be schemes
+    if isinstance(schemes, str):  # iteration would give its characters as schemes
         raise PluginLoadError(f"schemes of store {spec.name!r} are text, not a tuple of texts")
     if not spec.schemes:
         raise PluginLoadError(f"store {spec.name!r} names no scheme")

@@ -1,4 +1,4 @@
-"""The plugin manager: collects what plugins provide and answers look-ups by key."""
+"""The plugin manager: loads plugins and looks up their descriptors by key."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found
 from lance_core.store.spec import ObjectStoreSpec
 
 BUILTIN = "lance_core.builtin"
-"""The module of the built-in plugin; it is loaded by name, as every other plugin is."""
+"""The module of the built-in plugin; it is imported by name, like other plugins."""
 
 T = TypeVar("T")
 
 Offers = dict[str, list[tuple[PluginSource, T]]]
-"""Key to everyone who provides it."""
+"""All providers of each key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """The result of asking every plugin once."""
+    """The descriptors of all plugins, indexed by key."""
 
     contributions: tuple[Contribution, ...]
     failures: tuple[PluginLoadFailure, ...]
@@ -53,7 +53,7 @@ class _Collected:
 
 @dataclass(frozen=True, slots=True)
 class _Installed:
-    """What the entry points of this environment came to."""
+    """The results of loading the entry points of this environment."""
 
     loaded: list[Contribution]
     failed: list[PluginLoadFailure]
@@ -63,11 +63,11 @@ class _Installed:
 class PluginManager:
     """Finds stores, commit handlers and encodings by key.
 
-    Plugins are the built-in one, those of entry points (unless ``entry_points`` is False or the
-    environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them) and
-    those that `register` adds. They are loaded at the first look-up. Safe for threads.
+    Plugins are the built-in plugin, entry points (unless ``entry_points`` is False or the
+    environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them), and
+    plugins that `register` adds. They are loaded at the first look-up. Thread-safe.
 
-    Every look-up raises `InvalidInputError` while one of the variables names an unknown plugin.
+    All look-ups raise `InvalidInputError` if one of the variables names an unknown plugin.
     """
 
     def __init__(
@@ -81,9 +81,10 @@ class PluginManager:
         self._collected: _Collected | None = None
 
     def register(self, plugin: object, name: str | None = None) -> str:
-        """Add a plugin by hand; returns the name to `unregister` it by.
+        """Add a plugin object; returns its name for `unregister`.
 
-        What is wrong with it is found out, and reported, as with any other plugin.
+        The plugin is loaded at the next look-up; errors are reported as for other plugins. Raises
+        `InvalidInputError` if the name is in use.
         """
         name = name or getattr(plugin, "__name__", None) or type(plugin).__name__
         with self._lock:
@@ -94,7 +95,7 @@ class PluginManager:
         return name
 
     def unregister(self, name: str) -> None:
-        """Take back a plugin that `register` added; `InvalidInputError` if there is none."""
+        """Remove a plugin that `register` added. Raises `InvalidInputError` for other names."""
         with self._lock:
             if name not in self._registered:
                 raise InvalidInputError(f"no plugin is registered as {name!r}")
@@ -103,12 +104,12 @@ class PluginManager:
 
     @property
     def plugins(self) -> tuple[Contribution, ...]:
-        """What each plugin provides, the built-in one first."""
+        """The descriptors of each plugin, the built-in plugin first."""
         return self._all().contributions
 
     @property
     def failures(self) -> tuple[PluginLoadFailure, ...]:
-        """The plugins that are not used, and why."""
+        """The plugins that could not be loaded, with their errors."""
         return self._all().failures
 
     @property
@@ -118,23 +119,23 @@ class PluginManager:
 
     @property
     def encodings(self) -> EncodingRegistry:
-        """Every encoding of every plugin, and the inner loops that they use."""
+        """The encodings of all plugins, and the inner loops that they use."""
         return self._all().encodings
 
     @property
     def commit_handlers(self) -> tuple[CommitHandlerSpec, ...]:
-        """All commit handlers that one plugin alone provides, by descending rank, then by name."""
+        """The commit handlers with a single provider, by descending rank, then by name."""
         offers = self._all().handlers.values()
         specs = [offer[0][1] for offer in offers if len(offer) == 1]
         return tuple(sorted(specs, key=lambda spec: (-spec.rank, spec.name)))
 
     @property
     def handler_options(self) -> Mapping[str, str]:
-        """Options of all commit handlers, by their names in lower case and without underscores."""
+        """Names of the options of all commit handlers, by `plain_name`."""
         return self._all().handler_options
 
     def object_store(self, scheme: str) -> ObjectStoreSpec:
-        """The store for a URL scheme; `PluginNotFoundError` or `PluginConflictError`."""
+        """The store for a URL scheme. Raises `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if scheme not in every.schemes:
             known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
@@ -143,14 +144,14 @@ class PluginManager:
         return _only("a store for scheme", scheme, every.schemes[scheme])
 
     def commit_handler(self, name: str) -> CommitHandlerSpec:
-        """The commit handler of this name; `PluginNotFoundError` or `PluginConflictError`."""
+        """The commit handler ``name``. Raises `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
             raise _no_handler(every, "a commit handler", name, every.handlers)
         return _only("commit handler", name, every.handlers[name])
 
     def url_suffix(self, suffix: str) -> CommitHandlerSpec:
-        """What serves ``scheme+suffix://``; `PluginNotFoundError` or `PluginConflictError`."""
+        """The commit handler for ``scheme+suffix://`` URLs. Raises like `commit_handler`."""
         every = self._all()
         if suffix not in every.handler_suffixes:
             what = "a commit handler for URL suffix"
@@ -158,7 +159,7 @@ class PluginManager:
         return _only("URL suffix", suffix, every.handler_suffixes[suffix])
 
     def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec) -> str:
-        """What to call the plugin that provides ``spec`` in a text."""
+        """The name of the plugin that provides ``spec``, for error messages."""
         every = self._all()
         for offers in (every.schemes.values(), every.handlers.values()):
             for offer in offers:
@@ -168,7 +169,7 @@ class PluginManager:
         return "no plugin"
 
     def renew_lock(self) -> None:
-        """Forget who holds the lock."""
+        """Replace the lock by an unlocked one, after a fork."""
         self._lock = threading.RLock()
 
     def _all(self) -> _Collected:
@@ -215,7 +216,7 @@ class PluginManager:
 
 
 def plain_name(option: str) -> str:
-    """The name of a handler's option as it is compared: case and underscores do not matter."""
+    """The name of a handler's option in lower case and without underscores, for comparisons."""
     return option.lower().replace("_", "")
 
 
@@ -253,7 +254,7 @@ def _returning(plugin: object) -> Callable[[], object]:
 
 
 def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
-    """The commit handlers of one plugin, those on its manifest stores included."""
+    """The commit handlers of one plugin, including those of its manifest stores."""
     return [
         *contribution.commit_handlers,
         *map(as_commit_handler, contribution.manifest_stores),
@@ -290,7 +291,7 @@ def get_manager() -> PluginManager:
 
 
 def _renew_locks() -> None:
-    """In a forked child, nobody holds the locks that another thread of the parent may have held."""
+    """Renew the locks in a forked child: a thread of the parent may have held them at the fork."""
     global _manager_lock  # noqa: PLW0603
     _manager_lock = threading.Lock()
     if _manager is not None:

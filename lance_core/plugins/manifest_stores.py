@@ -1,4 +1,4 @@
-"""Commit handlers made of external manifest stores: the core's protocol on a plugin's rows."""
+"""Create commit handlers from external manifest stores: the protocol with a plugin's rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lance_core.store.uri import StoreUrl
 
 
 def as_commit_handler(spec: ManifestStoreSpec) -> CommitHandlerSpec:
-    """The handler of the same name and suffix that commits through ``spec``."""
+    """A commit handler with the name and suffix of ``spec`` that commits through its rows."""
     return CommitHandlerSpec(
         spec.name,
         partial(_open, spec),
@@ -29,7 +29,7 @@ def as_commit_handler(spec: ManifestStoreSpec) -> CommitHandlerSpec:
 
 
 def base_uri_of(url: StoreUrl) -> str:
-    """What rows name a table by: its path inside the store, without slashes at its ends."""
+    """The key of a table in rows: its path in the store without leading and trailing slashes."""
     return url.path.strip("/")
 
 

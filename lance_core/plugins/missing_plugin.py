@@ -1,4 +1,4 @@
-"""What to tell someone who asks for a plugin that is not there."""
+"""The error for a key that no plugin provides."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from lance_core.suggestions import nearest, shortened
 
 @dataclass(frozen=True, slots=True)
 class PluginLookup:
-    """A look for ``key`` that found nothing; ``what`` says what kind of thing was looked for.
+    """A failed look-up of ``key``; ``what`` is the kind of provider, for the error message.
 
-    ``known``: the keys that there are, with the extra that installed each, None if none did.
-    ``installable``: the keys that extras install, with each extra.
+    ``known``: the existing keys and the extra that installs each, or None. ``installable``: the
+    keys that extras provide and the extra of each.
     """
 
     what: str
@@ -34,7 +34,7 @@ class PluginLookup:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The plugins that are not used, and the names of the distributions of those that are."""
+    """The plugins that are not used, and the names of the distributions that are loaded."""
 
     failures: Sequence[PluginLoadFailure]
     disabled: Sequence[PluginSource]
@@ -42,7 +42,7 @@ class LeftOut:
 
 
 def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
-    """The error for a key that no plugin provides: what is like it, and what would bring it."""
+    """The error for a failed look-up, with the nearest name and the extra to install."""
     text = [f"no plugin provides {look.what} {shortened(look.key)}"]
     known = set(look.known)
     extra = look.installable.get(look.key)
@@ -67,5 +67,5 @@ def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
 
 
 def this_process() -> str:
-    """Which of all processes this is: on a cluster, the packages of one machine may differ."""
+    """Process id, host and interpreter: in a cluster, the installed packages may differ."""
     return f"process {os.getpid()} on {platform.node() or 'this host'}, {sys.executable}"

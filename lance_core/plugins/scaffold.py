@@ -1,4 +1,4 @@
-"""New plugins: packages that keep the contracts of `lance_core.testing` from the start."""
+"""Create packages for new plugins that pass the contract tests of `lance_core.testing`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_core.errors import InvalidInputError, StoreError
 from lance_core.suggestions import hint
 
 COMMON = {"pyproject.toml.in": "pyproject.toml", "README.md.in": "README.md"}
-"""Templates of every package, with the file that each becomes."""
+"""Templates of all packages, with the path of the created file."""
 
 KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "store": (
@@ -27,23 +27,23 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {"rows.py.in": "@module@/rows.py", "test_rows.py.in": "tests/test_rows.py"},
     ),
     "encoding": (
-        "An encoding of lance-core for numbers that rise",
+        "An encoding of lance-core for ascending numbers",
         {"encoding.py.in": "@module@/encoding.py", "test_encoding.py.in": "tests/test_encoding.py"},
     ),
 }
-"""What each kind of package is, and its templates, with the file that each becomes."""
+"""Description and templates of each kind of package, with the path of the created file."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 def render(name: str, kind: str) -> dict[str, str]:
-    """The files of a package: their content by path, relative to the package's folder.
+    """The files of a package: content by path, relative to the package's folder.
 
-    ``name``: of the plugin, and of its scheme or suffix; ``kind``: a key of `KINDS`. Raises
-    `InvalidInputError` for what cannot be one.
+    ``name``: name of the plugin and of its scheme or suffix. ``kind``: a key of `KINDS`. Raises
+    `InvalidInputError` for an invalid name or kind.
     """
     if kind not in KINDS:
-        raise InvalidInputError(f"no kind of plugins is called {kind!r}{hint(kind, KINDS)}")
+        raise InvalidInputError(f"there is no kind of plugin {kind!r}{hint(kind, KINDS)}")
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise InvalidInputError(f"name {name!r}: lower-case letters and digits, with '-' inside")
     what, own = KINDS[kind]
@@ -64,14 +64,14 @@ def render(name: str, kind: str) -> dict[str, str]:
 
 
 def write_package(name: str, kind: str, folder: Path) -> Path:
-    """Write the package ``lance-core-NAME`` below ``folder``; returns its own folder.
+    """Write the package ``lance-core-NAME`` below ``folder``; returns the package's folder.
 
-    Raises `InvalidInputError` if there is such a folder, and `StoreError` if it cannot be written.
+    Raises `InvalidInputError` if the package's folder exists, and `StoreError` if a write fails.
     """
     files = render(name, kind)
     package = folder / f"lance-core-{name}"
     if package.exists():
-        raise InvalidInputError(f"{package} exists already")
+        raise InvalidInputError(f"{package} already exists")
     try:
         for path, content in files.items():
             target = package / path

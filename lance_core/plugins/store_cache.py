@@ -1,4 +1,4 @@
-"""Opening stores: from a URI and options to a live store, at most one per table and process."""
+"""Open stores from a URI and options, and cache them: one store per table, options and process."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.suggestions import ALMOST_EQUAL, nearest
 
 HANDLER_OPTION = "commit_handler"
-"""Storage option: name of the commit handler."""
+"""Storage option with the name of the commit handler."""
 
 ALLOW_OPTION = "allow_base_paths"
-"""Storage option: which places outside of a table its files may be read from."""
+"""Storage option with the base paths outside of a table that files may be read from."""
 
 CAPABILITY_OPTIONS = frozenset(field.name for field in fields(StoreCapabilities))
-"""Storage options by which a user vouches for what a store guarantees: ``yes`` or ``no``."""
+"""Storage options by which a user declares a guarantee of a store: ``yes``, ``no`` or ``probe``."""
 
 MAX_LIVE_STORES = 64
-"""Stores that stay open in a process; the least recently used goes first."""
+"""Maximum number of cached stores in a process; the least recently used is dropped first."""
 
 Options = Mapping[str, str | Secret]
 
@@ -34,17 +34,16 @@ _OF_THE_TABLE = CAPABILITY_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
 
 
 live_stores: LruCache[Hashable, ObjectStore] = LruCache(MAX_LIVE_STORES, parents_only=True)
-"""The open stores of this process, by what opened them."""
+"""The cached stores of this process, by descriptor, URL, query and options."""
 
 
 def open_store(
     uri: str | os.PathLike[str] | StoreUrl, storage_options: Options | None = None
 ) -> ObjectStore:
-    """The store rooted at ``uri``; the same object as long as URL and options are the same.
+    """The store rooted at ``uri``; equal URLs and options give the same object.
 
-    Options that belong to the table on the store or to a commit handler are passed over. Raises
-    `InvalidInputError` for a URI or options that cannot be used, and `PluginNotFoundError` if
-    nothing serves the scheme.
+    Options of the table and of commit handlers are ignored. Raises `InvalidInputError` for an
+    invalid URI or option, and `PluginNotFoundError` if no plugin serves the scheme.
     """
     storage_options = hide_secrets(storage_options)
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
@@ -66,10 +65,11 @@ def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore
 def _check_options(
     spec: ObjectStoreSpec, url: StoreUrl, options: dict[str, str | Secret], every: Options
 ) -> None:
-    """Take out of ``options`` what is not the store's; `InvalidInputError` for what is nobody's.
+    """Remove options of other components from ``options``, and reject unknown ones.
 
-    A store that declares no options may understand any; of those, only such are refused as are
-    almost the name of an option of the table or of a commit handler.
+    Raises `InvalidInputError` for an option of no component. A store without declared options may
+    accept any option; then only near misspellings of an option of the table or of a commit handler
+    are rejected.
     """
     undeclared = spec.undeclared_options(options)
     if not undeclared:
@@ -81,12 +81,12 @@ def _check_options(
             del options[name]
         elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
             if url.commit_scheme is not None:
-                get_manager().url_suffix(url.commit_scheme)  # that it is missing says more
+                get_manager().url_suffix(url.commit_scheme)  # a missing handler is a clearer error
             raise spec.refusal(name, others)
 
 
 def _other_specs(url: StoreUrl, options: Options) -> list[ObjectStoreSpec]:
-    """The stores that handlers open besides, which may be of other kinds and share the options."""
+    """Descriptors of additional stores that commit handlers open with the same options."""
     manager = get_manager()
     given = {plain_name(name): value for name, value in (*url.query.items(), *options.items())}
     names = {plain_name(spec.place_option) for spec in manager.commit_handlers if spec.place_option}
@@ -113,7 +113,7 @@ def _belongs_elsewhere(
 
 
 def _handlers_asked_for(url: StoreUrl, options: Options) -> Sequence[CommitHandlerSpec]:
-    """The commit handler that the URL's suffix or an option names, if it is installed."""
+    """The commit handlers that the URL's suffix or an option requests, if installed."""
     manager = get_manager()
     names = {plain(options[HANDLER_OPTION])} if HANDLER_OPTION in options else set()
     return [
@@ -124,6 +124,6 @@ def _handlers_asked_for(url: StoreUrl, options: Options) -> Sequence[CommitHandl
 
 
 def _for_the_store(options: Options) -> dict[str, str | Secret]:
-    """``options`` without those that are about the table on it."""
+    """``options`` without the options of the table."""
     check_storage_options(options)
     return {name: value for name, value in options.items() if name not in _OF_THE_TABLE}

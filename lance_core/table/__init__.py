@@ -1,1 +1,1 @@
-"""One version of a table as plain values: manifest, fragments, transactions. No I/O."""
+"""Plain values for one version of a table: manifest, fragments, transactions. No I/O."""

@@ -43,12 +43,12 @@ class WriterVersion:
 
 
 THIS_LIBRARY = WriterVersion("lance-core", __version__)
-"""What manifests written by this library say."""
+"""The ``writer_version`` of manifests that this library writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFormat:
-    """Format of a table's data files; ``file_format`` is "lance" (older tables: also empty)."""
+    """Format of a table's data files; ``file_format`` is "lance", or "" in some older tables."""
 
     version: str
     file_format: str = "lance"
@@ -73,10 +73,10 @@ class DataFormat:
 
 @dataclass(frozen=True, slots=True)
 class BasePath:
-    """Another root that files of a table may live in; ``path`` is absolute and not to be trusted.
+    """An additional root for files of a table; ``path`` is absolute and not validated.
 
-    ``is_dataset_root``: the root of a table, whose files are in its data, _deletions, ... folders;
-    else files are directly in the folder.
+    If ``is_dataset_root``, the path is the root of a table, with files in the folders data,
+    _deletions and so on. Otherwise files are directly below the path.
     """
 
     id: int
@@ -104,5 +104,5 @@ class BasePath:
 
 
 def next_base_id(bases: Iterable[BasePath], first: int = 1) -> int:
-    """The id of the next base path: ``first``, if there is none yet."""
+    """The id of the next base path; ``first`` if ``bases`` is empty."""
     return max((base.id + 1 for base in bases), default=first)

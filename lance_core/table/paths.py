@@ -1,7 +1,8 @@
-"""Names of a table's files, and the check of paths that a table's own metadata brings along.
+"""Names of a table's files, and validation of paths from a table's metadata.
 
-All paths are relative to the table's root. Names that a reader does not recognise (staging and
-temporary files, files of other tools) parse to None and are to be left alone.
+All paths are relative to the table's root. Names that are not part of the format (staging and
+temporary files, files of other tools) parse to None; callers must ignore these files.
+See docs/format/table.md.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ TRANSACTIONS = "_transactions"
 DELETIONS = "_deletions"
 INDICES = "_indices"
 VERSION_HINT = "_versions/latest_version_hint.json"
-"""What other writers keep there may be missing, stale or wrong, and is never read."""
+"""A file of other writers. It may be missing, stale or wrong, so this library never reads it."""
 
 DETACHED = 1 << 63
-"""Versions with this bit are detached commits: readable by number, never the latest."""
+"""Bit of the version number of detached commits: readable by number, never the latest version."""
 
 _U64_MAX = (1 << 64) - 1
 _MANIFEST_NAME = re.compile(r"(d?)([0-9]{1,20})\.manifest", re.ASCII)
@@ -31,24 +32,27 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class NamingScheme(enum.Enum):
-    """How a version becomes the name of its manifest. A table uses one of them throughout."""
+    """Mapping from a version to the name of its manifest; a table uses one scheme for all."""
 
     V1 = "V1"
     """The version in decimal."""
     V2 = "V2"
-    """The distance to the largest u64, 20 digits: the newest version sorts first."""
+    """2**64 - 1 minus the version, in 20 decimal digits: the newest version sorts first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestName:
-    """What a manifest's name says. ``scheme`` is None for a detached version."""
+    """The content of a manifest's name. ``scheme`` is None for a detached version."""
 
     version: int
     scheme: NamingScheme | None
 
 
 def manifest_path(version: int, scheme: NamingScheme = NamingScheme.V2) -> str:
-    """Where the manifest of ``version`` is; detached versions have one name in both schemes."""
+    """Path of the manifest of ``version``; detached versions have the same name in both schemes.
+
+    Raises `InvalidInputError` if ``version`` is not an unsigned 64-bit number.
+    """
     if not 0 <= version <= _U64_MAX:
         raise InvalidInputError(f"version {version} is not an unsigned 64-bit number")
     if version & DETACHED:
@@ -60,9 +64,9 @@ def manifest_path(version: int, scheme: NamingScheme = NamingScheme.V2) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_manifest_name(name: str) -> ManifestName | None:
-    """The version that a file of `VERSIONS` holds; None if ``name`` is not a manifest's.
+    """Parse the name of a file in `VERSIONS`; None if it is not the name of a manifest.
 
-    Only names that `manifest_path` gives are recognised: each version has one name per scheme.
+    Only names that `manifest_path` returns are accepted: each version has one name per scheme.
     """
     match = _MANIFEST_NAME.fullmatch(name)
     if match is None:
@@ -83,33 +87,36 @@ def parse_manifest_name(name: str) -> ManifestName | None:
 
 
 def transaction_file_name(read_version: int, uuid: str) -> str:
-    """Name of a transaction file; it is in `TRANSACTIONS`."""
+    """Name of a transaction file in the folder `TRANSACTIONS`."""
     return f"{read_version}-{uuid}.txn"
 
 
 def transaction_path(name: str) -> str:
-    """Where the file is that ``Manifest.transaction_file`` names, after checking the name."""
+    """Path of a transaction file; ``name`` is ``Manifest.transaction_file``, checked here."""
     return f"{TRANSACTIONS}/{check_name(name, 'transaction_file')}"
 
 
 def data_file_name(uuid: uuids.UUID) -> str:
-    """Name of a new data file: the first 3 bytes in binary, which spreads keys, the rest in hex."""
+    """Name of a new data file: the first 3 bytes of the UUID in binary, the rest in hexadecimal.
+
+    The binary digits distribute the names over the key ranges of an object store.
+    """
     head, rest = uuid.bytes[:3], uuid.bytes[3:]
     return f"{int.from_bytes(head, 'big'):024b}{rest.hex()}.lance"
 
 
 @lru_cache(maxsize=4096)
 def data_file_path(name: str) -> str:
-    """Where a data file is; ``name`` is a ``DataFile.path``, checked."""
+    """Path of a data file; ``name`` is a ``DataFile.path``, checked by `check_relative`."""
     return f"{DATA}/{check_relative(name, 'DataFile.path')}"
 
 
 def check_relative(path: str, field: str) -> str:
-    """``path`` itself, if joining it to a folder cannot leave that folder on any store.
+    """Return ``path`` if joining it to a folder cannot leave this folder on any store.
 
-    For paths found in stored metadata: raises `CorruptFileError` naming ``field``. Refused are
-    empty paths and segments, ``.`` and ``..`` (also percent-encoded), absolute paths, URLs,
-    drive letters, backslashes and control characters.
+    For paths from stored metadata. Raises `CorruptFileError` naming ``field`` for empty paths and
+    segments, ``.`` and ``..`` (also percent-encoded), absolute paths, URLs, drive letters,
+    backslashes, control characters, encoded separators and more than 4096 characters.
     """
     reason = _objection(path)
     if reason is not None:
@@ -118,7 +125,7 @@ def check_relative(path: str, field: str) -> str:
 
 
 def check_name(name: str, field: str) -> str:
-    """``name`` itself, if it is a relative path of a single segment; errors as `check_relative`."""
+    """Return ``name`` if it is a relative path of one segment; raises like `check_relative`."""
     if "/" in name:
         raise CorruptFileError(f"{name[:200]!r} is not a file name", field=field)
     return check_relative(name, field)

@@ -1,4 +1,4 @@
-"""The JSON of tags and branches: its members, each checked for its type, and times in it."""
+"""Read and write the JSON of tags and branches: type checks of members, and time stamps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RefMembers:
-    """A JSON object whose members are taken out one by one, each of its type."""
+    """A JSON object; each method removes one member from it and checks the member's type.
+
+    All methods raise `CorruptFileError` naming the file and the member.
+    """
 
     members: dict[str, Any]
     path: str
@@ -39,7 +42,7 @@ class RefMembers:
         return cls(members, path)
 
     def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
-        """The member ``name``; ``default`` if it is missing or null."""
+        """Remove and return the member ``name``; ``default`` if it is missing or null."""
         value = self.members.pop(name, None)
         if value is None and default:
             return default[0]
@@ -48,14 +51,14 @@ class RefMembers:
         return value
 
     def number(self, name: str, *default: int) -> int:
-        """A member that is an unsigned 64-bit number."""
+        """Remove and return a member that is an unsigned 64-bit number."""
         value = self.take(name, int, *default)
         if value is None or not 0 <= value <= _MAX_U64:
             raise self.wrong(name)
         return value
 
     def time(self, name: str) -> int | None:
-        """A member that is an RFC 3339 time, as nanoseconds since the epoch."""
+        """Remove an RFC 3339 time; returns nanoseconds since the epoch, None if missing."""
         text = self.take(name, str, None)
         if text is None:
             return None
@@ -70,14 +73,14 @@ class RefMembers:
         return since // timedelta(seconds=1) * 10**9 + int((match[2] or "").ljust(9, "0")[:9])
 
     def metadata(self) -> dict[str, str]:
-        """The member ``metadata``: text by text."""
+        """Remove and return the member ``metadata``, a map from text to text."""
         found: dict[str, Any] = self.take("metadata", dict, None) or {}
         if not all(isinstance(value, str) for value in found.values()):
             raise self.wrong("metadata")
         return found
 
     def identifier(self) -> tuple[tuple[int, str], ...]:
-        """The member ``identifier``: pairs of a version and a text."""
+        """Remove the member ``identifier``; returns its pairs of a version and a text."""
         outer = self.take("identifier", dict, None) or {}
         mapping = outer.get("version_mapping", [])
         if not isinstance(mapping, list) or not all(_is_step(step) for step in mapping):
@@ -85,12 +88,14 @@ class RefMembers:
         return tuple((version, step) for version, step in mapping)
 
     def rest(self) -> dict[str, Any]:
-        """The members that nobody has taken."""
+        """The members that were not removed."""
         return self.members
 
     def wrong(self, name: str) -> CorruptFileError:
-        """An error about a member."""
-        return CorruptFileError("the member of the ref is missing or wrong", self.path, field=name)
+        """The error for the member ``name``."""
+        return CorruptFileError(
+            "the member of the ref is missing or invalid", self.path, field=name
+        )
 
 
 def _no_number(text: str) -> None:
@@ -117,5 +122,5 @@ def time_text(time_ns: int | None) -> str | None:
 
 
 def to_bytes(members: Mapping[str, Any]) -> bytes:
-    """The object with these members, laid out as other writers do."""
+    """Serialize ``members`` with the indentation that other writers use."""
     return json.dumps(members, indent=2).encode()

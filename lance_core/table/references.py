@@ -1,7 +1,7 @@
-"""Every file that a version names, in one function, for all who read, copy, check or clean up.
+"""List all files that a version refers to, for copies, checks and cleanup.
 
-Whoever adds a message field that names a file adds it here: `PATH_FIELDS` lists them all, and a
-test compares it with the message definitions.
+A new message field that refers to a file must be added here: `PATH_FIELDS` lists all such fields,
+and a test compares the list with the message definitions.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ PATH_FIELDS = {
     "lance.table.IndexMetadata.uuid": "folder of an index",
     "lance.table.IndexFile.path": "inside the folder of the index",
 }
-"""Fields reachable from ``Manifest`` and ``IndexSection`` that decide the path of a file."""
+"""Fields in ``Manifest`` and ``IndexSection`` messages that determine the path of a file."""
 
 
 class ReferenceKind(enum.Enum):
-    """What a reference is to the table."""
+    """The role of a file in the table."""
 
     DATA = "data"
     BLOBS = "blobs"
@@ -52,10 +52,10 @@ class ReferenceKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file or, if ``is_folder``, everything in a folder.
+    """A file or, if ``is_folder``, all files in a folder, which may not exist.
 
-    ``path`` is checked; it is relative to the table's root, or to the base path ``base_id`` if
-    there is one. A folder need not exist.
+    ``path`` is validated; it is relative to the table's root, or to the base path ``base_id`` if
+    that is not None.
     """
 
     kind: ReferenceKind
@@ -65,10 +65,10 @@ class Reference:
 
 
 def references(file: ManifestFile) -> Iterator[Reference]:
-    """All files that a version needs, once per mention.
+    """All files that a version refers to; a file with several references appears several times.
 
-    Raises `CorruptFileError` for paths that would leave the table and for base paths that the
-    manifest does not list.
+    Raises `CorruptFileError` for a path that leaves the table and for a base path that the manifest
+    does not list.
     """
     manifest = file.manifest
     if manifest.transaction_file:
@@ -83,7 +83,7 @@ def references(file: ManifestFile) -> Iterator[Reference]:
 
 
 def fragment_references(manifest: Manifest, fragment: Fragment) -> Iterator[Reference]:
-    """The files of one fragment; errors as `references`."""
+    """The files of one fragment; raises like `references`."""
     for file in fragment.files:
         yield from _data_file(manifest, file, ReferenceKind.DATA)
     for overlay in fragment.overlays:
@@ -131,7 +131,7 @@ def _index(manifest: Manifest, index: table_pb2.IndexMetadata) -> Reference:
 
 
 def _in_folder(manifest: Manifest, base_id: int | None, folder: str, name: str) -> str:
-    """Path under the root that ``base_id`` selects; a base that is no table has no folders."""
+    """Path below the root that ``base_id`` selects; only the root of a table has ``folder``."""
     if base_id is None:
         return f"{folder}/{name}"
     base = next((base for base in manifest.base_paths if base.id == base_id), None)

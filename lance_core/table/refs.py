@@ -1,12 +1,12 @@
-"""Tags and branches: names for versions, as small JSON files below ``_refs`` of a table's root.
+"""Tags and branches: names for versions, stored as small JSON files in ``_refs`` of a table.
 
-A tag names one version of one branch. A branch is a line of versions of its own: a table below
+A tag names one version of one branch. A branch is a separate history of versions: a table in
 ``tree/<name>`` whose first version is a shallow clone of its parent's version. The main branch has
-no name and no file. Values, names and bytes only; reading and writing is done in
-`lance_core.commits.refs`.
+no name and no file. This module has values, names and bytes only; `lance_core.commits.refs` does
+the I/O.
 
-Layout and names: the format's page on branches and tags; the members of the JSON as other writers
-put them.
+Layout and names follow the format's page on branches and tags; the JSON members have the order of
+other writers.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ TREE = "tree"
 """The folder of a table that holds its branches."""
 
 MAIN = "main"
-"""What users may call the branch that has no name."""
+"""Name of the main branch for users; the format stores no name for it."""
 
 MAX_REF_BYTES = 1 << 20
-"""Larger files are not taken for a tag or branch."""
+"""Maximum size in bytes of the file of a tag or branch; larger files are rejected."""
 
 _MAX_NAME = 200
 _SUFFIX = ".json"
 _RESERVED = frozenset({VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES, REFS})
-"""Folders of a table: a branch ``a/data`` would lie among the files of branch ``a``."""
+"""Folders of a table: a branch ``a/data`` would share a folder with the files of branch ``a``."""
 
 _PLAIN = frozenset(f"{ascii_letters}{digits}.-_".encode())
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -45,10 +45,10 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A name for ``version`` of ``branch`` (None: the main one).
+    """A name for ``version`` of ``branch``; None is the main branch.
 
-    ``manifest_size`` in bytes. Times are nanoseconds since the epoch, UTC, None if not recorded.
-    ``unknown`` holds members of the JSON that this library does not know.
+    ``manifest_size`` is in bytes. Times are in nanoseconds since the epoch, UTC; None if not
+    recorded. ``unknown`` holds members of the JSON that this library does not know.
     """
 
     version: int
@@ -61,7 +61,7 @@ class Tag:
 
     @classmethod
     def from_json(cls, data: bytes, path: str = "") -> Tag:
-        """Raises `CorruptFileError` naming ``path`` for anything that is no tag."""
+        """Parse a tag. Raises `CorruptFileError` naming ``path`` for any other content."""
         members = RefMembers.of(data, path)
         branch = members.take("branch", str, None)
         return cls(
@@ -91,12 +91,13 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where a branch began: at ``parent_version`` of ``parent_branch`` (None: the main one).
+    """The origin of a branch: ``parent_version`` of ``parent_branch``; None is the main branch.
 
-    ``identifier`` is the way from the main branch to this one, a pair for each step: the version
-    that was left and 32 hex digits that no other branch has. Empty in files of old writers.
-    ``created_at`` counts seconds since the epoch. ``manifest_size`` in bytes, of the parent's
-    version. ``unknown`` holds members of the JSON that this library does not know.
+    ``identifier`` is the path from the main branch to this branch, with one pair per branch on it:
+    the parent's version and 32 hex digits that are unique to the branch. It is empty in files of
+    old writers. ``created_at`` is in seconds since the epoch, ``manifest_size`` the size of the
+    parent version's manifest in bytes. ``unknown`` holds members of the JSON that this library does
+    not know.
     """
 
     parent_version: int
@@ -109,7 +110,7 @@ class Branch:
 
     @classmethod
     def from_json(cls, data: bytes, path: str = "") -> Branch:
-        """Raises `CorruptFileError` naming ``path`` for anything that is no branch."""
+        """Parse a branch. Raises `CorruptFileError` naming ``path`` for any other content."""
         members = RefMembers.of(data, path)
         parent = members.take("parentBranch", str, None)
         return cls(
@@ -139,10 +140,11 @@ class Branch:
 
 
 def check_tag_name(name: str, *, new: bool = False) -> str:
-    """``name`` itself if a tag can have it; else `InvalidRefError`.
+    """Return ``name`` if it is a valid tag name; raise `InvalidRefError` otherwise.
 
-    Letters, digits, ``.``, ``-`` and ``_``, with single dots inside only, and not ending in
-    ``.lock``. A ``new`` one has ASCII letters only: others are unreadable to other libraries.
+    A tag name has letters, digits, ``.``, ``-`` and ``_``. It must not begin or end with a dot,
+    contain two adjacent dots, or end with ``.lock``. The name of a ``new`` tag must be ASCII, since
+    other libraries cannot read other names.
     """
     reason = _text_objection(name, new) or _segment_objection(name)
     if not reason and (name.startswith(".") or name.endswith((".", ".lock"))):
@@ -153,11 +155,12 @@ def check_tag_name(name: str, *, new: bool = False) -> str:
 
 
 def check_branch_name(name: str, *, new: bool = False) -> str:
-    """``name`` itself if a branch can have it; else `InvalidRefError`.
+    """Return ``name`` if it is a valid branch name; raise `InvalidRefError` otherwise.
 
-    One or more segments, separated by ``/``, of letters, digits, ``.``, ``-`` and ``_``, without
-    two dots in a row; not ``main``, and not ending in ``.lock``. A ``new`` one has ASCII letters
-    only, and its later segments are not named as the folders of a table.
+    A branch name has one or more segments, separated by ``/``, of letters, digits, ``.``, ``-`` and
+    ``_``, without two adjacent dots. It is not ``main`` and does not end with ``.lock``. The name
+    of a ``new`` branch must be ASCII, and no segment but the first may be the name of a table's
+    folder.
     """
     reason = _text_objection(name, new)
     if not reason:
@@ -168,19 +171,19 @@ def check_branch_name(name: str, *, new: bool = False) -> str:
         elif name.endswith(".lock"):
             reason = "it ends in .lock"
         elif not reason and new and not _RESERVED.isdisjoint(segments[1:]):
-            reason = "it would lie among the files of another branch"
+            reason = "it would share a folder with files of another branch"
     if reason:
         raise InvalidRefError(f"Ref is invalid: {_shown(name)} cannot be a branch: {reason}")
     return name
 
 
 def branch_or_main(name: str | None) -> str | None:
-    """A branch as users name it; None for the main one, which they may call ``main``."""
+    """Convert a branch name from a user; None and ``main`` give None, the main branch."""
     return None if name is None or name == MAIN else check_branch_name(name)
 
 
 def recorded_branch(name: str | None) -> str | None:
-    """The branch that a manifest names, None for the main one and for what is no branch's name."""
+    """The branch in a manifest; None for the main branch and for an invalid name."""
     try:
         return branch_or_main(name)
     except InvalidRefError:
@@ -188,30 +191,30 @@ def recorded_branch(name: str | None) -> str | None:
 
 
 def tag_path(name: str) -> str:
-    """Where the file of a tag is, after checking its name."""
+    """Path of a tag's file. Raises `InvalidRefError` for an invalid name."""
     return f"{TAGS}/{_encoded(check_tag_name(name))}{_SUFFIX}"
 
 
 def branch_path(name: str) -> str:
-    """Where the file of a branch is, after checking its name; ``/`` is stored as ``%2F``."""
+    """Path of a branch's file, with ``/`` encoded as ``%2F``; `InvalidRefError` for a bad name."""
     return f"{BRANCHES}/{_encoded(check_branch_name(name))}{_SUFFIX}"
 
 
 def branch_folder(name: str) -> str:
-    """The root of a branch, relative to the root of its table, after checking the name."""
+    """Root of a branch, relative to the table's root. Raises `InvalidRefError` for a bad name."""
     return f"{TREE}/{check_branch_name(name)}"
 
 
 def name_of_tag_file(file_name: str) -> str | None:
-    """The tag that a file in `TAGS` holds, if any; errors as of `name_of_branch_file`."""
+    """The name of the tag in a file of `TAGS`, or None; raises like `name_of_branch_file`."""
     return _name_of(file_name, TAGS, tag_path)
 
 
 def name_of_branch_file(file_name: str) -> str | None:
-    """The branch that a file in `BRANCHES` holds, None if it holds none.
+    """The name of the branch in a file of `BRANCHES`, or None if the file is not JSON.
 
-    Raises `CorruptFileError` for a JSON file whose name is not what a branch's would be: whether
-    it protects versions cannot be known.
+    Raises `CorruptFileError` for a JSON file whose name is not the encoded name of a branch: it is
+    unknown if this file protects versions from cleanup.
     """
     return _name_of(file_name, BRANCHES, branch_path)
 
@@ -224,19 +227,19 @@ def _name_of(file_name: str, folder: str, path_of: Callable[[str], str]) -> str 
         name = _decoded(file_name.removesuffix(_SUFFIX))
         canonical = path_of(name)
     except (InvalidRefError, UnicodeDecodeError) as error:
-        raise CorruptFileError(f"the file's name is not that of a ref: {error}", path) from None
+        raise CorruptFileError(f"the file's name is not the name of a ref: {error}", path) from None
     if canonical != path:
-        raise CorruptFileError("the file's name is not that of a ref", path)
+        raise CorruptFileError("the file's name is not the name of a ref", path)
     return name
 
 
 def _encoded(name: str) -> str:
-    """A name as a file's name: percent-encoded, but for ASCII letters, digits, ``.-_``."""
+    """Percent-encode a name for a file, except ASCII letters, digits and ``.-_``."""
     return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in name.encode())
 
 
 def _decoded(text: str) -> str:
-    """What `_encoded` made ``text`` of; `UnicodeDecodeError` if that was not text."""
+    """The reverse of `_encoded`. Raises `UnicodeDecodeError` for bytes that are not UTF-8."""
     raw = text.encode("utf-8", "surrogatepass")
     return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), raw).decode()
 
@@ -257,7 +260,7 @@ def _segment_objection(segment: str) -> str:
     if not all(character.isalnum() or character in ".-_" for character in segment):
         return "only letters, digits, '.', '-' and '_' can be used"
     if ".." in segment or segment == ".":
-        return "dots must stand alone, among other characters"
+        return "a segment must not be a single dot or contain two adjacent dots"
     return ""
 
 

@@ -1,6 +1,6 @@
-"""File versions as the table metadata writes them: pairs in ``DataFile``, names in ``data_format``.
+"""File versions in table metadata: number pairs in ``DataFile``, names in ``data_format``.
 
-Only names and pairs; what a version can do is known where files are read.
+This module has names and pairs only; the file readers and writers implement each version.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ WRITABLE_PAIRS = {"0.1": (0, 2), "2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
 
 
 def name_of_pair(major: int, minor: int) -> str:
-    """Canonical name of the version that a ``DataFile`` gives, such as "2.0"; "0.1" for 0.0."""
+    """Canonical name such as "2.0" for a ``DataFile``'s version pair; the pair 0.0 is "0.1"."""
     return _OLD_PAIRS.get((major, minor)) or f"{major}.{minor}"
 
 
 def canonical_name(name: str) -> str:
-    """Canonical form of the name in ``data_format.version``; unknown names stay as they are."""
+    """Canonical form of the name in ``data_format.version``; unknown names are unchanged."""
     return _NAMES.get(name, name)
 
 
 def common_version(names: Iterable[str]) -> str | None:
-    """The one version of all files, None without files.
+    """The version that all files have, None without files.
 
-    Raises `UnsupportedFeatureError` for a mixture: some early release wrote such tables; they can
-    be read, but nothing may be added before an earlier version is restored.
+    Raises `UnsupportedFeatureError` if the versions differ. An early release wrote such tables:
+    they can be read, but a commit requires that an earlier version is restored first.
     """
     distinct = sorted(set(names))
     if len(distinct) > 1:
@@ -42,12 +42,12 @@ def common_version(names: Iterable[str]) -> str | None:
 
 
 def may_mix(one: str, other: str) -> bool:
-    """True if a table may hold files of both versions; 0.1 goes with no other."""
+    """True if a table may have files of both versions; 0.1 cannot be mixed with another version."""
     return one == other or (LEGACY not in (one, other) and {one, other} <= WRITABLE_PAIRS.keys())
 
 
 def check_supported(name: str) -> str:
-    """``name``, if it is the canonical name of a version that tables can have today.
+    """Return ``name`` if it is the canonical name of a version in `WRITABLE_PAIRS`.
 
     Raises `UnsupportedFeatureError` otherwise.
     """
@@ -59,7 +59,7 @@ def check_supported(name: str) -> str:
 
 
 def check_requested(name: str) -> str:
-    """``name`` in canonical form if it is a version that tables can have."""
+    """Return ``name`` in canonical form. Raises `InvalidInputError` for an unknown version."""
     canonical = canonical_name(name)
     if canonical not in WRITABLE_PAIRS:
         known = ", ".join(WRITABLE_PAIRS)

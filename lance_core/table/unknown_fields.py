@@ -1,4 +1,4 @@
-"""Decoding stored messages, and keeping the fields of them that this library does not know."""
+"""Decode stored messages, and detect fields that this library does not know."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ M = TypeVar("M", bound=Message)
 
 
 def parse(kind: type[M], data: bytes, field: str) -> M:
-    """Decode ``data`` as a message of ``kind``; `CorruptFileError` names ``field``."""
+    """Decode ``data`` as a message of ``kind``. Raises `CorruptFileError` naming ``field``."""
     try:
         return kind.FromString(data)
     except (DecodeError, RecursionError):
@@ -26,7 +26,8 @@ def parse(kind: type[M], data: bytes, field: str) -> M:
 def all_known(message: Message, size: int) -> bool:
     """True if ``message``, parsed from ``size`` bytes, has no unknown field at any depth.
 
-    May be False for a message that merely was encoded unusually. Consumes unknown fields.
+    Discards the unknown fields of ``message`` and compares its size. May also return False for a
+    message without unknown fields in an unusual encoding.
     """
     message.DiscardUnknownFields()
     return message.ByteSize() == size

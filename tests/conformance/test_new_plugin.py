@@ -151,5 +151,5 @@ def test_what_cannot_be_a_plugin_is_refused(name: str, kind: str, text: str) -> 
 
 
 def test_a_folder_that_is_there_is_kept() -> None:
-    with pytest.raises(InvalidInputError, match="exists already"):
+    with pytest.raises(InvalidInputError, match="already exists"):
         write_package(NAMES["store"], "store", WRITTEN)

@@ -1,1 +1,1 @@
-"""Fragments: data files, deletion files and the rows that these leave."""
+"""Fragments: data files, deletion files, and the rows that are not deleted."""

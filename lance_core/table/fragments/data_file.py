@@ -1,4 +1,4 @@
-"""``DataFile`` and ``ExternalFile`` of a fragment (``table.proto``): where columns are stored."""
+"""``DataFile`` and ``ExternalFile`` of a fragment (``table.proto``)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NO_COLUMN = -1
 class DataFile:
     """A file that holds some columns of all rows of a fragment.
 
-    ``path`` is relative to the data folder and unchecked: open `store_path` instead.
-    ``file_size_bytes`` is None if unknown. ``base_id`` names a ``BasePath``, None the table itself.
-    ``unknown`` holds fields of the message that this library does not know.
+    ``path`` is relative to the data folder and not validated: open `store_path` instead.
+    ``file_size_bytes`` is None if unknown. ``base_id`` is the id of a ``BasePath``; None means the
+    table's root. ``unknown`` holds fields of the message that this library does not know.
     """
 
     path: str
@@ -40,14 +40,14 @@ class DataFile:
 
     @property
     def file_version(self) -> str:
-        """Canonical name such as "2.0"; a name that no version has if the pair is unknown."""
+        """Canonical name such as "2.0"; "<major>.<minor>" for an unknown pair."""
         return name_of_pair(self.file_major_version, self.file_minor_version)
 
     @property
     def trusted_size(self) -> int | None:
-        """Bytes of the file, None if unknown.
+        """File size in bytes that readers can rely on; None if unknown or not reliable.
 
-        Releases around 1.0 recorded too little for 0.1 files: all but what describes the pages.
+        Releases around 1.0 recorded a size for 0.1 files that excludes the metadata of pages.
         """
         return None if self.file_version == LEGACY else self.file_size_bytes
 
@@ -60,10 +60,10 @@ class DataFile:
         return path if base is None or base.is_dataset_root else self.path
 
     def columns(self) -> Mapping[int, int]:
-        """Column of each field id that has one.
+        """Column index by field id; fields without a column of their own are left out.
 
-        In 0.1 files a column is a row of the page table: ids, counted from the first one listed.
-        Raises `CorruptFileError` if the two lists do not fit together.
+        In 0.1 files the index is a row of the page table: the field id minus the first field id.
+        Raises `CorruptFileError` if ``fields`` and ``column_indices`` contradict each other.
         """
         if self.file_version == LEGACY and not self.column_indices:
             return {id_: id_ - self.fields[0] for id_ in self.fields if id_ >= self.fields[0] >= 0}
@@ -112,7 +112,10 @@ class DataFile:
 
 @lru_cache(maxsize=32)
 def _columns_of(fields: tuple[int, ...], columns: tuple[int, ...]) -> Mapping[int, int] | None:
-    """Column of each field; None if either occurs twice. Files of a table mostly have the same."""
+    """Column by field; None for a duplicate or a negative column.
+
+    Cached, because most files of a table have the same fields and columns.
+    """
     pairs = [
         (field, column)
         for field, column in zip(fields, columns, strict=True)
@@ -135,7 +138,7 @@ class ExternalFile:
     unknown: bytes = b""
 
     def store_path(self) -> str:
-        """``path``, checked as `check_relative` does."""
+        """``path`` after validation by `check_relative`, which raises `CorruptFileError`."""
         return check_relative(self.path, "ExternalFile.path")
 
     @classmethod

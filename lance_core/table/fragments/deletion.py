@@ -1,7 +1,8 @@
 """Content of deletion files: the offsets of a fragment's deleted rows.
 
-Two forms: an Arrow IPC file with one batch of one column ``row_id: uint32 not null`` in any order,
-and a portable 32-bit Roaring bitmap. In memory: sorted distinct uint32 physical row offsets.
+Two file types (``DeletionFile`` in table.proto): an Arrow IPC file with one batch of one column
+``row_id: uint32 not null`` in any order, and a portable 32-bit Roaring bitmap. In memory: sorted
+distinct uint32 physical row offsets.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from lance_core.table.fragments.ipc_sizes import batch_size
 RowOffsets = npt.NDArray[np.uint32]
 
 BITMAP_FROM = 5000
-"""This many deleted rows or more are stored as a bitmap; one more if a file replaces another."""
+"""Minimum number of deleted rows that are stored as a bitmap; fewer are stored as Arrow.
+
+The minimum is one row higher if the file replaces an older deletion file, as in other writers.
+"""
 
 _SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
@@ -34,10 +38,10 @@ def decode_deletions(
     num_deleted_rows: int | None = None,
     path: str = "",
 ) -> RowOffsets:
-    """The deleted offsets of a fragment of ``physical_rows`` rows.
+    """Decode the deleted row offsets of a fragment of ``physical_rows`` rows.
 
-    ``num_deleted_rows`` is the manifest's count, None if it has none. Raises `CorruptFileError` if
-    the file is not of the exact form, names rows that do not exist, or contradicts the count, and
+    ``num_deleted_rows`` is the manifest's count or None. Raises `CorruptFileError` if the file is
+    malformed, contains an offset outside of the fragment, or contradicts the count, and
     `UnsupportedFeatureError` if a small file would take more than 64 MiB of memory.
     """
     view = memoryview(data)
@@ -58,10 +62,10 @@ def decode_deletions(
 
 
 def encode_deletions(offsets: RowOffsets, grown: bool = False) -> tuple[DeletionFileType, bytes]:
-    """The file for these sorted distinct offsets, in the form that suits their number.
+    """Encode sorted distinct offsets; their number decides the file type (`BITMAP_FROM`).
 
-    ``grown`` if they are those of an older file and some more: the form then changes one row later,
-    as other writers have it.
+    ``grown`` is True if the file replaces an older deletion file of the fragment. Raises
+    `InvalidInputError` if the offsets are not sorted distinct uint32 values.
     """
     if offsets.dtype != np.uint32 or (offsets[1:] <= offsets[:-1]).any():
         raise InvalidInputError("deleted row offsets must be sorted distinct uint32 values")
@@ -114,7 +118,7 @@ def _decode_bitmap(data: bytes) -> RowOffsets:
 
 def _encode_arrow(offsets: RowOffsets) -> bytes:
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)  # it is one column
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)  # one column only
     with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
         # `pa.array` would import pandas, which takes long.
         column = pa.Array.from_buffers(pa.uint32(), len(offsets), [None, pa.py_buffer(offsets)])
@@ -123,10 +127,10 @@ def _encode_arrow(offsets: RowOffsets) -> bytes:
 
 
 def _encode_bitmap(offsets: RowOffsets) -> bytes:
-    """Array and bitset containers only: not every release reads run containers."""
+    """Serialize with array and bitset containers only: some releases cannot read run containers."""
     from pyroaring import BitMap
 
-    # The library takes such an array whole, any other sequence item by item.
+    # BitMap copies an ``array`` at once; it iterates over any other sequence.
     return bytes(BitMap(array("I", offsets.tobytes()), optimize=False).serialize())
 
 

@@ -1,6 +1,6 @@
-"""``DeletionFile`` of a fragment (``table.proto``): where its deleted rows are listed.
+"""``DeletionFile`` of a fragment (``table.proto``): the reference to its list of deleted rows.
 
-What is inside such a file is the business of the module ``deletion``.
+The module ``deletion`` decodes and encodes the content of the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 
 class DeletionFileType(enum.Enum):
-    """How the offsets are stored; the value is the file's extension."""
+    """Encoding of a deletion file; the value is the extension of the file's name."""
 
     ARROW_ARRAY = "arrow"
     BITMAP = "bin"
@@ -31,9 +31,10 @@ _TO_PROTO = {
 
 @dataclass(frozen=True, slots=True)
 class DeletionFile:
-    """All deleted rows of a fragment. ``read_version`` and ``id`` only make the name unique.
+    """A reference to the file of all deleted rows of a fragment.
 
-    ``num_deleted_rows`` is None if unknown (tables of 0.8 and earlier).
+    ``read_version`` and ``id`` only make the file's name unique. ``num_deleted_rows`` is None if
+    unknown (tables of 0.8 and earlier).
     """
 
     file_type: DeletionFileType
@@ -50,7 +51,7 @@ class DeletionFile:
 
     @classmethod
     def from_proto(cls, message: table_pb2.DeletionFile, keep_unknown: bool = True) -> DeletionFile:
-        """Raises `UnsupportedFeatureError` for a kind of file that is newer than this library."""
+        """Raises `UnsupportedFeatureError` for a file type that this library does not know."""
         file_type = _FROM_PROTO.get(message.file_type)
         if file_type is None:
             raise UnsupportedFeatureError(f"unsupported deletion file type {message.file_type}")

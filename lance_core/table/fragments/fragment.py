@@ -1,4 +1,4 @@
-"""``DataFragment`` (``table.proto``): a range of rows, stored as files with different columns."""
+"""``DataFragment`` (``table.proto``): a set of rows, stored in files with different columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.unknown_fields import all_known, parse, unknown_fields
 
 MAX_FRAGMENT_ID = (1 << 32) - 1
-"""The address of a row has 32 bits for its fragment."""
+"""A row address has 32 bits for the fragment id."""
 
 Sequence = bytes | ExternalFile | None
-"""A per-row sequence: serialized, part of a file, or absent."""
+"""A sequence with one entry per row: serialized bytes, a part of a file, or None if absent."""
 
 
 def check_fragment_id(number: int) -> None:
-    """Raise `CorruptFileError` if no fragment of a version can have the id."""
+    """Raise `CorruptFileError` if the id is above `MAX_FRAGMENT_ID`."""
     if number > MAX_FRAGMENT_ID:
         raise CorruptFileError(
             f"fragment id {number} is above {MAX_FRAGMENT_ID}", field="DataFragment.id"
@@ -28,10 +28,10 @@ def check_fragment_id(number: int) -> None:
 class Fragment:
     """One fragment of a version.
 
-    ``physical_rows`` counts deleted rows too; None if unknown (tables of 0.8 and earlier).
+    ``physical_rows`` includes deleted rows; None if unknown (tables of 0.8 and earlier).
     ``row_ids`` is a ``RowIdSequence``, the two version sequences are
     ``RowDatasetVersionSequence``; each has one entry per physical row. ``overlays`` are undecoded
-    ``DataOverlayFile`` messages: tables that have any are refused by their feature flag.
+    ``DataOverlayFile`` messages; a feature flag rejects tables that have any.
     """
 
     id: int
@@ -46,12 +46,12 @@ class Fragment:
 
     @property
     def num_deleted_rows(self) -> int | None:
-        """Deleted rows as the manifest counts them; None if unknown."""
+        """Number of deleted rows in the manifest; None if unknown."""
         return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
 
     @property
     def num_rows(self) -> int | None:
-        """Rows that are not deleted; None if unknown. Raises `CorruptFileError` if negative."""
+        """Number of rows without deleted ones; None if unknown. `CorruptFileError` if negative."""
         deleted = self.num_deleted_rows
         if self.physical_rows is None or deleted is None:
             return None
@@ -63,7 +63,10 @@ class Fragment:
         return self.physical_rows - deleted
 
     def file_of_field(self) -> dict[int, int]:
-        """Number of the file that holds each field id; a later file wins, as in 0.10 repairs."""
+        """Position in ``files`` by field id.
+
+        The last file that lists an id counts: release 0.10 repaired tables by adding a file.
+        """
         return {
             field: number
             for number, file in enumerate(self.files)
@@ -73,7 +76,7 @@ class Fragment:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Fragment:
-        """Decode a serialized ``DataFragment``; `CorruptFileError` if it is not one."""
+        """Decode a serialized ``DataFragment``. Raises `CorruptFileError` for other bytes."""
         message = parse(table_pb2.DataFragment, data, "Manifest.fragments")
         if all_known(message, len(data)):
             return cls.from_proto(message, keep_unknown=False)

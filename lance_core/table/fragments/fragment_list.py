@@ -1,7 +1,7 @@
-"""The fragments of a version, undecoded until they are looked at.
+"""The fragments of a version, decoded on first access.
 
-A version of a large table mostly has the fragments of the version before it. Their bytes are kept
-as they were read, so that a successor is built by copying bytes, unknown fields included.
+A version of a large table shares most fragments with the previous version. The list keeps their
+bytes as they were read, so that the next version copies bytes, including unknown fields.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from lance_core.table.unknown_fields import all_known, parse
 
 _ROW_LIMIT = 1 << 63
 _BLOCK = 64
-"""Fragments decoded at once by iteration."""
+"""Number of fragments that iteration decodes in one protobuf call."""
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentCounts:
-    """Ids and row counts of all fragments, in their order; None where the manifest has no count."""
+    """Ids and row counts of all fragments, in list order; None for an unknown count."""
 
     ids: tuple[int, ...]
     physical_rows: tuple[int | None, ...]
@@ -31,18 +31,18 @@ class FragmentCounts:
 
     @property
     def num_rows(self) -> int | None:
-        """Rows that are not deleted, None if some fragment's count is unknown."""
+        """Number of rows without deleted ones, None if a fragment's count is unknown."""
         physical, deleted = self.num_physical_rows, self.num_deleted_rows
         return None if physical is None or deleted is None else physical - deleted
 
     @property
     def num_physical_rows(self) -> int | None:
-        """Rows including deleted ones, None if some fragment's count is unknown."""
+        """Number of rows including deleted ones, None if a fragment's count is unknown."""
         return _sum(self.physical_rows)
 
     @property
     def num_deleted_rows(self) -> int | None:
-        """Deleted rows, None if some fragment's count is unknown."""
+        """Number of deleted rows, None if a fragment's count is unknown."""
         return _sum(self.deleted_rows)
 
 
@@ -67,7 +67,7 @@ class FragmentList(Sequence[Fragment]):
 
     @classmethod
     def of(cls, fragments: Iterable[Fragment]) -> FragmentList:
-        """A list of fragments that are already decoded."""
+        """A list from decoded fragments; a `FragmentList` is returned unchanged."""
         if isinstance(fragments, FragmentList):
             return fragments
         decoded = list(fragments)
@@ -128,14 +128,17 @@ class FragmentList(Sequence[Fragment]):
 
     @property
     def counts(self) -> FragmentCounts:
-        """Ids and row counts, read once and without decoding the rest of the fragments."""
+        """Ids and row counts, computed once without creating `Fragment` objects.
+
+        Raises `CorruptFileError` for bytes that are not fragments or for impossible counts.
+        """
         if self._counts is None:
             self._counts = _counts(self._raw)
         return self._counts
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """Index of the fragment with each id; `CorruptFileError` if two have the same."""
+        """List index by fragment id. Raises `CorruptFileError` if two fragments have one id."""
         if self._positions is None:
             ids = self.counts.ids
             positions = {id_: position for position, id_ in enumerate(ids)}
@@ -145,12 +148,12 @@ class FragmentList(Sequence[Fragment]):
         return self._positions
 
     def by_id(self, fragment_id: int) -> Fragment | None:
-        """The fragment with this id; raises as `positions`."""
+        """The fragment with this id, or None. Raises like `positions`."""
         position = self.positions.get(fragment_id)
         return None if position is None else self[position]
 
     def by_ascending_id(self) -> FragmentList:
-        """This list, sorted; itself if it is."""
+        """This list sorted by fragment id; the list itself if it is sorted already."""
         ids = self.counts.ids
         order = sorted(range(len(ids)), key=ids.__getitem__)
         if order == list(range(len(ids))):
@@ -164,7 +167,7 @@ class FragmentList(Sequence[Fragment]):
         return made
 
     def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:
-        """This list with some fragments replaced or left out, by id; others keep their bytes."""
+        """This list with fragments replaced or removed by id; the others keep their bytes."""
         kept = [
             (position, updated.get(id_))
             for position, id_ in enumerate(self.counts.ids)
@@ -181,14 +184,14 @@ class FragmentList(Sequence[Fragment]):
 
 
 def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
-    """Ids in the order of ``fragments``, without decoding more than needed."""
+    """Ids in the order of ``fragments``; a `FragmentList` is not fully decoded for this."""
     if isinstance(fragments, FragmentList):
         return fragments.counts.ids
     return tuple(fragment.id for fragment in fragments)
 
 
 def without_counts(fragments: FragmentList) -> FragmentList:
-    """``fragments`` with all row counts unknown; the same list if it has none."""
+    """``fragments`` with all row counts set to unknown; the same list if it has no counts."""
     messages = [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in fragments.raw]
     counted = [m.physical_rows or m.deletion_file.num_deleted_rows for m in messages]
     if not any(counted):
@@ -201,7 +204,7 @@ def without_counts(fragments: FragmentList) -> FragmentList:
 
 
 def _decode_block(raw: list[bytes]) -> list[Fragment]:
-    """Decode neighbours in one call of the protobuf library, which is faster than one by one."""
+    """Decode several fragments in one protobuf call, which is faster than one call each."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
     try:
         message = parse(table_pb2.Manifest, joined, "Manifest.fragments")
@@ -213,7 +216,7 @@ def _decode_block(raw: list[bytes]) -> list[Fragment]:
 
 
 def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
-    """Decode all fragments in one call of the protobuf library."""
+    """Decode the counts of all fragments in one protobuf call."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
     try:
         messages = list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)

@@ -1,8 +1,8 @@
-"""How much memory decoding an Arrow IPC file would take, read from its metadata alone.
+"""Compute the memory to decode an Arrow IPC file from its metadata alone.
 
-A compressed buffer begins with the number of bytes that it claims to unpack to, and a reader
-allocates that much before it looks at the data: 100 KB can claim, and even be, gigabytes. Layouts:
-Arrow's ``Message.fbs`` and ``File.fbs``, as flatbuffers.
+A compressed buffer begins with its uncompressed size, and a reader allocates this size before it
+decompresses the data: 100 KB can claim, and even contain, gigabytes. Layouts: the flatbuffers of
+Arrow's ``Message.fbs`` and ``File.fbs``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ _CONTINUATION = 0xFFFFFFFF
 
 
 class BatchSize(NamedTuple):
-    """What a record batch claims: its rows, and the bytes of all its buffers when unpacked."""
+    """Rows and total uncompressed buffer bytes of a record batch, according to its metadata."""
 
     rows: int
     unpacked_bytes: int
 
 
 def batch_size(data: memoryview, batch: int = 0) -> BatchSize:
-    """Size of one record batch of an IPC file; `CorruptFileError` if its metadata is broken."""
+    """Size of record batch number ``batch`` of the IPC file ``data``.
+
+    Raises `CorruptFileError` if the file's metadata is malformed.
+    """
     try:
         return _batch_size(data, batch)
     except (struct.error, IndexError):
@@ -77,7 +80,7 @@ def _root(data: memoryview, at: int) -> int:
 
 
 def _slot(data: memoryview, table: int, field: int) -> int:
-    """Position of a table's field, 0 if the table does not have it."""
+    """Position of field number ``field`` of the flatbuffer table, 0 if the field is absent."""
     if table < 0:
         raise IndexError(table)
     vtable = table - struct.unpack_from("<i", data, table)[0]
@@ -91,7 +94,7 @@ def _slot(data: memoryview, table: int, field: int) -> int:
 
 
 def _reference(data: memoryview, table: int, field: int) -> int:
-    """Position of what a table's field refers to."""
+    """Position of the object that a field of a flatbuffer table refers to."""
     at = _slot(data, table, field)
     if at == 0:
         raise IndexError(field)

@@ -1,1 +1,1 @@
-"""What a version says of its indices."""
+"""Metadata of the indices of a version."""

@@ -1,8 +1,8 @@
-"""What becomes of a version's indices when its fragments or fields change.
+"""Update the index metadata of a version when its fragments or fields change.
 
-An index says which fragments it covers; a fragment that no index covers is read in full. So it is
-always right to take a fragment out of an index, and only right to leave it in if the index still
-knows all its rows by address or id, with their present values.
+An index lists the fragments that it covers; a query scans the fragments that no index covers. So
+it is always correct to remove a fragment from an index's list. A fragment may stay in the list
+only if the index still has the address or id and the current value of all its rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Indices = tuple[IndexMetadata, ...]
 Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
-"""Ids of old and of new fragments."""
+"""Pairs of the ids of old fragments and the ids of the new fragments that replace them."""
 
 _REUSE_INDEX = "__lance_frag_reuse"
 _SYSTEM_INDICES = frozenset({_REUSE_INDEX, "__lance_mem_wal"})
@@ -32,12 +32,12 @@ _VECTOR_DETAILS = "VectorIndexDetails"
 
 
 def is_system_index(index: IndexMetadata) -> bool:
-    """True if the index is bookkeeping of the table instead of an index over fields."""
+    """True for an index of the table's internal state, which has no fields."""
     return index.name in _SYSTEM_INDICES
 
 
 def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:
-    """True if the index is known to cover one of ``fragments``."""
+    """True if the index covers one of ``fragments``; False if its coverage is unknown."""
     covered = index.fragments
     return covered is not None and bool(covered.intersect(fragments))
 
@@ -45,9 +45,9 @@ def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:
 def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> Indices:
     """The indices that a version with this schema and these fragments keeps.
 
-    An index goes with any of its fields. Of the parts of one index those that cover nothing any
-    more go; if that is all of them, the oldest part stays as a definition, unless it is a vector
-    index, which cannot be extended from nothing.
+    An index is removed if one of its fields is not in the schema. Parts of an index that cover none
+    of the fragments are removed. If no part covers any, the oldest part is kept as the definition
+    of the index, except for a vector index, which cannot be extended without data.
     """
     fields = frozenset(schema.field_ids)
     present = [i for i in indices if is_system_index(i) or fields.issuperset(i.fields)]
@@ -75,7 +75,7 @@ def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[Index
 def without_fragments(
     indices: Indices, fields: Collection[int], fragment_ids: Iterable[int]
 ) -> Indices:
-    """The indices after ``fragment_ids`` got new values of ``fields``."""
+    """The indices after ``fields`` of the fragments ``fragment_ids`` got new values."""
     changed = fragment_bitmap(fragment_ids)
     return tuple(
         index
@@ -86,10 +86,10 @@ def without_fragments(
 
 
 def exchanged(indices: Indices, groups: Groups) -> Indices:
-    """The indices after each group's old fragments were replaced by its new ones, row by row.
+    """The indices after each group's old fragments were replaced by its new fragments.
 
-    Raises `InvalidInputError` if an index covers a part of a group: it would have to cover a part
-    of a fragment.
+    Raises `InvalidInputError` if an index covers only some old fragments of a group: it would then
+    cover only some rows of a new fragment, which the metadata cannot express.
     """
     bitmaps = [(fragment_bitmap(old), fragment_bitmap(new)) for old, new in groups]
     return tuple(_covering(index, lambda ids: _exchange(ids, bitmaps)) for index in indices)
@@ -102,7 +102,7 @@ def _exchange(ids: BitMap, groups: Sequence[tuple[BitMap, BitMap]]) -> BitMap:
             continue
         if not old.issubset(ids):
             raise InvalidInputError(
-                "a group of a rewrite mixes fragments that an index covers with others"
+                "a group of a rewrite has both fragments that an index covers and others"
             )
         changed = (changed - old) | new
     return changed

@@ -1,4 +1,4 @@
-"""``IndexMetadata`` and ``IndexSection`` (``table.proto``): which indices a version has."""
+"""``IndexMetadata`` and ``IndexSection`` (``table.proto``): the indices of a version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexDetails:
-    """What only the kind of index that ``type_url`` names can interpret."""
+    """Serialized details of an index; ``type_url`` names their message type."""
 
     type_url: str
     value: bytes = b""
@@ -37,7 +37,7 @@ class IndexDetails:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file of an index; ``path`` is relative to the folder of the index and unchecked."""
+    """A file of an index; ``path`` is relative to the folder of the index and not validated."""
 
     path: str
     size_bytes: int
@@ -55,13 +55,12 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class IndexMetadata:
-    """An index, or a part of one: several with the same ``name`` make up one index.
+    """An index, or a part of an index: all entries with the same ``name`` form one index.
 
-    ``fields`` are the ids of the fields it is keyed on, followed by ``covering_fields``.
-    ``dataset_version`` is the version that it was built from. ``fragment_bitmap`` is a 32-bit
-    Roaring bitmap of the ids of the indexed fragments, empty bytes if that is not known.
-    ``created_at`` counts milliseconds since the epoch, UTC. ``base_id`` names a ``BasePath``, None
-    the table itself.
+    ``fields`` are the ids of the key fields, followed by ``covering_fields``. ``dataset_version``
+    is the version that the index was built from. ``fragment_bitmap`` is a 32-bit Roaring bitmap of
+    the ids of the indexed fragments, empty if they are unknown. ``created_at`` is in milliseconds
+    since the epoch, UTC. ``base_id`` is the id of a ``BasePath``; None means the table's root.
     """
 
     uuid: uuids.UUID
@@ -79,7 +78,7 @@ class IndexMetadata:
 
     @property
     def fragments(self) -> BitMap | None:
-        """Ids of the indexed fragments, None if not known; `CorruptFileError` for bad bytes."""
+        """Ids of the indexed fragments, None if unknown; `CorruptFileError` for invalid bytes."""
         return decode_fragment_ids(self.fragment_bitmap) if self.fragment_bitmap else None
 
     @classmethod
@@ -123,7 +122,7 @@ class IndexMetadata:
 
 
 def decode_fragment_ids(data: bytes) -> BitMap:
-    """The Roaring bitmap ``data``; `CorruptFileError` if it is not one."""
+    """Decode a Roaring bitmap. Raises `CorruptFileError` for other bytes."""
     from pyroaring import BitMap
 
     try:
@@ -135,21 +134,21 @@ def decode_fragment_ids(data: bytes) -> BitMap:
 
 
 def encode_fragment_ids(ids: BitMap) -> bytes:
-    """``ids`` serialized."""
+    """Serialize ``ids`` for ``IndexMetadata.fragment_bitmap``."""
     return bytes(ids.serialize())
 
 
 def fragment_bitmap(ids: Iterable[int]) -> BitMap:
-    """A bitmap of the ``ids`` that a bitmap can hold: an index covers no others."""
+    """A bitmap of the ``ids`` below 2**32; an index cannot cover other fragments."""
     from pyroaring import BitMap
 
     return BitMap([id_ for id_ in ids if id_ < 1 << 32], optimize=False)
 
 
 def parse_index_section(data: bytes | None) -> tuple[IndexMetadata, ...]:
-    """The indices of a serialized ``IndexSection``; None holds none.
+    """The indices of a serialized ``IndexSection``; empty for None.
 
-    Raises `CorruptFileError` if ``data`` is not one.
+    Raises `CorruptFileError` if ``data`` is not an ``IndexSection``.
     """
     if data is None:
         return ()
@@ -158,7 +157,7 @@ def parse_index_section(data: bytes | None) -> tuple[IndexMetadata, ...]:
 
 
 def serialize_index_section(indices: Iterable[IndexMetadata]) -> bytes | None:
-    """The ``IndexSection`` of ``indices``, None if there are none."""
+    """The serialized ``IndexSection`` of ``indices``, None if ``indices`` is empty."""
     messages = [index.to_proto() for index in indices]
     if not messages:
         return None

@@ -1,1 +1,1 @@
-"""The manifest of a version: its values, its file, and drafts of the next."""
+"""The manifest of a version: its values, its file format, and the draft of the next version."""

@@ -1,8 +1,8 @@
-"""Feature flags of a manifest: which bits this library implements, and which a version must set.
+"""Feature flags of a manifest: the bits this library implements, and the bits a version must set.
 
 A reader must know every bit of ``reader_feature_flags``, a writer every bit of
-``writer_feature_flags``. Bits 9 and up have been given different meanings by different drafts and
-releases, so none of them is accepted.
+``writer_feature_flags``. Drafts and releases of the format assign different meanings to bits 9 and
+above, so this library accepts none of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ V2_FORMAT_DEPRECATED = 1 << 2
 TABLE_CONFIG = 1 << 3
 BASE_PATHS = 1 << 4
 TRANSACTION_FILE_DISABLED = 1 << 5
-"""Commits to the table write the transaction into the manifest only."""
+"""Commits to the table store the transaction in the manifest only, not in a file of its own."""
 COVERED_INDEX_METADATA = 1 << 7
 MIXED_FILE_VERSIONS = 1 << 8
-"""Files of several versions, from 2.0 on, may be in the table; once set, this stays."""
+"""The table may have data files of several versions from 2.0 on. The flag is never cleared."""
 
 _KNOWN = (
     DELETION_FILES
@@ -68,7 +68,7 @@ NO_FLAGS = FeatureFlags()
 
 @dataclass(frozen=True, slots=True)
 class FlagFacts:
-    """What of a version's content decides its flags."""
+    """Properties of a version's content that determine its flags."""
 
     deletion_files: bool
     stable_row_ids: bool
@@ -79,7 +79,7 @@ class FlagFacts:
 
 
 def describe(flags: int) -> str:
-    """The set bits of ``flags`` with their names, for error texts."""
+    """The set bits of ``flags`` with their names, for error messages."""
     bits = [bit for bit in range(64) if flags >> bit & 1]
     return ", ".join(f"bit {bit} ({_NAMES.get(bit, 'unknown')})" for bit in bits)
 
@@ -97,7 +97,8 @@ def check_readable(reader_flags: int) -> None:
 def check_writable(flags: FeatureFlags) -> None:
     """Raise `UnsupportedFeatureError` if committing to a table with these flags is not safe.
 
-    Whoever writes must be able to read, so the reader flags are checked as well.
+    A writer must also read the table, so the reader flags are checked too. Raises
+    `CorruptFileError` if only one of the two sets has the bit for stable row ids.
     """
     check_readable(flags.reader)
     unknown = flags.writer & ~_KNOWN
@@ -113,9 +114,9 @@ def check_writable(flags: FeatureFlags) -> None:
 
 
 def recompute(previous: FeatureFlags, facts: FlagFacts) -> FeatureFlags:
-    """The flags of a new version that follows one with the flags ``previous``.
+    """The flags of a new version; ``previous`` are the flags of the version before it.
 
-    The deprecated bit 2 is dropped: every version that we write names its ``data_format``.
+    The deprecated bit 2 is cleared: this library always writes ``data_format``, which replaces it.
     """
     both = 0
     if facts.deletion_files:

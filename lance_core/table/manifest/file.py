@@ -1,4 +1,4 @@
-"""A manifest file: optional sections, the manifest, a tail of 16 bytes.
+"""The manifest file: optional sections, the manifest, and a tail of 16 bytes.
 
 ::
 
@@ -6,9 +6,9 @@
     [u32 length | IndexSection]  [u32 length | Transaction]  u32 length | Manifest
     u64 position of the manifest's length | u16 major = 0 | u16 minor | "LANC"
 
-All little-endian. The manifest says where the two sections are; readers go by those positions.
-Tables of 0.1 files alone have values of dictionary columns here, at the positions that the fields
-of the schema name.
+All integers are little-endian. The manifest has the positions of the two sections; readers use
+these positions, not the order. Only tables of 0.1 files store values of dictionary columns here;
+the fields of the schema have their positions. See docs/format/table.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MAJOR, _MINOR = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """What a manifest file holds.
+    """The content of a manifest file.
 
     ``index_section`` is a serialized ``IndexSection`` and ``transaction`` a serialized
     ``Transaction``; None if the file has no such section.
@@ -52,10 +52,10 @@ class ManifestFile:
 
 
 def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") -> ManifestFile:
-    """Read a whole manifest file; ``path`` is for error texts.
+    """Parse a whole manifest file; ``path`` is for error messages.
 
-    Raises `CorruptFileError` for anything that contradicts the format and
-    `UnsupportedFeatureError` for tables that need features this library does not have.
+    Raises `CorruptFileError` for a file that contradicts the format and `UnsupportedFeatureError`
+    for a table that needs features this library does not have.
     """
     view = _bytes_view(data)
     try:
@@ -72,10 +72,10 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
 
 
 def serialize_manifest_file(file: ManifestFile) -> bytes:
-    """The bytes of a manifest file as today's releases write it.
+    """The bytes of a manifest file in the layout of current releases.
 
-    Raises `UnsupportedFeatureError` for a 0.1 table of whose dictionary columns the values are not
-    known.
+    Raises `UnsupportedFeatureError` for a 0.1 table with a dictionary column whose values are
+    unknown.
     """
     values, schema = _placed_dictionaries(file.manifest)
     parts = [values] if values else []
@@ -93,7 +93,7 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
 
 
 def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
-    """The manifest, its dictionary fields with the values that the file ``view`` holds."""
+    """The manifest of a 0.1 table with the values of its dictionary fields, read from ``view``."""
     fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
     if not fields or manifest.storage_version != LEGACY:
         return manifest
@@ -110,10 +110,10 @@ def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
 
 
 def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
-    """What a manifest file begins with, and the schema whose dictionary fields point there.
+    """The dictionary values at the start of a manifest file, and the schema with their positions.
 
-    Releases before 1.0 wrote such values for 2.0 tables as well, where no reader looks at them:
-    their positions would be wrong in the new file and are taken out.
+    Releases before 1.0 also wrote values for 2.0 tables, which no reader uses. Their positions
+    would be wrong in the new file and are set to zero.
     """
     parts: list[bytes] = []
     position = 0
@@ -124,8 +124,8 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
             continue
         if field.dictionary_values is None:
             raise UnsupportedFeatureError(
-                f"the values of the dictionary column {field.name!r} are not known, which a table "
-                "of file version 0.1 keeps in its manifests"
+                f"the values of the dictionary column {field.name!r} are unknown, but the manifest "
+                "of a table of file version 0.1 must contain them"
             )
         content, places[field.id] = serialize_values(field.dictionary_values, position)
         parts.append(content)
@@ -149,7 +149,7 @@ def _add_section(parts: list[bytes], content: bytes) -> int:
 
 
 def _manifest_range(view: memoryview) -> tuple[int, int]:
-    """Where the serialized manifest is, from the tail."""
+    """Start and end of the serialized manifest, according to the tail."""
     tail = len(view) - _TAIL.size
     if tail < _LENGTH.size:
         raise CorruptFileError(f"a manifest file of {len(view)} bytes is too short", offset=0)
@@ -167,7 +167,10 @@ def _manifest_range(view: memoryview) -> tuple[int, int]:
 
 
 def _bounds(view: memoryview, position: int, field: str) -> tuple[int, int]:
-    """The content of a section whose length is at ``position``; it must end before the tail."""
+    """Start and end of a section's content; the u32 length is at ``position``.
+
+    Raises `CorruptFileError` naming ``field`` if the section overlaps the tail.
+    """
     end = len(view) - _TAIL.size
     if position + _LENGTH.size > end:
         raise CorruptFileError(f"offset {position} is past the end", field=field)

@@ -1,4 +1,4 @@
-"""``Manifest`` (``table.proto``): everything about one version of a table, as a plain value."""
+"""``Manifest`` (``table.proto``): the description of one version of a table, as a plain value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST_V2 = "2.0"
 
 
 class SectionPositions(NamedTuple):
-    """Byte offsets of the optional sections of a manifest file; None for a section that is not."""
+    """Byte offsets of the optional sections of a manifest file; None for an absent section."""
 
     index_section: int | None
     transaction_section: int | None
@@ -32,9 +32,9 @@ class SectionPositions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CarriedFields:
-    """Fields of a manifest that this library does not interpret but hands on to the next version.
+    """Manifest fields that this library does not interpret but copies to the next version.
 
-    ``unknown`` holds those that have no place in the message definition.
+    ``unknown`` holds the fields that the message definition does not have.
     """
 
     max_allocated_field_id: int | None = None
@@ -43,7 +43,10 @@ class CarriedFields:
     unknown: bytes = b""
 
     def after(self, newer: CarriedFields) -> CarriedFields:
-        """These as the content of a version after one with ``newer``: used ids stay used."""
+        """These fields in a version that follows a version with ``newer``.
+
+        The result has the higher ``max_allocated_field_id``, so that no field id is used twice.
+        """
         ids = (self.max_allocated_field_id, newer.max_allocated_field_id)
         used = [id_ for id_ in ids if id_ is not None]
         return dataclasses.replace(self, max_allocated_field_id=max(used, default=None))
@@ -56,12 +59,12 @@ NOTHING_CARRIED = CarriedFields()
 class Manifest:
     """One version of a table.
 
-    ``timestamp_ns`` counts nanoseconds since the epoch, UTC. ``max_fragment_id`` is the highest
-    fragment id ever used, None if there never was a fragment. ``transaction_file`` is a name in
-    the transactions folder, "" for none. ``next_row_id`` matters with stable row ids only.
-    ``data_format`` is None in tables of 0.15 and earlier. ``writer_version`` is None in those of
-    0.8.0 and earlier; their row counts may be wrong, so ``fragments`` has none, and
-    ``uncorrected`` is the list as it is stored (None if it is the same).
+    ``timestamp_ns`` is in nanoseconds since the epoch, UTC. ``max_fragment_id`` is the highest
+    fragment id ever used, None if the table never had a fragment. ``transaction_file`` is a name in
+    the transactions folder, "" for none. ``next_row_id`` is used with stable row ids only.
+    ``data_format`` is None in tables of 0.15 and earlier. ``writer_version`` is None in tables of
+    0.8.0 and earlier. The row counts of these tables may be wrong, so ``fragments`` omits them, and
+    ``uncorrected`` is the stored list with counts (None if ``fragments`` is the stored list).
     """
 
     version: int
@@ -99,20 +102,21 @@ class Manifest:
 
     @property
     def recorded_fragments(self) -> FragmentList:
-        """The fragments with the row counts that the manifest records, right or wrong."""
+        """The stored fragments; their row counts may be wrong in tables of 0.8.0 and earlier."""
         return self.fragments if self.uncorrected is None else self.uncorrected
 
     @property
     def num_rows(self) -> int | None:
-        """Rows that are not deleted; None if the manifest of an old table does not say."""
+        """Number of rows without deleted ones; None if an old manifest has no row counts."""
         return self.fragments.counts.num_rows
 
     @property
     def timestamp(self) -> datetime | None:
-        """When the version was made, UTC, in whole microseconds; `CorruptFileError` if no date.
+        """Creation time of the version, UTC, in whole microseconds.
 
-        The nanoseconds are rounded to a double, which are 256 ns apart in this century, and cut to
-        microseconds: pylance tells the same time of every version.
+        The nanoseconds are rounded to a double (a step of 256 ns today) and truncated to
+        microseconds, so that the result equals the time that pylance returns. Raises
+        `CorruptFileError` if `timestamp_ns` is outside of the range of `datetime`.
         """
         if self.timestamp_ns is None:
             return None
@@ -128,8 +132,8 @@ class Manifest:
     def storage_version(self) -> str:
         """Canonical name of the data files' version, such as "2.0".
 
-        Where an old manifest does not name it, it follows from the files: the newest of them, and
-        without files from a flag bit that told 0.1 and 2.0 tables apart.
+        If an old manifest does not store the version, it is the newest version of the data files.
+        In a table without files, the deprecated flag bit 2 distinguishes 2.0 from 0.1.
         """
         if self.data_format is not None:
             return self.data_format.file_version
@@ -139,10 +143,10 @@ class Manifest:
 
     @classmethod
     def from_proto(cls, message: table_pb2.Manifest, fragments: FragmentList) -> Manifest:
-        """``message`` is a manifest without its fragments (`split`).
+        """Create a manifest from a message without fragments (see `split`) and the fragments.
 
-        Raises `UnsupportedFeatureError` before anything is interpreted if the table needs features
-        that this library does not have, and `CorruptFileError` for a broken schema.
+        Raises `UnsupportedFeatureError` if the table needs features that this library does not
+        have; this is checked first. Raises `CorruptFileError` for an invalid schema.
         """
         flags = FeatureFlags(message.reader_feature_flags, message.writer_feature_flags)
         feature_flags.check_readable(flags.reader)
@@ -186,7 +190,7 @@ class Manifest:
         )
 
     def to_proto(self) -> table_pb2.Manifest:
-        """Everything but the fragments and the positions of the file's sections."""
+        """The message without the fragments and without the positions of the file's sections."""
         message = table_pb2.Manifest(
             fields=self.schema.to_proto(),
             schema_metadata=encode_metadata(self.schema.metadata),
@@ -215,7 +219,7 @@ class Manifest:
 
 
 def split(data: bytes) -> tuple[table_pb2.Manifest, FragmentList]:
-    """A serialized ``Manifest`` as a message without fragments, and the fragments undecoded."""
+    """Split a serialized ``Manifest`` into a message without fragments and undecoded fragments."""
     frame = parse(frames_pb2.ManifestFrame, data, "Manifest")
     fragments = FragmentList(frame.fragments)
     frame.ClearField("fragments")
@@ -223,9 +227,9 @@ def split(data: bytes) -> tuple[table_pb2.Manifest, FragmentList]:
 
 
 def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:
-    """The reverse of `split`: the bytes of each fragment are copied.
+    """The reverse of `split`; the bytes of each fragment are copied.
 
-    Field 2 goes between field 1 and the rest, where other writers have it.
+    The fragments (field 2) are placed between field 1 and the other fields, as in other writers.
     """
     schema = table_pb2.Manifest(fields=message.fields).SerializeToString(deterministic=True)
     whole = message.SerializeToString(deterministic=True)
@@ -235,7 +239,10 @@ def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:
 
 
 def section_positions(message: table_pb2.Manifest) -> SectionPositions:
-    """Where the file's sections are; the transaction's moved from field 21 to 23 in release 14."""
+    """Positions of the file's sections; release 14 moved ``transaction_section`` to field 23.
+
+    Files of earlier releases have it in field 21.
+    """
     transaction = _optional(message, "transaction_section")
     if transaction is None:
         transaction = _optional(message, "transaction_section_deprecated")

@@ -1,7 +1,7 @@
-"""The content of a version that is being built: what operations change.
+"""The content of a version before its commit.
 
-An operation turns a `Draft` into another one; `lance_core.table.transactions.apply` then adds what
-concerns the commit itself (time, writer, flags, names).
+An operation maps a `Draft` to a new `Draft`; `lance_core.table.transactions.apply` then adds the
+properties of the commit itself (time, writer, flags, names).
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A version before it is committed.
+    """The content of a version that is not committed yet.
 
-    ``version`` is the number it will have. ``storage_version`` names the version of its data files,
-    None while no file has decided it; ``mixed_file_versions`` says that files of others may be
-    there, too. ``has_deletion_files`` is None if it has to be looked up: who
-    replaces or drops fragments sets it so.
-    ``index_section`` is a serialized ``IndexSection``. ``read_version`` is what the transaction was
-    computed from. ``source`` is the version that a Restore brings back or a Clone copies, None for
-    other operations. ``flags`` are those of the version that the content comes from, ``carried``
-    what is handed on uninterpreted.
+    ``version`` is its future number. ``storage_version`` is the version of its data files, None
+    until the first file determines it; ``mixed_file_versions`` allows files of other versions too.
+    ``has_deletion_files`` is None if it must be computed from the fragments; operations that
+    replace or remove fragments set it to None.
+
+    ``index_section`` is a serialized ``IndexSection``. ``read_version`` is the version that the
+    transaction was computed from. ``source`` is the version that a Restore restores or a Clone
+    copies, None for other operations. ``flags`` are the flags of the version that the content comes
+    from, ``carried`` its fields that are copied without interpretation.
     """
 
     version: int
@@ -72,7 +73,7 @@ class Draft:
 
     @classmethod
     def following(cls, base: Manifest, index_section: bytes | None) -> Draft:
-        """A draft with the content of ``base``."""
+        """A draft with the content of ``base`` and the next version number."""
         return cls(
             version=base.version + 1,
             schema=base.schema,
@@ -94,17 +95,17 @@ class Draft:
 
     @property
     def indices(self) -> tuple[IndexMetadata, ...]:
-        """The indices; `CorruptFileError` if the section is broken."""
+        """The indices of `index_section`. Raises `CorruptFileError` if it is invalid."""
         return parse_index_section(self.index_section)
 
     def with_indices(self, indices: tuple[IndexMetadata, ...]) -> Draft:
-        """A draft with these indices; the section keeps its bytes if nothing changes."""
+        """A draft with these indices; equal indices leave the bytes of the section unchanged."""
         if indices == self.indices:
             return self
         return dataclasses.replace(self, index_section=serialize_index_section(indices))
 
     def with_retained_indices(self) -> Draft:
-        """A draft without the indices that its schema and fragments make meaningless."""
+        """A draft without the indices that `retained` removes."""
         if self.index_section is None:
             return self
         return self.with_indices(retained(self.indices, self.schema, self.fragments.counts.ids))
@@ -112,12 +113,12 @@ class Draft:
     def with_new_fragments(
         self, kept: FragmentList, new: Sequence[Fragment], fill_row_ids: bool = False
     ) -> Draft:
-        """A draft of the fragments ``kept`` followed by ``new`` ones, whose ids are assigned here.
+        """A draft with the fragments ``kept``, followed by ``new`` with assigned ids.
 
-        A fragment with id 0 and without deleted rows is new; others keep their id, which must be
-        free. With stable row ids, a fragment has an id for each row or none; with ``fill_row_ids``
-        it may have ids of its first rows only. Raises `InvalidInputError` for fragments that cannot
-        be part of this table.
+        A fragment with id 0 and no deletion file gets a new id; any other keeps its id, which must
+        be unused. In a table with stable row ids, a fragment has ids for all its rows or for none;
+        with ``fill_row_ids`` it may also have ids for its first rows only. Raises
+        `InvalidInputError` for fragments that cannot be part of this table.
         """
         draft = self
         next_id = self._next_fragment_id()
@@ -150,10 +151,10 @@ class Draft:
         )
 
     def with_files_of(self, fragment: Fragment) -> Draft:
-        """A draft that knows the versions of the files of ``fragment``, which it will hold.
+        """A draft whose storage version takes the files of ``fragment`` into account.
 
-        The first file decides the version of a new table, whose files are all alike. Raises
-        `InvalidInputError` if the files cannot be committed.
+        The first file determines the version of a new table, and all its files must have this
+        version. Raises `InvalidInputError` if the files cannot be committed.
         """
         check_files(fragment, self.base_paths)
         expected, mixed = self.storage_version, self.mixed_file_versions
@@ -173,9 +174,9 @@ class Draft:
         return dataclasses.replace(self, storage_version=expected, mixed_file_versions=mixed)
 
     def max_fragment_id_after(self, count: int) -> int | None:
-        """The highest fragment id in use once ``count`` more are taken, None if there is none.
+        """The highest used fragment id after ``count`` more are assigned, None if none is used.
 
-        Raises `InvalidInputError` if there are not so many left.
+        Raises `InvalidInputError` if fewer than ``count`` ids are left.
         """
         highest = self._next_fragment_id() - 1 + count
         if highest > MAX_FRAGMENT_ID:
@@ -183,12 +184,12 @@ class Draft:
         return highest if highest >= 0 else None
 
     def _next_fragment_id(self) -> int:
-        """The lowest id that no fragment of any version has had."""
+        """The lowest id above all fragment ids that were ever used."""
         return 0 if self.max_fragment_id is None else self.max_fragment_id + 1
 
 
 def _max_fragment_id(base: Manifest) -> int | None:
-    """The highest fragment id ever used; old tables do not record it, their fragments tell it."""
+    """The highest fragment id ever used; in old tables, the highest id of the fragments."""
     if base.max_fragment_id is None:
         return max(base.fragments.counts.ids, default=None)
     newest = base.fragments[-1].id if base.fragments else 0
@@ -197,7 +198,7 @@ def _max_fragment_id(base: Manifest) -> int | None:
 
 
 def check_new_fields(before: Schema, after: Draft) -> None:
-    """Raise `InvalidInputError` if a fragment lacks values of a new field that cannot be null."""
+    """Raise `InvalidInputError` if a fragment has no values of a new field that is not nullable."""
     known = frozenset(before.field_ids)
     needed = [
         frozenset(part.id for part in field.walk())
@@ -212,12 +213,15 @@ def check_new_fields(before: Schema, after: Draft) -> None:
         stored = fragment.file_of_field().keys()
         if any(stored.isdisjoint(ids) for ids in needed):
             raise InvalidInputError(
-                f"fragment {fragment.id} holds no values of a new column that cannot be null"
+                f"fragment {fragment.id} has no values for a new column that is not nullable"
             )
 
 
 def check_files(fragment: Fragment, bases: Sequence[BasePath]) -> None:
-    """Raise `InvalidInputError` unless the files of ``fragment`` are described as they must be."""
+    """Raise `InvalidInputError` if the description of a file of ``fragment`` is invalid.
+
+    Raises `InvalidPathError` for a path that leaves the data folder.
+    """
     if fragment.overlays:
         raise InvalidInputError(f"fragment {fragment.id} has data overlays")
     check_bases(fragment, bases)
@@ -235,15 +239,15 @@ def check_files(fragment: Fragment, bases: Sequence[BasePath]) -> None:
 
 
 def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:
-    """Raise `InvalidInputError` unless all base paths that the fragment's files name are listed."""
+    """Raise `InvalidInputError` if a file of ``fragment`` has a base id that ``bases`` lacks."""
     named = {file.base_id for file in fragment.files}
     if fragment.deletion_file is not None:
         named.add(fragment.deletion_file.base_id)
     missing = named - {None} - {base.id for base in bases}
     if missing:
         raise InvalidInputError(
-            f"fragment {fragment.id} names files of base path {missing.pop()}, "
-            "which the table does not list"
+            f"fragment {fragment.id} has files in base path {missing.pop()}, "
+            "which is not in the table's list of base paths"
         )
 
 

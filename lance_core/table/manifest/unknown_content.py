@@ -1,7 +1,7 @@
-"""True if this library knows every part of a version that could name a file.
+"""Check that this library knows every part of a version that could refer to a file.
 
-To read a version, what is not known can be carried along. To say which files nobody needs any more,
-it cannot: an unknown field may name one of them.
+Readers can ignore unknown content and writers can copy it. A cleanup of unused files cannot: an
+unknown field may refer to a file that is still in use.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ INDEX_DETAILS = frozenset(
         "ZoneMapIndexDetails",
     }
 )
-"""Messages of ``IndexMetadata.index_details`` that name no file outside of the index's folder."""
+"""Messages of ``IndexMetadata.index_details`` without paths outside of the index's folder."""
 
 
 def check_understood(file: ManifestFile) -> None:
-    """Raise `UnsupportedFeatureError` if a version, its fragments aside, may name unknown files.
+    """Raise `UnsupportedFeatureError` if unknown content of a version may refer to files.
 
-    `check_fragment_understood` does the same for one fragment.
+    Fragments are not checked; use `check_fragment_understood` for each.
     """
     manifest = file.manifest
     feature_flags.check_writable(manifest.flags)
@@ -92,6 +92,6 @@ def _parts(message: Message) -> Iterator[Message]:
 
 def _refusal(where: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"unsupported content of {where}: this version of the library does not know all of it, so "
-        "it cannot tell which files the table still needs"
+        f"unsupported content of {where}: this version of the library does not know all of it and "
+        "cannot determine which files the table still needs"
     )

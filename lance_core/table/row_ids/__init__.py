@@ -1,1 +1,1 @@
-"""Stable ids and versions of rows."""
+"""Stable row ids, and the versions that created and last updated each row."""

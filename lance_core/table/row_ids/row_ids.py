@@ -19,7 +19,7 @@ from lance_core.table.unknown_fields import parse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIdSequence:
-    """Ids by physical row offset, deleted rows included. Nothing is expanded until asked for."""
+    """Row ids by physical row offset, including deleted rows; ranges stay compressed."""
 
     segments: tuple[Segment, ...]
     ends: Offsets
@@ -27,7 +27,7 @@ class RowIdSequence:
 
     @classmethod
     def of(cls, segments: list[Segment]) -> RowIdSequence:
-        """The concatenation of ``segments``."""
+        """Concatenate ``segments``. Raises `CorruptFileError` for 2**63 values or more."""
         total = sum(segment.count for segment in segments)
         if total >= 1 << 63:
             raise CorruptFileError("2**63 values or more", field="RowIdSequence")
@@ -43,8 +43,8 @@ class RowIdSequence:
     def from_bytes(cls, data: bytes, count: int | None = None) -> RowIdSequence:
         """Decode the sequence of a fragment of ``count`` physical rows.
 
-        Raises `CorruptFileError` if it is malformed or does not have ``count`` ids. None takes any
-        number.
+        Raises `CorruptFileError` if ``data`` is malformed or does not have ``count`` ids. If
+        ``count`` is None, any number of ids is accepted.
         """
         message = parse(rowids_pb2.RowIdSequence, data, "RowIdSequence")
         sequence = cls.of(segments_from_proto(list(message.segments)))

@@ -1,7 +1,7 @@
-"""Where rows come from: the ids and versions of rows that moved or changed.
+"""Row lineage: the ids and versions of rows that were moved or changed.
 
-For tables with stable row ids. A row that an update moves keeps its id and the version that created
-it; it was last updated in the version that the update makes.
+For tables with stable row ids. A row that an update moves keeps its id and its creation version;
+its last-updated version becomes the version of the update.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from lance_core.table.row_ids.row_versions import RowVersions
 from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
 
 _ROW_LIMIT = 1 << 26
-"""Rows of one fragment that are looked at one by one."""
+"""Maximum number of rows in a fragment whose ids and versions are expanded in memory.
+
+A sequence of a few bytes can describe more rows than memory holds. 2**26 uint64 take 512 MiB.
+"""
 
 
 def with_row_ids(
     fragment: Fragment, next_row_id: int, version: int, fill: bool
 ) -> tuple[Fragment, int]:
-    """``fragment`` with stable row ids from ``next_row_id`` on, and how many of them are new.
+    """Assign row ids from ``next_row_id`` on; returns the fragment and the number of new ids.
 
-    Ids that it has are kept; if they are fewer than its rows and ``fill`` allows it, they are those
-    of its first rows. Without any, all rows are new in ``version``.
+    Existing ids are kept. If ``fill``, the fragment may have ids for its first rows only, and the
+    other rows get new ids. A fragment without ids gets new ids for all rows and ``version`` as
+    creation and last-updated version. Raises `InvalidInputError` if the ids do not fit the rows.
     """
     rows = fragment.physical_rows
     if rows is None:
@@ -55,7 +59,11 @@ def with_row_ids(
 
 
 def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version: int) -> Fragment:
-    """``fragment``, whose rows come from ``sources`` or are new, with the versions of its rows."""
+    """``fragment`` with row versions: all rows are last updated in ``version``.
+
+    A row whose id is in one of ``sources`` keeps its creation version; other rows are created in
+    ``version``.
+    """
     rows = fragment.physical_rows or 0
     ids = _row_ids(fragment).slice(0, _bounded(fragment))
     created = np.full(rows, version, dtype=np.uint64)
@@ -76,13 +84,17 @@ def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version
 
 
 def updated_everywhere(fragment: Fragment, version: int) -> Fragment:
-    """``fragment`` with all rows last updated in ``version``."""
+    """``fragment`` with ``version`` as last-updated version of all rows."""
     versions = RowVersions.uniform(fragment.physical_rows or 0, version)
     return dataclasses.replace(fragment, last_updated_at_versions=versions.to_bytes())
 
 
 def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
-    """``fragment`` with the rows at these physical ``offsets`` last updated in ``version``."""
+    """``fragment`` with ``version`` as last-updated version of the rows at physical ``offsets``.
+
+    A fragment without inline last-updated versions is returned unchanged. Raises
+    `InvalidInputError` for an offset outside of the fragment.
+    """
     rows = _bounded(fragment)
     sequence = fragment.last_updated_at_versions
     if not isinstance(sequence, bytes):
@@ -104,7 +116,7 @@ def _row_ids(fragment: Fragment) -> RowIdSequence:
 
 
 def _versions(fragment: Fragment, default: int) -> RowVersions:
-    """When the rows were created; tables of some releases do not say."""
+    """Creation versions of the rows; ``default`` for tables of releases that do not store them."""
     rows = fragment.physical_rows or 0
     if not isinstance(fragment.created_at_versions, bytes):
         return RowVersions.uniform(rows, default)
@@ -112,7 +124,11 @@ def _versions(fragment: Fragment, default: int) -> RowVersions:
 
 
 def _bounded(fragment: Fragment) -> int:
-    """Rows of the fragment; raises if they are too many to look at, or are not its ids."""
+    """Number of physical rows of the fragment.
+
+    Raises `UnsupportedFeatureError` above `_ROW_LIMIT` and `CorruptFileError` if the number of row
+    ids differs.
+    """
     rows = fragment.physical_rows or 0
     if rows > _ROW_LIMIT:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has more than {_ROW_LIMIT} rows")

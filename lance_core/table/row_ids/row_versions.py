@@ -1,4 +1,4 @@
-"""``RowDatasetVersionSequence`` (``rowids.proto``): when each row was created or last updated."""
+"""``RowDatasetVersionSequence`` (``rowids.proto``): the creation or update version of each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_core.table.unknown_fields import parse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowVersions:
-    """A version of the table for each physical row, run by run."""
+    """A table version for each physical row, in run-length encoding."""
 
     versions: Uint64s
     ends: Offsets
@@ -28,7 +28,7 @@ class RowVersions:
     def from_bytes(cls, data: bytes, count: int) -> RowVersions:
         """Decode the sequence of a fragment of ``count`` physical rows.
 
-        Of a run's span only the number of values has a meaning. Raises `CorruptFileError` if the
+        Only the number of values in a run's ``span`` is used. Raises `CorruptFileError` if the
         sequence is malformed or does not have ``count`` entries.
         """
         message = parse(rowids_pb2.RowDatasetVersionSequence, data, "RowDatasetVersionSequence")
@@ -52,5 +52,5 @@ class RowVersions:
         return message.SerializeToString()
 
     def take(self, offsets: Offsets) -> Uint64s:
-        """Versions of the physical rows at ``offsets``; all must be below the last of `ends`."""
+        """Versions of the physical rows at ``offsets``; all must be below ``ends[-1]``."""
         return self.versions[np.searchsorted(self.ends, offsets, side="right")]

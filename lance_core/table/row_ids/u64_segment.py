@@ -1,8 +1,7 @@
 """``U64Segment`` (``rowids.proto``): u64 values in order, stored as ranges, bitmaps or arrays.
 
-A range may stand for more values than fit into memory, so nothing is expanded before it is asked
-for, and only the part asked for. Offsets count values from the start of the segment; the caller
-guarantees ``0 <= offset < count``.
+A range may have more values than fit into memory, so ``take`` expands only the requested values.
+Offsets count values from the start of the segment; the caller guarantees ``0 <= offset < count``.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _FIELD = "U64Segment"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Consecutive ranges: ``starts[i]``, ``starts[i] + 1``, ... up to ``stops[i]``, exclusive."""
+    """A list of ranges: each has the values ``starts[i]`` to ``stops[i]`` (exclusive)."""
 
     starts: Uint64s
     stops: Uint64s
@@ -33,7 +32,10 @@ class Ranges:
 
     @classmethod
     def of(cls, bounds: list[tuple[int, int]]) -> Ranges:
-        """Raises `CorruptFileError` for a range that ends before it starts."""
+        """Create ranges from pairs of start and stop.
+
+        Raises `CorruptFileError` if a range ends before it starts or for 2**63 values or more.
+        """
         starts, stops = np.array(bounds, dtype=np.uint64).reshape(-1, 2).T
         if (stops < starts).any():
             raise CorruptFileError("a range ends before it starts", field=_FIELD)
@@ -71,7 +73,7 @@ class RangeWithHoles:
         return self.stop - self.start - len(self.holes)
 
     def take(self, offsets: Offsets) -> Uint64s:
-        # A hole moves every value from its rank among the values that are there onwards.
+        # ranks[i] is the number of values below hole i; values from this offset on skip the hole.
         ranks = (self.holes - np.uint64(self.start)).astype(np.int64) - np.arange(len(self.holes))
         skipped = np.searchsorted(ranks, offsets, side="right")
         return np.uint64(self.start) + (offsets + skipped).astype(np.uint64)
@@ -87,12 +89,12 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder=
 _ONES: Offsets = _BITS.sum(axis=1, dtype=np.int64)
 """Number of set bits of each byte."""
 _PLACES: Uint64s = np.argsort(1 - _BITS, axis=1, kind="stable").astype(np.uint64)
-"""For each byte, the places of its set bits in ascending order, then the others."""
+"""For each byte, the positions of its set bits in ascending order, then of the other bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeWithBitmap:
-    """Those values from ``start`` on whose bit is set, least significant bit of byte 0 first."""
+    """The values of a range whose bit is set; bit 0 of byte 0 (least significant) is ``start``."""
 
     start: int
     stop: int
@@ -102,7 +104,10 @@ class RangeWithBitmap:
 
     @classmethod
     def of(cls, start: int, stop: int, bitmap: bytes) -> RangeWithBitmap:
-        """Bits past ``stop`` do not count. Raises `CorruptFileError` for a bitmap of wrong size."""
+        """Create a segment; bits from ``stop`` on are ignored.
+
+        Raises `CorruptFileError` if the size of ``bitmap`` does not fit the range.
+        """
         size = stop - start
         if size < 0 or len(bitmap) != (size + 7) // 8:
             reason = f"a bitmap of {len(bitmap)} bytes for {size} values"
@@ -130,7 +135,7 @@ class RangeWithBitmap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Array:
-    """Values one by one; ``is_sorted`` only says under which field they are stored."""
+    """A plain array of values; ``is_sorted`` only selects the message field that stores them."""
 
     values: Uint64s
     is_sorted: bool
@@ -153,9 +158,9 @@ Segment = Ranges | RangeWithHoles | RangeWithBitmap | Array
 
 
 def segments_from_proto(messages: list[rowids_pb2.U64Segment]) -> list[Segment]:
-    """The segments; neighbouring ranges, of which there can be one per row, become one `Ranges`.
+    """Decode segments; adjacent range messages become one `Ranges`, since there may be one per row.
 
-    Raises `CorruptFileError` for contents that contradict themselves.
+    Raises `CorruptFileError` for malformed segments.
     """
     segments: list[Segment] = []
     bounds: list[tuple[int, int]] = []
@@ -226,7 +231,7 @@ def _decoded(message: rowids_pb2.EncodedU64Array) -> Uint64s:
 
 
 def _encoded(values: Uint64s) -> rowids_pb2.EncodedU64Array:
-    """The narrowest of the three forms that holds ``values``."""
+    """Encode ``values`` in the narrowest of the three message forms (16, 32 or 64 bits)."""
     base = int(values.min()) if len(values) else 0
     spread = int(values.max()) - base if len(values) else 0
     array = rowids_pb2.EncodedU64Array

@@ -1,1 +1,1 @@
-"""Transactions: operations, what they change, and which of them may follow which."""
+"""Transactions: operations, the versions that they produce, and their conflicts."""

@@ -1,4 +1,4 @@
-"""From a version and a transaction to the next version."""
+"""Apply a transaction to a version; the result is the next version."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.transaction import Transaction
 
 DEFAULT_STORAGE_VERSION = "2.2"
-"""Of a new table without any file, if none is asked for."""
+"""File version of a new table without data files if the caller does not request one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """What the committer adds to a transaction.
+    """Properties of a commit that are not part of the transaction.
 
-    ``timestamp_ns``: nanoseconds since the epoch, UTC. ``storage_version``: file version that a
-    new or overwritten table shall have, None to take it from the table or the files.
-    ``stable_row_ids``: whether a new table has them; an existing table stays as it is.
-    ``source``: the version that a Restore brings back or a Clone copies, None for other operations.
+    ``timestamp_ns``: nanoseconds since the epoch, UTC. ``storage_version``: file version of a new
+    or overwritten table; None takes the version of the table or of the files. ``stable_row_ids``:
+    True if a new table has stable row ids; ignored for an existing table. ``source``: the version
+    that a Restore restores or a Clone copies, None for other operations.
     """
 
     timestamp_ns: int = 0
@@ -51,21 +51,21 @@ class CommitFacts:
 
 
 def writes_transaction_file(base: ManifestFile | None) -> bool:
-    """True if a commit on ``base`` (None: of a new table) writes a transaction file as well."""
+    """True if a commit on ``base`` (None for a new table) also writes a transaction file."""
     return base is None or not base.manifest.flags.writer & TRANSACTION_FILE_DISABLED
 
 
 def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFacts) -> ManifestFile:
-    """The version that ``transaction`` makes of ``base``, or of nothing if ``base`` is None.
+    """The version that results from ``transaction`` on ``base``; None creates a table.
 
-    The caller has made sure that the transaction is compatible with everything between its
-    ``read_version`` and ``base``. Raises `UnsupportedFeatureError` if this library must not commit
-    to the table, and `InvalidInputError` if the transaction does not fit it.
+    The caller guarantees that the transaction is compatible with all versions after its
+    ``read_version`` up to ``base``. Raises `UnsupportedFeatureError` if this library must not
+    commit to the table, and `InvalidInputError` if the transaction does not fit the table.
     """
     if transaction.has_blob_operation:
         raise UnsupportedFeatureError("a transaction with a second table of blobs is not supported")
     if facts.source is not None:
-        check_writable(facts.source.manifest.flags)  # they become those of the new version
+        check_writable(facts.source.manifest.flags)  # the new version gets these flags
     draft = transaction.operation.apply(_draft(base, transaction, facts))
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(
@@ -90,11 +90,11 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
 
 
 def _schema(base: ManifestFile | None, transaction: Transaction, draft: Draft) -> Schema:
-    """The schema; the dictionary columns of a 0.1 table keep their values, whoever names them."""
+    """The schema of the new version; dictionary columns of a 0.1 table keep their stored values."""
     if draft.storage_version != LEGACY or base is None:
         return draft.schema
     if isinstance(transaction.operation, Overwrite):
-        return draft.schema  # what has an old id may be new
+        return draft.schema  # a new field may have the id of an old field
     return with_values(draft.schema, values_of(base.manifest.schema))
 
 
@@ -132,7 +132,7 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
 
 
 def _real_version(manifest: Manifest) -> str:
-    """The version of a table that calls itself 0.1: release 0.16 said so of 2.0 tables, too."""
+    """The file version of a table marked as 0.1; release 0.16 marked 2.0 tables as 0.1 too."""
     files = (file for fragment in manifest.fragments for file in fragment.files)
     return common_version(file.file_version for file in files) or manifest.storage_version
 
@@ -151,7 +151,10 @@ def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
 
 
 def _flags(base: ManifestFile | None, draft: Draft) -> FeatureFlags:
-    """True if transaction files are written is the table's business, the rest the content's."""
+    """Flags of the new version: the bit for transaction files is from ``base``.
+
+    The other bits depend on the content of ``draft``.
+    """
     writer = draft.flags.writer & ~TRANSACTION_FILE_DISABLED
     if not writes_transaction_file(base):
         writer |= TRANSACTION_FILE_DISABLED

@@ -1,7 +1,7 @@
-"""When two changes of a table get in each other's way: the conditions of the conflict table.
+"""Conditions of the conflict table: predicates on two operations.
 
-Each function is given the operation to commit and the one that was committed, and says whether what
-they change overlaps. Operations of other kinds than a condition is about do not overlap.
+The arguments are the operation to commit (``ours``) and the committed operation. A function returns
+True if the changes overlap, and False for kinds of operations that the condition does not apply to.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from lance_core.table.transactions.operations.update_bases import UpdateBases
 from lance_core.table.transactions.operations.update_config import UpdateConfig
 
 _BLOCK_WORDS = 8
-"""A block of a split-block bloom filter: eight 32-bit words; each key sets a bit in every one."""
+"""32-bit words in a block of a split-block bloom filter; a key sets one bit in each word."""
 
 
 def shared_fragments(ours: Operation, committed: Operation) -> bool:
-    """Both touch the same fragment."""
+    """True if both operations touch the same fragment."""
     return not ours.touched_fragments.isdisjoint(committed.touched_fragments)
 
 
 def unresolved_rows(ours: Operation, committed: Operation) -> bool:
-    """Both touch the same fragment, and which of its rows ours touches is not known."""
+    """True if both touch the same fragment, and the rows that ``ours`` touches are unknown."""
     return ours.affected_rows is None and shared_fragments(ours, committed)
 
 
 def unresolved_rows_or_keys(ours: Operation, committed: Operation) -> bool:
-    """As `unresolved_rows`, or both may insert the same key."""
+    """True if `unresolved_rows`, or if both may insert the same key."""
     return unresolved_rows(ours, committed) or same_inserted_keys(ours, committed)
 
 
 def shared_fragments_or_keys(ours: Operation, committed: Operation) -> bool:
-    """As `shared_fragments`, or both may insert the same key."""
+    """True if `shared_fragments`, or if both may insert the same key."""
     return shared_fragments(ours, committed) or same_inserted_keys(ours, committed)
 
 
 def same_inserted_keys(ours: Operation, committed: Operation) -> bool:
-    """Both may insert the same key. Filters that do not compare may hold the same key."""
+    """True if both may insert the same key; also True if their filters are not comparable."""
     if not isinstance(ours, Update) or not isinstance(committed, Update):
         return False
     if ours.inserted_rows is None or committed.inserted_rows is None:
@@ -73,7 +73,7 @@ def _may_share(first: KeyExistenceFilter, second: KeyExistenceFilter) -> bool:
 
 
 def _blooms_meet(one: bytes, other: bytes) -> bool:
-    """True if some block has a bit in each of its words that is set in both filters."""
+    """True if in some block, each word has a bit that is set in both filters."""
     if len(one) % (4 * _BLOCK_WORDS):
         return True
     both = np.frombuffer(one, dtype="<u4") & np.frombuffer(other, dtype="<u4")
@@ -81,15 +81,16 @@ def _blooms_meet(one: bytes, other: bytes) -> bool:
 
 
 def same_index_name(ours: Operation, committed: Operation) -> bool:
-    """Both make or remove an index of the same name."""
+    """True if both create or remove an index with the same name."""
     return not _index_names(ours).isdisjoint(_index_names(committed))
 
 
 def indexed_fragments(ours: Operation, committed: Operation) -> bool:
-    """The one stores rows elsewhere that the other indexes, or exchanges an index it removes.
+    """True if a rewrite moves rows that the other operation indexes, or replaces an index.
 
-    An index that does not say what it covers may cover everything. One that was rewritten is known
-    by another uuid, so whoever removes it by the old one would remove nothing.
+    The latter counts only if the other operation removes this index: a rewritten index has a new
+    uuid, so removal by the old uuid would have no effect. An index with unknown coverage may cover
+    all fragments.
     """
     indices = (*_new_indices(ours), *_new_indices(committed))
     rewrites = [operation for operation in (ours, committed) if isinstance(operation, Rewrite)]
@@ -101,41 +102,41 @@ def indexed_fragments(ours: Operation, committed: Operation) -> bool:
 
 
 def indexed_fields(ours: Operation, committed: Operation) -> bool:
-    """The one gives a field new values that the other makes an index of."""
+    """True if one operation replaces values of a field and the other creates an index on it."""
     indices = (*_new_indices(ours), *_new_indices(committed))
     replaced = _replaced_fields(ours) | _replaced_fields(committed)
     return any(not replaced.isdisjoint(index.fields) for index in indices)
 
 
 def same_fields(ours: Operation, committed: Operation) -> bool:
-    """Both give the same field new values."""
+    """True if both replace values of the same field."""
     return not _replaced_fields(ours).isdisjoint(_replaced_fields(committed))
 
 
 def same_cells(ours: Operation, committed: Operation) -> bool:
-    """Both give the same field of the same fragment new values."""
+    """True if both replace values of the same field in the same fragment."""
     return not _replaced_cells(ours).isdisjoint(_replaced_cells(committed))
 
 
 def described_fields(ours: Operation, committed: Operation) -> bool:
-    """The committed one changed the metadata of a field that ours holds as it was before."""
+    """True if ``committed`` changed the metadata of a field, and ``ours`` has its old metadata."""
     if not isinstance(ours, Project) or not isinstance(committed, UpdateConfig):
         return False
     return not committed.field_metadata.keys().isdisjoint(ours.schema.field_ids)
 
 
 def removed_fragments(ours: Operation, committed: Operation) -> bool:
-    """The committed delete removed a fragment that ours touches."""
+    """True if ``committed`` is a delete that removed a fragment that ``ours`` touches."""
     if not isinstance(committed, Delete):
         return False
     return not ours.touched_fragments.isdisjoint(committed.deleted_fragment_ids)
 
 
 def same_config_key(ours: Operation, committed: Operation) -> bool:
-    """Both decide about the same key of the config or of the table's metadata.
+    """True if both change the same key of the config or of the table's metadata.
 
-    Removing a key of the config twice does no harm, and replacing the whole config overrules only
-    what was set before it.
+    Two removals of the same config key do not conflict. A replacement of the whole config conflicts
+    only through the keys that it sets; for the table's metadata a replacement always conflicts.
     """
     if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
         return False
@@ -149,7 +150,7 @@ def same_config_key(ours: Operation, committed: Operation) -> bool:
 
 
 def same_metadata(ours: Operation, committed: Operation) -> bool:
-    """Both change the schema's metadata, or that of the same field, whichever keys they are."""
+    """True if both change the schema's metadata or the metadata of one field, whatever the keys."""
     if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
         return False
     both = ours.schema_metadata is not None and committed.schema_metadata is not None
@@ -157,7 +158,7 @@ def same_metadata(ours: Operation, committed: Operation) -> bool:
 
 
 def same_base(ours: Operation, committed: Operation) -> bool:
-    """Both add a base path of the same name, path or id."""
+    """True if both add a base path with the same name, path or id."""
     if not isinstance(ours, UpdateBases) or not isinstance(committed, UpdateBases):
         return False
     return any(_alike(one, other) for one in ours.new_bases for other in committed.new_bases)
@@ -191,7 +192,7 @@ def _replaced_fields(operation: Operation) -> frozenset[int]:
 
 
 def _replaced_cells(operation: Operation) -> frozenset[tuple[int, int]]:
-    """Fragment and field of everything that is replaced."""
+    """Pairs of fragment id and field id whose values the operation replaces."""
     if not isinstance(operation, DataReplacement):
         return frozenset()
     return frozenset(

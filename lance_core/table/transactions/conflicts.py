@@ -1,8 +1,8 @@
-"""Which transactions can be committed after which others: the table, and the check.
+"""Conflicts of transactions: the conflict table and the check.
 
-A transaction computed from version N can become version M > N + 1 only if it goes together with
-every transaction committed in between. What goes together was measured on release 14 of the
-reference implementation, which commits to the same tables.
+A transaction computed from version N can become version M > N + 1 only if it is compatible with
+each transaction committed in between. The table was measured on release 14 of the reference
+implementation, which commits to the same tables. See docs/format/commits.md.
 """
 
 from __future__ import annotations
@@ -18,45 +18,49 @@ from lance_core.table.transactions.transaction import Transaction
 
 
 class Verdict(enum.Enum):
-    """What the table says about a pair. The letters in lower case depend on the two operations."""
+    """An entry of the conflict table: the verdict on ``ours`` after the committed operation.
+
+    Entries with a lower-case letter depend on a condition on the two operations.
+    """
 
     COMPATIBLE = "."
     RETRYABLE_IF_SHARED_ROWS = "r"
-    """Retryable if both touch the same fragment, unless it is known which rows ours touches.
+    """Retryable if both touch the same fragment and the rows that ``ours`` touches are unknown.
 
-    If it is known, the deleted rows of both are merged, which fails for a row that both touch.
+    If the rows are known, the commit merges the deleted rows of both operations. The merge fails if
+    both touch the same row.
     """
     RETRYABLE_IF_SHARED = "s"
     """Retryable if both touch the same fragment."""
     RETRYABLE_IF_SHARED_ROWS_OR_KEYS = "u"
-    """As r, and retryable if both insert the same key."""
+    """As r, and also retryable if both insert the same key."""
     RETRYABLE_IF_SHARED_OR_KEYS = "v"
-    """As s, and retryable if both insert the same key."""
+    """As s, and also retryable if both insert the same key."""
     RETRYABLE_IF_SAME_NAME = "n"
-    """Retryable if both make or remove an index of the same name."""
+    """Retryable if both create or remove an index with the same name."""
     RETRYABLE_IF_COVERED = "c"
-    """Retryable if the one stores rows elsewhere that the other indexes.
+    """Retryable if a rewrite moves rows that the other operation indexes.
 
-    Or if the one exchanges an index, as it has to after that, which the other removes.
+    Also retryable if the other removes an index that the rewrite replaces to update row addresses.
     """
     RETRYABLE_IF_INDEXED = "i"
-    """Retryable if the one gives new values to a field that the other indexes."""
+    """Retryable if one operation replaces values of a field that the other indexes."""
     RETRYABLE_IF_SAME_FIELD = "f"
-    """Retryable if both give the same field new values."""
+    """Retryable if both replace values of the same field."""
     RETRYABLE_IF_SAME_CELLS = "g"
-    """Retryable if both give the same field of the same fragment new values."""
+    """Retryable if both replace values of the same field in the same fragment."""
     RETRYABLE_IF_DESCRIBED = "e"
-    """Retryable if the other changed the metadata of a field that ours keeps as it was before."""
+    """Retryable if the other changed metadata of a field, and ``ours`` has the old metadata."""
     INCOMPATIBLE_IF_REMOVED = "d"
-    """Incompatible if the other removed a fragment that ours touches."""
+    """Incompatible if the other removed a fragment that ``ours`` touches."""
     INCOMPATIBLE_IF_SAME_KEY = "k"
-    """Incompatible if both set the same key of the config or change one of the table's metadata."""
+    """Incompatible if both set the same config key or change the same key of table metadata."""
     INCOMPATIBLE_IF_SAME_METADATA = "m"
-    """Incompatible if both change the metadata of the schema, or of the same field."""
+    """Incompatible if both change the schema's metadata, or the metadata of the same field."""
     INCOMPATIBLE_IF_SAME_BASE = "b"
-    """Incompatible if both add a base path of the same name or path."""
+    """Incompatible if both add a base path with the same name, path or id."""
     RETRYABLE = "R"
-    """Computing the change again from the newest version may succeed."""
+    """The caller can compute the change again from the newest version, which may succeed."""
     INCOMPATIBLE = "X"
 
 
@@ -83,7 +87,7 @@ _COLUMNS = (
     Kind.DATA_OVERLAY,
     Kind.UNKNOWN,
 )
-"""What was committed, in the order of the columns below."""
+"""Kinds of the committed operation, in the order of the columns of `_ROWS`."""
 
 _ROWS = {
     # Appended, deleted, updated (rows, columns), overwritten, indexed, rewritten, merged (2x),
@@ -106,12 +110,12 @@ _ROWS = {
     Kind.RESERVE_FRAGMENTS: ". . . . X . . . . . . X . . . . . X . . X",
     Kind.UPDATE_BASES: ". . . . . . . . . . . . . . . . . X b . X",
 }
-"""One row for each kind of transaction that is committed to an existing table.
+"""One row for each kind of operation that can be committed to an existing table.
 
-A clone can only be the first transaction of a table. In three places this is stricter than what was
-measured: an index that was computed before its field got new values in place would cover the old
-ones; a projection, which holds the fields with their metadata, would undo changes of that; and who
-removes an index that a rewrite has exchanged would remove nothing.
+A clone can only be the first transaction of a table. Three entries are stricter than the reference
+implementation. An index built before its field was replaced in place would index old values. A
+projection contains the fields with their metadata, so it would undo changes of the metadata. The
+removal of an index that a rewrite has replaced would have no effect.
 """
 
 MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
@@ -141,15 +145,15 @@ _CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verd
     Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_BASE: (conditions.same_base, Verdict.INCOMPATIBLE),
 }
-"""What a conditional verdict becomes if its condition holds; else the pair is compatible."""
+"""The condition of each conditional verdict and the verdict if it holds; else compatible."""
 
 _SEVERITY = (Verdict.COMPATIBLE, Verdict.RETRYABLE, Verdict.INCOMPATIBLE)
 
 
 def verdict(ours: Operation, committed: Operation) -> Verdict:
-    """What becomes of ``ours`` after ``committed``: compatible, retryable or incompatible.
+    """The verdict on ``ours`` after ``committed``: compatible, retryable or incompatible.
 
-    Kinds that the table has no row for are incompatible with everything.
+    A kind without a row in the table is incompatible with every operation.
     """
     worst = Verdict.COMPATIBLE
     for our_kind in ours.kinds:
@@ -164,10 +168,10 @@ def verdict(ours: Operation, committed: Operation) -> Verdict:
 
 
 def check(transaction: Transaction, committed: Transaction | None, version: int) -> None:
-    """Raise unless ``transaction`` can follow ``committed``, which led to ``version``.
+    """Raise an error unless ``transaction`` can follow ``committed``, which created ``version``.
 
-    None stands for a version that does not say which transaction led to it: nothing is compatible
-    with that. Raises `RetryableCommitConflictError` or `CommitConflictError`.
+    ``committed`` is None if the version does not record its transaction; every transaction
+    conflicts with it. Raises `RetryableCommitConflictError` or `CommitConflictError`.
     """
     ours = _names(transaction.operation)
     based = f"{ours} computed from version {transaction.read_version}"

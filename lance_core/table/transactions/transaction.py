@@ -1,6 +1,6 @@
-"""``Transaction`` (``transaction.proto``): an operation, the version it was computed from, a name.
+"""``Transaction`` (``transaction.proto``): an operation, its read version and its uuid.
 
-The same bytes are stored in the manifest that the transaction led to and in a file of their own.
+The same bytes are stored in the manifest of the new version and in a transaction file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Transaction:
     """A change of a table.
 
     ``read_version`` is the version that the change was computed from, 0 for a new table; it stays
-    the same when the change is rebased. ``uuid`` is made once and survives every retry.
+    the same when the change is rebased. ``uuid`` is generated once and is the same in every retry.
     """
 
     read_version: int
@@ -57,12 +57,12 @@ class Transaction:
 
     @property
     def file_name(self) -> str:
-        """Name of the transaction's own file."""
+        """Name of the transaction file."""
         return transaction_file_name(self.read_version, self.uuid)
 
     @property
     def has_blob_operation(self) -> bool:
-        """True if this also changes the second table that blobs of early tables lived in."""
+        """True if the transaction also changes the separate blob table of early releases."""
         if not self.unknown:
             return False
         rest = parse(transaction_pb2.Transaction, self.unknown, "Transaction")
@@ -70,7 +70,7 @@ class Transaction:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "") -> Transaction:
-        """Decode a transaction; ``path`` is for error texts.
+        """Decode a transaction; ``path`` is for error messages.
 
         An operation that this library does not know becomes an `UnknownOperation`. Raises
         `CorruptFileError` if ``data`` is not a transaction.
@@ -133,4 +133,4 @@ _OPERATIONS: Mapping[str, Callable[[Any], Operation]] = {
     "update_bases": UpdateBases.from_proto,
     "data_overlay": PreservedOperation.from_overlay,
 }
-"""How each arm of the message is read."""
+"""The decoder of each field of the oneof ``Transaction.operation``."""

@@ -1,4 +1,4 @@
-"""Operations: what a transaction does to a table. One module for each."""
+"""Operations: the changes that a transaction makes to a table. One module per operation."""
 
 from lance_core.table.transactions.operations.append import Append
 from lance_core.table.transactions.operations.base import Operation, OperationKind

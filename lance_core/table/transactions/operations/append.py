@@ -1,4 +1,4 @@
-"""``Transaction.Append``: new rows, in new fragments."""
+"""``Transaction.Append`` (``transaction.proto``): add rows in new fragments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Append(Operation):
-    """Adds ``fragments`` behind the existing ones; ids of 0 are assigned by the commit."""
+    """Adds ``fragments`` after the existing ones; the commit assigns ids to fragments with id 0."""
 
     fragments: Sequence[Fragment]
     unknown: bytes = b""

@@ -1,4 +1,4 @@
-"""What all operations have in common."""
+"""Base class and kinds of operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OperationKind(enum.Enum):
-    """Kinds of operations as far as conflicts tell them apart; the value is for error texts."""
+    """Kinds of operations that the conflict rules distinguish; the value is for error messages."""
 
     APPEND = "Append"
     DELETE = "Delete"
@@ -48,29 +48,29 @@ class Operation(ABC):
     @property
     @abstractmethod
     def kinds(self) -> tuple[OperationKind, ...]:
-        """What this operation is to the conflict rules; several if it does several things."""
+        """Kinds of this operation for the conflict rules; several if it has several effects."""
 
     @property
     def touched_fragments(self) -> frozenset[int]:
-        """Ids of the existing fragments whose rows or columns this changes, moves or removes."""
+        """Ids of the existing fragments whose rows or columns the operation changes or removes."""
         return frozenset()
 
     @property
     def affected_rows(self) -> Mapping[int, RowOffsets] | None:
-        """Physical offsets, by fragment id, of existing rows that this deletes or moves, if known.
+        """Physical offsets by fragment id of the existing rows that the operation deletes or moves.
 
-        Never stored: only who made the operation knows.
+        None if unknown: the offsets are not stored, so only the creator of the operation has them.
         """
         return None
 
     @abstractmethod
     def apply(self, draft: Draft) -> Draft:
-        """The content after this operation.
+        """The draft after this operation.
 
-        Raises `InvalidInputError` if it does not fit ``draft`` and `UnsupportedFeatureError` if
-        this library can only read the operation.
+        Raises `InvalidInputError` if the operation does not fit ``draft``, and
+        `UnsupportedFeatureError` if this library cannot apply it.
         """
 
     @abstractmethod
     def add_to(self, message: transaction_pb2.Transaction) -> None:
-        """Set the operation of a transaction's message."""
+        """Set the operation in the message of a transaction."""

@@ -1,4 +1,4 @@
-"""``Transaction.Clone``: a table or branch begins with a version of another."""
+"""``Transaction.Clone``: create a table or branch from a version of another."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lance_core.table.unknown_fields import unknown_fields
 class Clone(Operation):
     """The first transaction of a copy of version ``ref_version`` of the table at ``ref_path``.
 
-    A shallow one leaves the files where they are. ``ref_name`` is the branch of the source, None
-    for the main one; ``branch_name`` the branch that this makes, None if it makes a table. Applying
-    it needs the version as `Draft.source`.
+    A shallow clone refers to the files of the source. ``ref_name`` is the branch of the source,
+    None for the main branch; ``branch_name`` is the new branch, None if the clone is a new table.
+    `apply` needs the cloned version as `Draft.source`.
     """
 
     is_shallow: bool
@@ -37,10 +37,13 @@ class Clone(Operation):
         return (OperationKind.CLONE,)
 
     def apply(self, draft: Draft) -> Draft:
-        """A shallow clone refers to all files by base paths, a deep one has copies of them."""
+        """The draft of the clone; a shallow clone refers to all files through base paths.
+
+        A deep clone has copies of the files.
+        """
         source = draft.source
         if not draft.is_new_table:
-            raise InvalidInputError("there is a table already where a clone was to be made")
+            raise InvalidInputError("a clone must be the first version of a table, but one exists")
         if source is None or source.manifest.version != self.ref_version:
             raise InvalidInputError(f"there is no version {self.ref_version} to clone")
         old = Draft.following(source.manifest, source.index_section)
@@ -90,7 +93,7 @@ class Clone(Operation):
 
 
 def _bases_of_blobs(draft: Draft) -> tuple[BasePath, ...]:
-    """The base paths that blobs of a table may refer to, which no copy of its files changes."""
+    """The base paths that external blobs may refer to; copied files keep these references."""
     if not has_blobs_v2(draft.schema.fields):
         return ()
     return tuple(base for base in draft.base_paths if not base.is_dataset_root)
@@ -98,7 +101,10 @@ def _bases_of_blobs(draft: Draft) -> tuple[BasePath, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where files of the source are, seen from the clone."""
+    """Translation of base ids from the source to the clone.
+
+    ``base_id`` is the base path of the source's root, None if the clone has copies of its files.
+    """
 
     base_id: int | None
     keeps_bases: bool

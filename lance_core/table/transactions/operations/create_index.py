@@ -1,4 +1,4 @@
-"""``Transaction.CreateIndex``: indices come, are replaced, or go."""
+"""``Transaction.CreateIndex``: add, replace or remove indices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex(Operation):
-    """Adds ``new_indices`` and takes away ``removed_indices``, which only their uuid identifies."""
+    """Adds ``new_indices`` and removes ``removed_indices``, which are identified by uuid only."""
 
     new_indices: tuple[IndexMetadata, ...]
     removed_indices: tuple[IndexMetadata, ...] = ()
@@ -25,14 +25,17 @@ class CreateIndex(Operation):
         return (OperationKind.CREATE_INDEX,)
 
     def apply(self, draft: Draft) -> Draft:
-        """Adding one of the same name takes nothing away: an index may have several parts."""
+        """The draft with changed indices.
+
+        A new index does not replace one with the same name: both are parts of one index.
+        """
         fields = frozenset(draft.schema.field_ids)
         removed = {index.uuid for index in self.removed_indices}
         kept = tuple(index for index in draft.indices if index.uuid not in removed)
         known = {index.uuid for index in kept}
         for index in self.new_indices:
             if index.uuid in known:
-                raise InvalidInputError(f"index {index.uuid} is there already or is named twice")
+                raise InvalidInputError(f"index {index.uuid} already exists or is listed twice")
             if not is_system_index(index) and not fields.issuperset(index.fields):
                 raise InvalidInputError(
                     f"index {index.name!r} is over fields {list(index.fields)}, "

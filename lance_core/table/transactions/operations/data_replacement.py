@@ -1,4 +1,4 @@
-"""``Transaction.DataReplacement``: columns of existing fragments get new files."""
+"""``Transaction.DataReplacement``: replace the files of columns in existing fragments."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Message = transaction_pb2.Transaction
 
 @dataclass(frozen=True, slots=True)
 class DataReplacementGroup:
-    """``new_file`` holds its fields for all rows of the fragment."""
+    """A new file for one fragment; it holds its fields for all physical rows."""
 
     fragment_id: int
     new_file: DataFile
     unknown: bytes = b""
 
     def applied(self, fragment: Fragment) -> Fragment:
-        """``fragment`` with the new file, in the place of one with the same fields if there is."""
+        """``fragment`` with the new file; it takes the position of a file with the same fields."""
         replaced = frozenset(self.new_file.fields)
         files = []
         found = False
@@ -61,7 +61,7 @@ class DataReplacementGroup:
 
 @dataclass(frozen=True, slots=True)
 class DataReplacement(Operation):
-    """Gives fragments new files for some of their columns; the files all hold the same fields."""
+    """Replaces files of some columns in fragments; all new files hold the same fields."""
 
     replacements: tuple[DataReplacementGroup, ...]
     unknown: bytes = b""
@@ -75,7 +75,11 @@ class DataReplacement(Operation):
         return frozenset(group.fragment_id for group in self.replacements)
 
     def apply(self, draft: Draft) -> Draft:
-        """What is replaced is marked as unused in its file; a file of nothing else goes."""
+        """The draft with the new files.
+
+        A replaced field becomes `TOMBSTONE` in its old file; a file without other fields is removed
+        from the fragment.
+        """
         known = frozenset(draft.schema.field_ids)
         fields = {frozenset(group.new_file.fields) for group in self.replacements}
         if len(fields) > 1:
@@ -89,7 +93,8 @@ class DataReplacement(Operation):
                 )
             if not known.issuperset(group.new_file.fields) or not group.new_file.fields:
                 raise InvalidInputError(
-                    f"data file {group.new_file.path!r} holds no field of the table, or others"
+                    f"data file {group.new_file.path!r} has no fields, or fields that the table "
+                    "does not have"
                 )
             updated[current.id] = group.applied(current)
             if draft.stable_row_ids:

@@ -1,4 +1,4 @@
-"""``Transaction.Delete``: rows are marked as deleted, fragments without any rows left removed."""
+"""``Transaction.Delete``: mark rows as deleted and remove fragments that have no rows left."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Delete(Operation):
-    """Gives ``updated_fragments`` their new deletion files and removes ``deleted_fragment_ids``.
+    """Sets the deletion files of ``updated_fragments`` and removes ``deleted_fragment_ids``.
 
-    ``predicate`` is the condition that chose the rows, as text. ``affected_rows`` is not stored:
-    offsets by fragment id of the rows that this deletes, if known.
+    ``predicate`` is the text of the filter that selected the rows. ``affected_rows`` are the
+    physical offsets by fragment id of the deleted rows, if known; they are not stored.
     """
 
     updated_fragments: Sequence[Fragment]
@@ -44,10 +44,10 @@ class Delete(Operation):
         return frozenset((*fragment_ids(self.updated_fragments), *self.deleted_fragment_ids))
 
     def apply(self, draft: Draft) -> Draft:
-        """Of an updated fragment only the deletion file counts.
+        """The draft after the delete; only the deletion file of an updated fragment is used.
 
-        Its other parts are those of the version that the delete read; a compatible commit in
-        between may have changed them.
+        The other attributes of an updated fragment are from the version that the delete read; a
+        compatible commit in between may have changed them.
         """
         removed = frozenset(self.deleted_fragment_ids)
         updated: dict[int, Fragment] = {}
@@ -58,7 +58,7 @@ class Delete(Operation):
                     f"fragment {fragment.id} is not in the table or is named twice"
                 )
             if fragment.deletion_file is None:
-                raise InvalidInputError(f"fragment {fragment.id} comes without a deletion file")
+                raise InvalidInputError(f"updated fragment {fragment.id} has no deletion file")
             changed = dataclasses.replace(current, deletion_file=fragment.deletion_file)
             _ = changed.num_rows
             check_bases(changed, draft.base_paths)

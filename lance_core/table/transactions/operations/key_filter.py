@@ -1,6 +1,6 @@
-"""``Transaction.KeyExistenceFilter``: the keys that a merge inserted, by their hashes.
+"""``Transaction.KeyExistenceFilter``: hashes of the keys that a merge inserted.
 
-Two merges that insert the same key at the same time would make it twice; the filters tell.
+Two concurrent merges that insert the same key would duplicate it; the filters detect this.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class ExactKeys:
 
 @dataclass(frozen=True, slots=True)
 class BloomKeys:
-    """A split-block bloom filter. Filters compare only if all their parameters agree.
+    """A split-block bloom filter. Two filters are comparable only if all parameters are equal.
 
-    ``number_of_items`` and ``probability`` (of a false positive) are what it was sized for.
+    The filter was sized for ``number_of_items`` keys and a false positive rate ``probability``.
     """
 
     bitmap: bytes
@@ -34,7 +34,7 @@ class BloomKeys:
     unknown: bytes = b""
 
     def is_like(self, other: BloomKeys) -> bool:
-        """True if the same key sets the same bits in both."""
+        """True if the parameters are equal, so that a key sets the same bits in both filters."""
         mine = (len(self.bitmap), self.num_bits, self.number_of_items, self.probability)
         return mine == (
             len(other.bitmap),
@@ -46,7 +46,7 @@ class BloomKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyExistenceFilter:
-    """Inserted keys; ``field_ids`` are the key columns. Without ``keys`` nothing is known."""
+    """Inserted keys; ``field_ids`` are the key columns. ``keys`` is None if unknown."""
 
     field_ids: tuple[int, ...]
     keys: ExactKeys | BloomKeys | None

@@ -1,4 +1,4 @@
-"""``Transaction.Merge``: columns are added to the rows of all fragments."""
+"""``Transaction.Merge``: add columns to the rows of all fragments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Merge(Operation):
-    """``fragments`` are all fragments and ``schema`` the schema afterwards.
+    """Replaces the schema, and the files of all fragments.
 
-    ``preserves_nullability``: every new column may be null, so that rows which know nothing of it
-    still fit.
+    ``fragments`` are all fragments and ``schema`` is the schema after the operation. If
+    ``preserves_nullability``, every new column is nullable, so that rows without it remain valid.
     """
 
     fragments: Sequence[Fragment]
@@ -41,7 +41,10 @@ class Merge(Operation):
         return frozenset(fragment_ids(self.fragments))
 
     def apply(self, draft: Draft) -> Draft:
-        """All fragments are named, none is new; the ids and versions of their rows stay."""
+        """The draft with the new columns; row ids and creation versions do not change.
+
+        ``fragments`` must be the fragments of the table, each once.
+        """
         if draft.is_new_table:
             raise InvalidInputError("there is no table to merge columns into")
         ids = fragment_ids(self.fragments)
@@ -51,7 +54,7 @@ class Merge(Operation):
         for given in self.fragments:
             current = draft.fragments[draft.fragments.positions[given.id]]
             if given.physical_rows not in (None, current.physical_rows):
-                raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+                raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
             changed = dataclasses.replace(
                 current,
                 files=tuple(given.files),

@@ -1,4 +1,4 @@
-"""``Transaction.Overwrite``: new content and schema; also the operation that creates a table."""
+"""``Transaction.Overwrite``: replace content and schema, or create a table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Overwrite(Operation):
-    """Replaces schema, fragments and indices; config, metadata and ids given out so far stay.
+    """Replaces the schema and fragments and removes all indices.
 
-    ``config_upserts`` are merged into the config. ``initial_bases`` come with a new table only.
+    The config, the table's metadata and the next free ids are kept. ``config_upserts`` are merged
+    into the config. ``initial_bases`` are allowed for a new table only.
     """
 
     fragments: Sequence[Fragment]

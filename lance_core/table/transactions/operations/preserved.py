@@ -1,4 +1,4 @@
-"""Operations of other writers that are understood as far as conflicts go, but not applied."""
+"""Operations of other writers that this library checks for conflicts but cannot apply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from lance_core.table.transactions.operations.base import Operation, OperationKi
 
 @dataclass(frozen=True, slots=True)
 class PreservedOperation(Operation):
-    """``arm`` is the operation's name in ``Transaction``, ``payload`` its serialized message."""
+    """An operation in serialized form.
+
+    ``arm`` is its field name in the oneof ``Transaction.operation``, ``payload`` its message.
+    """
 
     arm: str
     operation_kinds: tuple[OperationKind, ...]
@@ -33,7 +36,7 @@ class PreservedOperation(Operation):
     def from_mem_wal(
         cls, message: transaction_pb2.Transaction.UpdateMemWalState
     ) -> PreservedOperation:
-        """An ``UpdateMemWalState``."""
+        """Preserve an ``UpdateMemWalState`` message."""
         kinds = (OperationKind.UPDATE_MEM_WAL,)
         return cls(
             "update_mem_wal_state",
@@ -44,7 +47,7 @@ class PreservedOperation(Operation):
 
     @classmethod
     def from_overlay(cls, message: transaction_pb2.Transaction.DataOverlay) -> PreservedOperation:
-        """A ``DataOverlay``."""
+        """Preserve a ``DataOverlay`` message."""
         ids = frozenset(group.fragment_id for group in message.groups)
         return cls(
             "data_overlay",

@@ -1,4 +1,4 @@
-"""``Transaction.Project``: columns are dropped, renamed, reordered or made nullable."""
+"""``Transaction.Project``: drop, rename or reorder columns, or make them nullable."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Project(Operation):
-    """``schema`` has the fields afterwards; the message does not hold its metadata.
+    """Replaces the fields of the schema by the fields of ``schema``.
 
-    ``preserves_nullability``: no field stopped being nullable, so that all rows still fit.
+    The message does not contain schema metadata. If ``preserves_nullability``, no nullable field
+    becomes non-nullable, so that all rows remain valid.
     """
 
     schema: Schema
@@ -30,7 +31,7 @@ class Project(Operation):
         return (OperationKind.PROJECT_SAFE if safe else OperationKind.PROJECT,)
 
     def apply(self, draft: Draft) -> Draft:
-        """Data files that hold none of the fields any more are taken out of their fragments."""
+        """The draft with the new fields; data files without any of them are removed."""
         fields = frozenset(self.schema.field_ids)
         if draft.is_new_table:
             raise InvalidInputError("there is no table whose columns could change")

@@ -1,4 +1,4 @@
-"""``Transaction.ReserveFragments``: fragment ids are taken before the fragments are made."""
+"""``Transaction.ReserveFragments``: reserve fragment ids before the fragments are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class ReserveFragments(Operation):
-    """Takes the next ``num_fragments`` ids: the last ones up to the new ``max_fragment_id``."""
+    """Reserves the next ``num_fragments`` ids, which end at the new ``max_fragment_id``."""
 
     num_fragments: int
     unknown: bytes = b""

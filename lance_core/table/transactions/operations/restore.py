@@ -1,4 +1,4 @@
-"""``Transaction.Restore``: an old version's content becomes the newest version's."""
+"""``Transaction.Restore``: commit the content of an old version as the newest version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Restore(Operation):
-    """Brings back ``version``. Applying it needs that version as `Draft.source`."""
+    """Restores ``version``. `apply` needs this version as `Draft.source`."""
 
     version: int
     unknown: bytes = b""
@@ -24,7 +24,7 @@ class Restore(Operation):
         return (OperationKind.RESTORE,)
 
     def apply(self, draft: Draft) -> Draft:
-        """Everything is as it was, but for the ids: those that were given out stay so."""
+        """The draft with the old content; ids that later versions used are not used again."""
         if draft.source is None or draft.is_new_table:
             raise InvalidInputError(f"there is no version {self.version} to restore")
         old = Draft.following(draft.source.manifest, draft.source.index_section)

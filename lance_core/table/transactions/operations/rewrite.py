@@ -1,4 +1,4 @@
-"""``Transaction.Rewrite``: the same rows, stored in other fragments."""
+"""``Transaction.Rewrite``: store the same rows in other fragments (compaction)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _Message = transaction_pb2.Transaction.Rewrite
 
 @dataclass(frozen=True, slots=True)
 class RewriteGroup:
-    """``new_fragments`` hold the live rows of ``old_fragments``, in the same order.
+    """``new_fragments`` hold the rows of ``old_fragments`` without deleted ones, in the same order.
 
-    The ids of new fragments were taken by a ``ReserveFragments`` before, or are 0.
+    A new fragment has an id that an earlier ``ReserveFragments`` reserved, or id 0.
     """
 
     old_fragments: Sequence[Fragment]
@@ -54,7 +54,7 @@ class RewriteGroup:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenIndex:
-    """The index ``old_id`` was rewritten to the new row addresses, as ``new_id``."""
+    """Index ``new_id`` replaces index ``old_id``; it refers to the new row addresses."""
 
     old_id: uuids.UUID
     new_id: uuids.UUID
@@ -77,7 +77,11 @@ class RewrittenIndex:
         )
 
     def replacing(self, index: IndexMetadata, groups: Groups, is_exchanged: bool) -> IndexMetadata:
-        """The index as it is after the rewrite; ``is_exchanged``: it covers the new fragments."""
+        """The metadata of ``index`` after the rewrite.
+
+        ``is_exchanged`` is True if its fragment bitmap already has the new fragments. Raises
+        `InvalidInputError` if the coverage of ``index`` is unknown.
+        """
         if index.fragments is None:
             raise InvalidInputError(f"index {index.uuid} does not say which fragments it covers")
         if not is_exchanged:
@@ -104,7 +108,7 @@ class RewrittenIndex:
 
 
 def _check_group(draft: Draft, group: RewriteGroup, removed: set[int]) -> None:
-    """Raise `InvalidInputError` unless the group can take the place of what is in the table."""
+    """Raise `InvalidInputError` unless the new fragments can replace the old ones in the table."""
     old_rows: int | None = 0
     for id_ in fragment_ids(group.old_fragments):
         current = draft.fragments.by_id(id_)
@@ -115,14 +119,17 @@ def _check_group(draft: Draft, group: RewriteGroup, removed: set[int]) -> None:
     counts = [fragment.num_rows for fragment in group.new_fragments]
     new_rows = sum(count for count in counts if count is not None)
     if old_rows is not None and None not in counts and new_rows != old_rows:
-        raise InvalidInputError(f"a group of a rewrite makes {new_rows} rows of {old_rows}")
+        raise InvalidInputError(
+            f"a group of a rewrite stores {new_rows} rows instead of {old_rows}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Operation):
-    """Exchanges fragments group by group, and indices for ones that know the new addresses.
+    """Replaces groups of fragments, and indices whose row addresses change.
 
-    ``first_is_older``: the transaction names its first group in the older form.
+    ``first_is_older`` is True if the message stores its first group in the older form: in
+    ``Rewrite.old_fragments`` and ``new_fragments`` instead of ``groups``.
     """
 
     groups: tuple[RewriteGroup, ...]
@@ -139,9 +146,9 @@ class Rewrite(Operation):
         return frozenset(id_ for group in self.groups for id_ in fragment_ids(group.old_fragments))
 
     def apply(self, draft: Draft) -> Draft:
-        """Fragments stay in the order of their ids, which is not that of the groups.
+        """The draft after the rewrite; fragments are in the order of their ids.
 
-        Raises `RetryableCommitConflictError` if a rewritten index went after the rewrite was
+        Raises `RetryableCommitConflictError` if a rewritten index was removed after the rewrite was
         computed.
         """
         removed: set[int] = set()
@@ -150,7 +157,9 @@ class Rewrite(Operation):
             removed.update(fragment_ids(group.old_fragments))
         new = [fragment for group in self.groups for fragment in group.new_fragments]
         if draft.stable_row_ids and any(fragment.row_ids is None for fragment in new):
-            raise InvalidInputError("a rewritten fragment comes without the ids of its rows")
+            raise InvalidInputError(
+                "a rewritten fragment has no row ids in a table with stable row ids"
+            )
         kept = draft.fragments.changed({}, removed)
         placed = draft.with_new_fragments(kept, new)
         groups, start = [], len(kept)
@@ -165,17 +174,18 @@ class Rewrite(Operation):
         return changed.with_indices(self._indices_of(draft, groups))
 
     def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
-        """With stable row ids all indices stay right, else only those that were rewritten.
+        """The indices after the rewrite.
 
-        The others go on covering fragments that are gone, which is nothing. An index that was there
-        when the rewrite was computed may have gone since, or have been rewritten by another.
+        With stable row ids all indices remain valid and cover the new fragments. Without them, only
+        rewritten indices do; the bitmaps of the others keep the removed fragments, which has no
+        effect. An index may have been removed or rewritten after this rewrite was computed.
         """
         rewritten = {index.old_id: index for index in self.rewritten_indices}
         indices = draft.indices
         missing = rewritten.keys() - {index.uuid for index in indices}
         if missing and draft.version > draft.read_version + 1:
             raise RetryableCommitConflictError(
-                f"commit conflict: index {min(missing)}, which was rewritten, is gone in version "
+                f"commit conflict: the rewritten index {min(missing)} does not exist in version "
                 f"{draft.version - 1}; retry on the newest version"
             )
         if missing or len(rewritten) < len(self.rewritten_indices):

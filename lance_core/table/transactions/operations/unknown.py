@@ -1,4 +1,4 @@
-"""An operation that is newer than this library, or a transaction without one."""
+"""An operation that this library does not know, or the missing operation of a transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from lance_core.table.transactions.operations.base import Operation, OperationKi
 
 @dataclass(frozen=True, slots=True)
 class UnknownOperation(Operation):
-    """``payload`` is what the transaction holds besides its envelope. Conflicts with everything."""
+    """An operation that conflicts with every other.
+
+    ``payload`` is the serialized transaction without ``read_version``, ``uuid``, ``tag`` and
+    ``transaction_properties``.
+    """
 
     payload: bytes = b""
 

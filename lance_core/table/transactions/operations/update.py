@@ -1,4 +1,4 @@
-"""``Transaction.Update``: rows get new values, in new fragments or in new files of theirs."""
+"""``Transaction.Update``: change rows, in new fragments or in new files of their fragments."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _NOT_INTERPRETED = frozenset({"compacted_sstables", "updated_fragment_offsets"})
 
 
 class UpdateMode(enum.Enum):
-    """Where an update puts the new values."""
+    """Location of the new values of an update."""
 
     REWRITE_ROWS = 0
-    """Into new fragments; the old rows are marked as deleted."""
+    """In new fragments; the old rows are marked as deleted."""
     REWRITE_COLUMNS = 1
-    """Into new files of the same fragments."""
+    """In new files of the same fragments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update(Operation):
-    """Changes ``updated_fragments``, drops ``removed_fragment_ids`` and adds ``new_fragments``.
+    """Changes ``updated_fragments``, removes ``removed_fragment_ids`` and adds ``new_fragments``.
 
-    ``fields_modified`` are ids of the fields that got new values, and an index over one of
-    ``fields_for_preserving_frag_bitmap`` goes on covering the rows that moved.
-    ``updated_fragment_offsets`` has, by fragment id, a Roaring bitmap of the changed physical row
-    offsets. ``affected_rows`` is not stored: offsets by fragment id of the rows that this moves or
-    deletes, if known. ``unknown`` includes what is only handed on.
+    ``fields_modified`` are the ids of the fields with new values. An index on one of
+    ``fields_for_preserving_frag_bitmap`` still covers the moved rows. ``updated_fragment_offsets``
+    has, by fragment id, a Roaring bitmap of the changed physical row offsets. ``affected_rows`` are
+    the physical offsets by fragment id of the moved or deleted rows, if known; they are not stored.
+    ``unknown`` includes known fields that this library does not interpret.
     """
 
     removed_fragment_ids: tuple[int, ...]
@@ -73,7 +73,7 @@ class Update(Operation):
         return frozenset((*self.removed_fragment_ids, *fragment_ids(self.updated_fragments)))
 
     def apply(self, draft: Draft) -> Draft:
-        """Rows that move keep their stable ids; of other rows these are made up here."""
+        """The draft after the update; moved rows keep their stable ids, new rows get new ids."""
         touched = self._touched(draft)
         removed = frozenset(self.removed_fragment_ids)
         given = {fragment.id: fragment for fragment in self.updated_fragments}
@@ -101,7 +101,7 @@ class Update(Operation):
         return after
 
     def _touched(self, draft: Draft) -> dict[int, Fragment]:
-        """The fragments that this updates or removes, as the table has them."""
+        """The current fragments of ``draft`` that the operation updates or removes, by id."""
         ids = (*self.removed_fragment_ids, *fragment_ids(self.updated_fragments))
         touched: dict[int, Fragment] = {}
         for id_ in ids:
@@ -114,10 +114,10 @@ class Update(Operation):
     def _updated(self, draft: Draft, current: Fragment, given: Fragment) -> Fragment:
         """``current`` with the files and deleted rows of ``given``.
 
-        Files of columns that were dropped after the update was computed do not come back.
+        Files of columns that were dropped after the update was computed are not added again.
         """
         if given.physical_rows not in (None, current.physical_rows):
-            raise InvalidInputError(f"fragment {given.id} does not have the rows that it had")
+            raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
         fields = frozenset(draft.schema.field_ids)
         there = {file.path for file in current.files}
         files = tuple(
@@ -137,7 +137,7 @@ class Update(Operation):
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.Update) -> Update:
-        """Raises `CorruptFileError` for an update mode that is not known."""
+        """Raises `CorruptFileError` for an unknown update mode."""
         try:
             mode = UpdateMode(message.update_mode)
         except ValueError as error:

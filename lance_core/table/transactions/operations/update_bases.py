@@ -1,4 +1,4 @@
-"""``Transaction.UpdateBases``: more places where files of the table may be."""
+"""``Transaction.UpdateBases``: add base paths, additional roots for files of the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class UpdateBases(Operation):
-    """Adds base paths; those with id 0 get the next free id."""
+    """Adds base paths; a base path with id 0 gets the next free id."""
 
     new_bases: tuple[BasePath, ...]
     unknown: bytes = b""
@@ -30,7 +30,7 @@ class UpdateBases(Operation):
             for other in bases:
                 if base.path == other.path or (base.name and base.name == other.name):
                     raise InvalidInputError(
-                        f"base path {base.path!r} (name {base.name!r}) is there already"
+                        f"base path {base.path!r} (name {base.name!r}) already exists"
                     )
                 if base.id and base.id == other.id:
                     raise InvalidInputError(f"base path id {base.id} is in use")

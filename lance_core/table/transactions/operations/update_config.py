@@ -1,4 +1,4 @@
-"""``Transaction.UpdateConfig``: config, metadata of the table, its schema and its fields."""
+"""``Transaction.UpdateConfig``: change the config or the metadata of table, schema or fields."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OLDER_FIELDS = frozenset({"upsert_values", "delete_keys", "schema_metadata", "f
 
 @dataclass(frozen=True, slots=True)
 class UpdateConfig(Operation):
-    """Changes of the four maps; ``field_metadata`` is by field id.
+    """Changes of four maps; ``field_metadata`` is by field id, and None means no change.
 
-    ``stored`` is the serialized message of a transaction in the older form, whose meaning the other
-    attributes give; it is written back as it is.
+    ``stored`` is the serialized message if it has the older form of the proto. The other attributes
+    then have its meaning, and ``stored`` is written back unchanged.
     """
 
     config: UpdateMap | None = None
@@ -36,7 +36,7 @@ class UpdateConfig(Operation):
 
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
-        """An operation that changes nothing counts as a change of the config."""
+        """Kinds of the changed maps; an operation without changes is an UPDATE_CONFIG."""
         has_metadata = self.schema_metadata is not None or bool(self.field_metadata)
         kinds = [OperationKind.UPDATE_METADATA] if has_metadata else []
         if self.config is not None or self.table_metadata is not None or not kinds:
@@ -108,7 +108,10 @@ class UpdateConfig(Operation):
 
 
 def _with_metadata(field: Field, id_: int, updates: UpdateMap) -> Field:
-    """``field``, with the metadata of the field ``id_`` updated if it is that or contains it."""
+    """``field`` with updated metadata of the field ``id_``, which is ``field`` or a descendant.
+
+    Any other ``field`` is returned unchanged.
+    """
     if field.id == id_:
         return dataclasses.replace(field, metadata=updates.applied(field.metadata))
     children = tuple(_with_metadata(child, id_, updates) for child in field.children)
@@ -125,5 +128,5 @@ def _map(message: _Message, name: str) -> UpdateMap | None:
 
 
 def _replacing(values: Mapping[str, str]) -> UpdateMap:
-    """In the older form, metadata was always given as a whole."""
+    """A replacement of all metadata: the older form of the message always has the whole map."""
     return UpdateMap(dict(values), replace=True)

@@ -1,4 +1,4 @@
-"""``Transaction.UpdateMap``: changes of a map from text to text."""
+"""``Transaction.UpdateMap``: changes of a map with text keys and values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UpdateMap:
-    """Values to set by key, None to remove the key; with ``replace`` nothing else stays.
+    """Values to set by key; None removes the key. With ``replace``, all other keys are removed.
 
-    ``stored`` is the serialized message if that says the same in other words than `to_proto`.
+    ``stored`` is the serialized message if its bytes differ from those of an equal message that
+    `to_proto` would create (for example with a duplicate key); it is written back unchanged.
     """
 
     updates: Mapping[str, str | None] = dataclasses.field(default_factory=dict, hash=False)
@@ -21,7 +22,7 @@ class UpdateMap:
     stored: bytes = dataclasses.field(default=b"", repr=False)
 
     def applied(self, current: Mapping[str, str]) -> dict[str, str]:
-        """``current`` after the updates."""
+        """A copy of ``current`` with the updates."""
         changed = {} if self.replace else dict(current)
         for key, value in self.updates.items():
             if value is None:
@@ -31,14 +32,14 @@ class UpdateMap:
         return changed
 
     def meets(self, other: UpdateMap) -> bool:
-        """True if both decide about the same key."""
+        """True if both change the same key; a replacement changes all keys."""
         if self.replace or other.replace:
             return True
         return not self.updates.keys().isdisjoint(other.updates)
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.UpdateMap) -> UpdateMap:
-        """Of a key that is named twice the later entry counts."""
+        """Decode a message; for a duplicate key, the last entry counts."""
         made = cls(
             {
                 entry.key: entry.value if entry.HasField("value") else None
