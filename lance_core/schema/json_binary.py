@@ -2,7 +2,7 @@
 
 The layout is known from files of the reference library. A value is a container: a big-endian uint32
 header (kind in the top 3 bits, number of members in the other 29), a big-endian uint32 entry per
-member (kind in the top 4 bits, size of the member's data in bytes in the other 28), then the
+member (kind in bits 28 to 30, size of the member's data in bytes in the lower 28 bits), then the
 data of all members. A top-level scalar is in a container with one member and a member count of 0.
 An object has all its keys first, sorted by their bytes, then the values in the same order. A number
 is a tag byte and the number in big-endian bytes of the smallest width (1, 2, 4 or 8 bytes).

@@ -320,7 +320,7 @@ def test_a_merge_adds_columns_and_keeps_the_rows() -> None:
     assert versions(fragment(after, 1).last_updated_at_versions, 10) == [3] * 10
     assert versions(fragment(after, 1).created_at_versions, 10) == [1] * 10
     assert coverage(after) == coverage(base)
-    with pytest.raises(InvalidInputError, match="fragment 0 holds no values"):
+    with pytest.raises(InvalidInputError, match="fragment 0 has no values"):
         commit(base, Merge(given, NEEDS_C))
 
 
