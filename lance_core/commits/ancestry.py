@@ -22,7 +22,7 @@ from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
-from lance_core.table.references import (
+from lance_core.table.referenced_files import (
     Reference,
     ReferenceKind,
     fragment_references,

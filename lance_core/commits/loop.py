@@ -28,7 +28,7 @@ from lance_core.commits.options import (
 )
 from lance_core.commits.outcome import publish
 from lance_core.commits.rebase import discard_merged, rebased
-from lance_core.commits.second_look import SecondLook
+from lance_core.commits.verification import CommitVerification
 from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CommitConflictError,
@@ -107,7 +107,7 @@ class _Attempts:
         self._source = options.facts.source
         self._pinned_versions: set[int] = set()
         """Old versions whose files the new version names, and which are pinned therefore."""
-        self._second_look = SecondLook(handler, store, transaction, options)
+        self._verification = CommitVerification(handler, store, transaction, options)
 
     def run(self) -> Version:
         if self._transaction.read_version & DETACHED:
@@ -202,7 +202,7 @@ class _Attempts:
         took = elapsed()
         doubt = Doubt.LATE if took > deadline else Doubt.SLOW if took > SLOW else Doubt.PROMPT
         self._verify(made, before, doubt, took > slow)
-        self._second_look.at_published_files(made, before, took > slow, publication.is_certain)
+        self._verification.at_published_files(made, before, took > slow, publication.is_certain)
         return made
 
     def _is_still_right(
@@ -212,15 +212,15 @@ class _Attempts:
 
         Raises `CommitFileMissingError` if one is gone.
         """
-        self._second_look.at_files(file, before, is_slow)
-        return not (is_slow and self._second_look.is_overtaken(self._caught_up.base))
+        self._verification.at_files(file, before, is_slow)
+        return not (is_slow and self._verification.is_overtaken(self._caught_up.base))
 
     def _verify(
         self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
     ) -> None:
         """Raise `CommitUnknownError` if nothing shows that the history goes on from ``made``."""
         is_kept = doubt is not Doubt.LATE or self._are_pinned_versions_there()
-        if not (is_kept and self._second_look.is_continued(made, before, doubt, is_slow)):
+        if not (is_kept and self._verification.is_continued(made, before, doubt, is_slow)):
             raise self._stalled(made.location.version)
 
     def _applied(self, before: ManifestFile | None, transaction: Transaction) -> ManifestFile:
@@ -249,7 +249,7 @@ class _Attempts:
         file = replace(file, manifest=replace(file.manifest, version=number))
         place = ManifestLocation(number, "", base.location.naming)
         candidate = self._candidate(file, place, base.file)
-        self._second_look.at_files(file, base.file, elapsed() > SLOW)
+        self._verification.at_files(file, base.file, elapsed() > SLOW)
         self._was_sent = True
         publication = publish(self._handler, self._store, candidate, self._environment)
         if publication is None:

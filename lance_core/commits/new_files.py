@@ -16,7 +16,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
-from lance_core.table.references import fragment_references
+from lance_core.table.referenced_files import fragment_references
 
 
 @dataclass(frozen=True, slots=True)

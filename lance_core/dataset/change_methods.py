@@ -14,8 +14,8 @@ from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
 from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.dataset.values.checks import to_bases
 from lance_core.dataset.values.operations import LanceOperation
+from lance_core.dataset.values.to_stored import to_bases
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write import config
 from lance_core.dataset.write.commit import commit_operation, options_of

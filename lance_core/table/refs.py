@@ -20,7 +20,7 @@ from typing import Any
 from lance_core.errors import CorruptFileError, InvalidRefError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
-from lance_core.table.ref_members import RefMembers, time_text, to_bytes
+from lance_core.table.ref_json import RefMembers, time_text, to_bytes
 
 REFS = "_refs"
 TAGS = "_refs/tags"

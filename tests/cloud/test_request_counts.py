@@ -18,7 +18,7 @@ import pytest
 
 import lance_core
 import lance_core_dynamodb
-from lance_core.commits import loop, second_look
+from lance_core.commits import loop, verification
 from lance_core.testing.network.fault_proxy import FaultProxy
 from tests.servers.azurite import Azurite
 from tests.servers.gcs import GcsServer
@@ -73,7 +73,7 @@ class Place:
 def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits look again if they take long; how busy the machine is must not count here."""
     monkeypatch.setattr(loop, "slow_after", lambda usual: math.inf)
-    monkeypatch.setattr(second_look, "FRESH", 1e9)
+    monkeypatch.setattr(verification, "FRESH", 1e9)
 
 
 @pytest.fixture(params=["s3", "s3+ddb", "az", "gs"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 from lance_core.commits.base import Candidate
-from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.commits.environment import SYSTEM
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler

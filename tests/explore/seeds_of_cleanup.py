@@ -11,19 +11,19 @@ from unittest import mock
 
 from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
-from lance_core.commits.cleanup import clean, planning, reachability, scope
-from lance_core.commits.cleanup.clean import _Execution
+from lance_core.commits.cleanup import execution, planning, reachability, scope
+from lance_core.commits.cleanup.execution import _Execution
 from lance_core.commits.cleanup.reachability import Reachable
-from lance_core.commits.second_look import SecondLook
-from lance_core.table import references
+from lance_core.commits.verification import CommitVerification
+from lance_core.table import referenced_files
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 
-_is_continued = SecondLook.is_continued
+_is_continued = CommitVerification.is_continued
 _named_versions = scope.named_versions
 _remove_versions = _Execution._remove_versions
 _remove_files = _Execution._remove_files
-_fragment_references = references.fragment_references
+_fragment_references = referenced_files.fragment_references
 
 
 def _names_of_the_plan(self: Any) -> frozenset[int]:
@@ -55,7 +55,7 @@ def _is_continued_if_late(self: Any, made: Any, before: Any, doubt: Doubt, slow:
 @contextlib.contextmanager
 def _pins_overlooked() -> Iterator[None]:
     with (
-        mock.patch.object(clean, "named_versions", _without_pins),
+        mock.patch.object(execution, "named_versions", _without_pins),
         mock.patch.object(planning, "named_versions", _without_pins),
     ):
         yield
@@ -64,7 +64,7 @@ def _pins_overlooked() -> Iterator[None]:
 @contextlib.contextmanager
 def _deletion_files_unknown() -> Iterator[None]:
     with (
-        mock.patch.object(references, "fragment_references", _without_deletions),
+        mock.patch.object(referenced_files, "fragment_references", _without_deletions),
         mock.patch.object(reachability, "fragment_references", _without_deletions),
     ):
         yield
@@ -92,7 +92,7 @@ SEEDS = (
         Failure.CLEANUP,
         "A writer that was not stopped for long does not look at all, and the cleanup of another"
         " library has freed the number that it took.",
-        put_in(SecondLook, "is_continued", _is_continued_if_late),
+        put_in(CommitVerification, "is_continued", _is_continued_if_late),
         places.CLEANED_BY_ANOTHER,
     ),
     Seed(

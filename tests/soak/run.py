@@ -26,7 +26,7 @@ WARM = [
     # What deleting rows needs takes longest.
     *(
         "lance_core.dataset.expressions.sql.expression",
-        "lance_core.commits.cleanup.clean",
+        "lance_core.commits.cleanup.execution",
         "pandas",
     ),
     *("lance_core_s3.client", "lance_core_dynamodb.store", "lance_core_gcs.store"),

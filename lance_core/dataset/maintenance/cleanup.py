@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from lance_core.commits.cleanup.clean import CleanupReport, clean
+from lance_core.commits.cleanup.execution import CleanupReport, clean
 from lance_core.commits.cleanup.files import FileKind
 from lance_core.commits.cleanup.plan import CleanupPlan
 from lance_core.commits.cleanup.planning import plan

@@ -15,7 +15,7 @@ from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow
 from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.prune_struct_fields import prune_fields
-from lance_core.dataset.values.checks import check_text
+from lance_core.dataset.values.to_stored import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, format_path

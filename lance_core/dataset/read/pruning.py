@@ -1,8 +1,8 @@
-"""Rows that cannot pass a filter, left out by the statistics that data files have of them.
+"""Pruning: a filtered scan does not read batches of rows whose statistics exclude the filter.
 
-Only files of version 0.1 have such statistics, for batches of rows. What is left out never changes
-a result: see `lance_core.dataset.expressions.sql.outcomes`. Bounds count deleted rows, too, which
-leaves out less.
+Only files of version 0.1 have such statistics. Pruning never changes a result: see
+`lance_core.dataset.expressions.sql.interval_analysis`. Bounds include deleted rows, which makes
+pruning less effective, but not wrong.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
     from lance_core.dataset.expressions.filters import Filter
-    from lance_core.dataset.expressions.sql import outcomes
+    from lance_core.dataset.expressions.sql import interval_analysis
+    from lance_core.dataset.expressions.sql.interval_analysis import Bounds
     from lance_core.dataset.expressions.sql.node import ColumnNode, Node
-    from lance_core.dataset.expressions.sql.outcomes import Bounds
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
     from lance_core.table.fragments.fragment import Fragment
 else:
-    outcomes = lazy_module("lance_core.dataset.expressions.sql.outcomes")
+    interval_analysis = lazy_module("lance_core.dataset.expressions.sql.interval_analysis")
 
 Path = tuple[str, ...]
 
@@ -67,7 +67,11 @@ def _node(condition: Filter) -> Node | None:
     from lance_core.dataset.expressions.sql.expression import SqlExpression
 
     sql = condition.condition
-    return sql.node if isinstance(sql, SqlExpression) and outcomes.cannot_fail(sql.node) else None
+    return (
+        sql.node
+        if isinstance(sql, SqlExpression) and interval_analysis.cannot_fail(sql.node)
+        else None
+    )
 
 
 def _has_statistics(fragment: Fragment) -> bool:
@@ -127,7 +131,7 @@ def _may_pass(
         sizes = np.diff(one.statistics.edges)
         return _bounds(one.statistics.fields[one.field.id], one.field, runs, sizes)
 
-    return outcomes.may_be_true(node, bounds_of, len(starts))
+    return interval_analysis.may_be_true(node, bounds_of, len(starts))
 
 
 def _bounds(
@@ -145,10 +149,10 @@ def _bounds(
     )
     never = np.zeros(len(runs), np.bool_)
     if not field.nullable or not is_variable(field.storage_type):
-        return outcomes.Bounds(lowest, highest, never, never)
+        return interval_analysis.Bounds(lowest, highest, never, never)
     null_counts = statistics.null_counts[runs]
     may_be_null = (null_counts > 0) | np.asarray(lowest.is_null())
-    return outcomes.Bounds(lowest, highest, may_be_null, null_counts >= sizes[runs])
+    return interval_analysis.Bounds(lowest, highest, may_be_null, null_counts >= sizes[runs])
 
 
 def _ranges(edges: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:

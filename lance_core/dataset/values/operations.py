@@ -10,7 +10,9 @@ from dataclasses import field
 import pyarrow as pa
 
 from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.dataset.values.checks import (
+from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata, stored_file
+from lance_core.dataset.values.index import Index, to_uuid
+from lance_core.dataset.values.to_stored import (
     check_fragments,
     check_text,
     checked_updates,
@@ -19,8 +21,6 @@ from lance_core.dataset.values.checks import (
     to_schema,
     to_version,
 )
-from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata, stored_file
-from lance_core.dataset.values.index import Index, to_uuid
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema

@@ -7,9 +7,9 @@ import uuid as uuids
 from collections.abc import Mapping
 from dataclasses import field
 
-from lance_core.dataset.values.checks import MAX_VERSION, check_text
 from lance_core.dataset.values.from_stored import operation_of
 from lance_core.dataset.values.operations import LanceOperation
+from lance_core.dataset.values.to_stored import MAX_VERSION, check_text
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.transactions.transaction import COMMIT_MESSAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.values.checks import checked_updates
+from lance_core.dataset.values.to_stored import checked_updates
 from lance_core.dataset.write.commit_change import commit_change
 from lance_core.errors import SchemaMismatchError
 from lance_core.schema import Schema

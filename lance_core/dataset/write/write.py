@@ -17,9 +17,9 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.dataset.values.checks import to_bases
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress
+from lance_core.dataset.values.to_stored import to_bases
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write import fragment_writer
 from lance_core.dataset.write.blob_options import blob_options, stored_schema

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core.table.references import references
+from lance_core.table.referenced_files import references
 from lance_core_explorer.configuration import Configuration, Invariant, Scope
 from lance_core_explorer.lineage import mismatch
 from lance_core_explorer.notes import Broken, Committed, NotCommitted, Read

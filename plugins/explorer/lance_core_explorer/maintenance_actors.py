@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, datetime, timedelta
 
-from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.errors import LanceError, ObjectNotFoundError
 from lance_core.store.base import ObjectStore

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_row import entry_of
 from lance_core.commits.loop import commit_transaction

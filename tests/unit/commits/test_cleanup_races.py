@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import pytest
 
-from lance_core.commits.cleanup.clean import clean
+from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_version
 from lance_core.commits.loop import commit_transaction
@@ -31,7 +31,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import manifest_path
-from lance_core.table.references import references
+from lance_core.table.referenced_files import references
 from lance_core.table.transactions.operations import Restore, UpdateConfig, UpdateMap
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append

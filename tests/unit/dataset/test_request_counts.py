@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.commits import loop, second_look
+from lance_core.commits import loop, verification
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.fragment import write_fragments
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
@@ -54,7 +54,7 @@ class Client(MemoryClient):
 def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits look again if they take long; how busy the machine is must not count here."""
     monkeypatch.setattr(loop, "slow_after", lambda usual: math.inf)
-    monkeypatch.setattr(second_look, "FRESH", 1e9)
+    monkeypatch.setattr(verification, "FRESH", 1e9)
 
 
 @pytest.fixture(scope="module")

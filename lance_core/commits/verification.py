@@ -1,9 +1,9 @@
-"""What a commit looks at again, because much may have happened since it saw the newest version.
+"""Checks of a commit against changes since it read the newest version.
 
-Before it publishes: whether its files are there, and whether its base is still the newest version.
-Afterwards: whether the history goes on from what it published, and whether its files are there.
-Local tables are always looked at. Where looking takes requests, only slow attempts look again, and
-files are believed to be there while they are fresh.
+Before publishing: the new files exist, and the base is still the newest version. After publishing:
+the history contains the published version, and its files still exist. A commit to a local table
+makes all checks. Where a check costs requests, only slow attempts make it, and files are assumed to
+exist while they are younger than `FRESH`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lance_core.table.transactions.operations import Clone, Restore
 from lance_core.table.transactions.transaction import Transaction
 
 
-class SecondLook:
-    """The looks of one commit."""
+class CommitVerification:
+    """The checks of one commit."""
 
     def __init__(
         self,

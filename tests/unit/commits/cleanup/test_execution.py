@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from lance_core._pb import table_pb2
-from lance_core.commits.cleanup.clean import PUTTING_BACK, CleanupReport, clean, execute
+from lance_core.commits.cleanup.execution import PUTTING_BACK, CleanupReport, clean, execute
 from lance_core.commits.cleanup.files import FileKind
 from lance_core.commits.cleanup.pins import PIN_PREFIX
 from lance_core.commits.cleanup.plan import KeptReason
@@ -34,7 +34,7 @@ from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DETACHED, manifest_path
-from lance_core.table.references import references
+from lance_core.table.referenced_files import references
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused

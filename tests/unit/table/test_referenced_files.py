@@ -18,7 +18,7 @@ from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
-from lance_core.table.references import PATH_FIELDS, Reference, ReferenceKind, references
+from lance_core.table.referenced_files import PATH_FIELDS, Reference, ReferenceKind, references
 
 # Text and bytes that name no file. A base path is a root, not a file.
 NO_PATHS = {
