@@ -18,16 +18,16 @@ from lance_core.commits.base import CommitHandler
 from lance_core.commits.history import Version, find_transaction, find_version, read_latest
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
-from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
-from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.manifest.file import ManifestFile
-from lance_core.table.manifest.manifest import Manifest
-from lance_core.table.referenced_files import (
+from lance_core.table.file_references import (
     Reference,
     ReferenceKind,
     fragment_references,
     references,
 )
+from lance_core.table.fragments.deletion import RowOffsets, decode_deletions
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (
     Append,

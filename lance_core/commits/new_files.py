@@ -14,9 +14,9 @@ from typing import TypeAlias
 from lance_core.errors import CommitFileMissingError, ObjectNotFoundError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
+from lance_core.table.file_references import fragment_references
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
-from lance_core.table.referenced_files import fragment_references
 
 
 @dataclass(frozen=True, slots=True)

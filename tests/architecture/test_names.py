@@ -24,6 +24,7 @@ PARTICIPLES = {
     "shred": "the standard term, a verb",
     "single_packed": "single values of packed integers",
     "throttled": "the standard term for a store that is made slow",
+    "to_stored": "from operations of users to stored ones",
 }
 
 MIN_LINES = 40

@@ -15,7 +15,7 @@ from lance_core.commits.cleanup import execution, planning, reachability, scope
 from lance_core.commits.cleanup.execution import _Execution
 from lance_core.commits.cleanup.reachability import Reachable
 from lance_core.commits.verification import CommitVerification
-from lance_core.table import referenced_files
+from lance_core.table import file_references
 from tests.explore import checks, places
 from tests.explore.seed import Failure, Seed, put_in
 
@@ -23,7 +23,7 @@ _is_continued = CommitVerification.is_continued
 _named_versions = scope.named_versions
 _remove_versions = _Execution._remove_versions
 _remove_files = _Execution._remove_files
-_fragment_references = referenced_files.fragment_references
+_fragment_references = file_references.fragment_references
 
 
 def _names_of_the_plan(self: Any) -> frozenset[int]:
@@ -64,7 +64,7 @@ def _pins_overlooked() -> Iterator[None]:
 @contextlib.contextmanager
 def _deletion_files_unknown() -> Iterator[None]:
     with (
-        mock.patch.object(referenced_files, "fragment_references", _without_deletions),
+        mock.patch.object(file_references, "fragment_references", _without_deletions),
         mock.patch.object(reachability, "fragment_references", _without_deletions),
     ):
         yield

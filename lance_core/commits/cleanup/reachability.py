@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from lance_core.table.file_references import Reference, fragment_references, references
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.unknown_content import check_fragment_understood, check_understood
 from lance_core.table.manifest_parts import BasePath
-from lance_core.table.referenced_files import Reference, fragment_references, references
 
 
 class Reachable:

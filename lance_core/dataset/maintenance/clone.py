@@ -30,9 +30,9 @@ from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
+from lance_core.table.file_references import Reference as FileReference
+from lance_core.table.file_references import ReferenceKind, references
 from lance_core.table.paths import DATA, DELETIONS, DETACHED, INDICES
-from lance_core.table.referenced_files import Reference as FileReference
-from lance_core.table.referenced_files import ReferenceKind, references
 from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Clone
 from lance_core.table.transactions.transaction import Transaction

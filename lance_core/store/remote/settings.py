@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.remote.option_parsing import (
+from lance_core.store.remote.option_values import (
     Options,
     take,
     take_boolean,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.store.remote.option_parsing import Options, take, take_boolean
+from lance_core.store.remote.option_values import Options, take, take_boolean
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret, plain
 from lance_core.store.uri import StoreUrl

@@ -16,7 +16,7 @@ from botocore import credentials, loaders
 from botocore.session import Session
 from botocore.utils import IMDSRegionProvider
 
-from lance_core.store.remote.option_parsing import take_boolean
+from lance_core.store.remote.option_values import take_boolean
 from lance_core_dynamodb import options as names
 from lance_core_dynamodb.options import Access
 from lance_core_dynamodb.registry import SESSIONS

@@ -17,7 +17,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.config import Secret
 from lance_core.store.remote import settings as shared
-from lance_core.store.remote.option_parsing import Options, take
+from lance_core.store.remote.option_values import Options, take
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import wrap_secrets
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lance_core.table.file_references import references
 from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core.table.referenced_files import references
 from lance_core_explorer.configuration import Configuration, Invariant, Scope
 from lance_core_explorer.lineage import mismatch
 from lance_core_explorer.notes import Broken, Committed, NotCommitted, Read

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.config import Secret
 from lance_core.store.remote import settings
-from lance_core.store.remote.option_parsing import take, take_boolean
+from lance_core.store.remote.option_values import take, take_boolean
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.uri import StoreUrl
 from lance_core_gcs.registry import CLIENTS

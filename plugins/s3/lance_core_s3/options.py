@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.remote import settings as shared
-from lance_core.store.remote.option_parsing import Options, take, take_boolean
+from lance_core.store.remote.option_values import Options, take, take_boolean
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 

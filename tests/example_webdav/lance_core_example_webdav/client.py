@@ -28,7 +28,7 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.option_parsing import take
+from lance_core.store.remote.option_values import take
 from lance_core.store.remote.request_deadline import TimedConnection
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore

@@ -17,7 +17,7 @@ from lance_core.commits.loop import commit_transaction
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.wrappers.prefix import PrefixStore
-from lance_core.table.referenced_files import references
+from lance_core.table.file_references import references
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append, creation
 

@@ -29,9 +29,9 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.file_references import references
 from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import manifest_path
-from lance_core.table.referenced_files import references
 from lance_core.table.transactions.operations import Restore, UpdateConfig, UpdateMap
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append

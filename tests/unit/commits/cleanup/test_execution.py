@@ -29,12 +29,12 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import PutMode
+from lance_core.table.file_references import references
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DETACHED, manifest_path
-from lance_core.table.referenced_files import references
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused

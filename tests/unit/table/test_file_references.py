@@ -11,6 +11,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.schema.tree import Schema
+from lance_core.table.file_references import PATH_FIELDS, Reference, ReferenceKind, references
 from lance_core.table.fragments.data_file import DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
@@ -18,7 +19,6 @@ from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
-from lance_core.table.referenced_files import PATH_FIELDS, Reference, ReferenceKind, references
 
 # Text and bytes that name no file. A base path is a root, not a file.
 NO_PATHS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote.option_parsing import (
+from lance_core.store.remote.option_values import (
     Options,
     take,
     take_boolean,
