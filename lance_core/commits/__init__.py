@@ -1,1 +1,1 @@
-"""How a version becomes the version."""
+"""Committing: publishing new versions of a table, and removing old ones."""

@@ -1,10 +1,10 @@
-"""Whether a version is part of the history that the newest version continues.
+"""Check that the newest version of a table contains a given version.
 
-It normally is, by its number alone: a version is only built on the one before it. But numbers that
-a cleanup has freed can be taken again. A writer that was stopped, and then publishes what it had
-prepared, may find its number free although others have gone past it: its version is there, and no
-later version contains it. Cleanups of this library leave a number taken for longer than a writer
-may be stopped; others may free it at once.
+A version normally does: each version builds on the version before it. But a cleanup frees version
+numbers, and a writer that was suspended between preparing and publishing may find its number free
+although later versions exist. It then publishes a version that no later version contains. Cleanups
+of this library keep a number occupied for longer than a writer may be suspended; other libraries
+may free it at once.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ from lance_core.table.transactions.operations import (
 from lance_core.table.transactions.transaction import Transaction
 
 _KEEP_FRAGMENTS = (Append, CreateIndex, ReserveFragments, UpdateBases, UpdateConfig)
-"""Operations that leave the fragments that were there as they are, and bring none of them back."""
+"""Operations that neither change existing fragments nor restore removed ones."""
 
 
 class Doubt(enum.Enum):
-    """How likely it is that others have gone past a version before it was published."""
+    """How likely it is that later versions were committed before this one was published."""
 
     PROMPT = "published at once"
-    """An immediate successor counts as built on it, unless that one shows the opposite."""
+    """The immediate successor counts as built on the version, unless its content contradicts
+    this."""
     SLOW = "published slowly"
-    """A later version must show what it did, or that nothing of it would be left in any order."""
+    """A later version must show the change, or must show that it would hide the change."""
     LATE = "published after the deadline"
-    """The newest version or the immediate successor must show what it did."""
+    """The newest version or the immediate successor must show the change."""
 
 
 def is_continued(
@@ -63,10 +64,10 @@ def is_continued(
     base: ManifestFile | None,
     doubt: Doubt,
 ) -> bool:
-    """Whether the newest version is ``ours`` or follows from what ``ours`` did to ``base``.
+    """True if the newest version is ``ours``, or contains the change from ``base`` to ``ours``.
 
-    False does not prove that the version is lost: later changes may have replaced all of it. Never
-    raises for what cannot be read: that is no evidence.
+    False does not prove that the version is lost: later changes may have replaced everything that
+    it changed. Never raises: a version that cannot be read shows nothing.
     """
     try:
         newest = handler.latest()
@@ -76,14 +77,15 @@ def is_continued(
             return not newest.contradicts(ours.location)
         change = _Change.between(base, ours.file)
         return _is_followed(handler, store, ours, change, doubt)
-    except Exception:  # whatever a plugin raises: the version was written all the same
+    except Exception:  # also errors of plugins: the version is written already
         return False
 
 
 def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, doubt: Doubt) -> bool:
-    """`is_continued` of a version that was found, not made: its base is looked for.
+    """`is_continued` for a version that was read, not just published: finds its base first.
 
-    If the base is cleaned up, only the files that the transaction added tell what is new.
+    If a cleanup has removed the base, only the files that the transaction added identify the
+    change.
     """
     number = ours.location.version
     try:
@@ -93,7 +95,7 @@ def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, dou
             return is_continued(handler, store, ours, file, doubt)
         change = _Change.added_by(find_transaction(store, ours), ours.file.manifest)
         return _is_followed(handler, store, ours, change, doubt)
-    except Exception:  # no evidence, as above
+    except Exception:  # as above
         return False
 
 
@@ -129,10 +131,12 @@ def _is_followed(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a version did to its base.
+    """The change from a base version to a version.
 
-    ``files`` it names and the base does not; ``settings`` as it left them, and ``unset`` ones;
-    ``fragments`` that it added, changed or removed, and ``removed`` ones, by id.
+    ``files``: files that the version names and its base does not. ``settings``: settings that the
+    version added or changed, with their new values. ``unset``: settings that it removed.
+    ``fragments``: ids of fragments that it added, changed or removed. ``removed``: ids of fragments
+    that it removed.
     """
 
     files: frozenset[Reference]
@@ -159,7 +163,7 @@ class _Change:
 
     @classmethod
     def added_by(cls, transaction: Transaction | None, manifest: Manifest) -> _Change:
-        """What is known without the base: files of the fragments that are new."""
+        """The part of a change that is known without the base: the files of new fragments."""
         files: frozenset[Reference] = frozenset()
         if transaction is not None and isinstance(transaction.operation, Append | Overwrite):
             found = (fragment_references(manifest, one) for one in transaction.operation.fragments)
@@ -167,10 +171,10 @@ class _Change:
         return cls(files, {}, frozenset(), frozenset(), frozenset())
 
     def is_in(self, file: ManifestFile) -> bool:
-        """Whether ``file`` shows it.
+        """True if ``file`` shows this change.
 
-        One new file is enough, since no other version brings it in; of settings, which others may
-        have set to the same values, all must be as they were left.
+        One new file suffices, since no other version adds it. Other writers may set a setting to
+        the same value, so all settings must have the values that this change gave them.
         """
         if self.files:
             return not self.files.isdisjoint(_content(file))
@@ -182,9 +186,9 @@ class _Change:
 
 
 def _hides(store: ObjectStore, later: Version, ours: Version, change: _Change) -> bool:
-    """Whether nothing of ``change`` would be left if it came right before ``later``.
+    """True if ``later`` would hide all of ``change`` even if ``change`` directly preceded it.
 
-    Its rows were replaced together with all others, or its deletions are among those of ``later``.
+    ``later`` replaced the changed rows together with all others, or contains the same deletions.
     """
     if change.settings or change.unset:
         return False
@@ -197,9 +201,10 @@ def _hides(store: ObjectStore, later: Version, ours: Version, change: _Change) -
 def _is_made_of(
     successor: Version, transaction: Transaction, ours: Version, change: _Change
 ) -> bool:
-    """Whether ``successor`` is just what its transaction makes of ``ours``.
+    """True if applying ``transaction`` to ``ours`` gives exactly ``successor``.
 
-    A transaction that changes the same fragments shows nothing: it brings their new state along.
+    A transaction that changes the same fragments shows nothing, because it contains their new
+    state.
     """
     if not (change.fragments or change.settings or change.unset):
         return False
@@ -217,7 +222,7 @@ def _is_made_of(
 def _contradicts(
     store: ObjectStore, successor: Version, transaction: Transaction, ours: Version, change: _Change
 ) -> bool:
-    """Whether ``successor``, which does not show ``change``, would show it if it followed it."""
+    """True if ``successor`` lacks ``change`` but would show it if it were built on ``ours``."""
     operation = transaction.operation
     if isinstance(operation, Delete):
         left = change.fragments - change.removed - set(operation.deleted_fragment_ids)
@@ -231,13 +236,13 @@ def _contradicts(
 
 
 def _deletes_the_same(store: ObjectStore, later: Version, ours: Version, change: _Change) -> bool:
-    """Whether all rows of the changed fragments that are deleted in ``ours`` are in ``later``."""
+    """True if ``later`` deletes every row of the changed fragments that ``ours`` deletes."""
     numbers = change.fragments
     return bool(numbers) and all(_holds(store, later, ours, number) for number in numbers)
 
 
 def _holds(store: ObjectStore, later: Version, ours: Version, number: int) -> bool:
-    """Whether a fragment is in ``later`` as in ``ours``, perhaps with more deleted rows."""
+    """True if ``later`` has the fragment ``number`` of ``ours``, perhaps with more deleted rows."""
     mine = ours.file.manifest.fragments.by_id(number)
     theirs = later.file.manifest.fragments.by_id(number)
     if mine is None or theirs is None or mine.files != theirs.files:
@@ -265,13 +270,13 @@ def _deletions(store: ObjectStore, fragment: Fragment) -> RowOffsets:
 
 
 def _content(file: ManifestFile) -> frozenset[Reference]:
-    """All files that a version needs, but for the transaction's, which no other version names."""
+    """All files that a version needs, except its transaction file, which is never shared."""
     found = references(file)
     return frozenset(one for one in found if one.kind is not ReferenceKind.TRANSACTION)
 
 
 def _settings(manifest: Manifest) -> dict[tuple[str, object], object]:
-    """What a version says besides its fragments and indices, by kind and key."""
+    """The configuration of a version other than its fragments and indices, by kind and key."""
     found: dict[tuple[str, object], object] = {}
     found.update((("config", key), value) for key, value in manifest.config.items())
     found.update((("table", key), value) for key, value in manifest.table_metadata.items())

@@ -1,14 +1,14 @@
-"""The commit contract: how the manifest of a version is found, and how it comes to be.
+"""The commit contract: how manifests of versions are found and published.
 
-A `CommitHandler` serves one table. Whoever implements one writes down how a manifest becomes *the*
-manifest of its version, atomically among any number of writers, and where manifests are found.
-Everything else (reading what others committed, settling doubtful outcomes, retries) is common to
-all handlers and lives in the other modules of this package.
+A `CommitHandler` serves one table. An implementation defines how a manifest becomes *the* manifest
+of its version, atomically among any number of writers, and where manifests are found. Everything
+else (reading concurrent commits, resolving unknown outcomes, retries) is common to all handlers and
+lives in the other modules of this package.
 
-How `CommitHandler.commit` ends is how every conditional call of a store ends: returning means
-*applied*; `ObjectExistsError` means that this version exists, written by another or by an earlier
-sending of this very candidate; any other `StoreError` but `OutcomeUnknownError` means *not
-applied*; everything else means *unknown*. The caller finds out which it was, see
+`CommitHandler.commit` ends like every conditional call of a store. Returning means *applied*.
+`ObjectExistsError` means that this version exists, written either by another writer or by an
+earlier request for the same candidate. Any other `StoreError` except `OutcomeUnknownError` means
+*not applied*. Every other exception means *unknown*; the caller then finds out the outcome, see
 `lance_core.commits.outcome`.
 """
 
@@ -32,9 +32,9 @@ from lance_core.table.paths import NamingScheme, manifest_path
 
 @dataclass(frozen=True, slots=True)
 class ManifestLocation:
-    """Where the manifest of a version is.
+    """The location of a version's manifest.
 
-    ``size`` in bytes and ``etag`` are None if finding the manifest did not tell them.
+    ``size`` in bytes and ``etag`` are None if they were not learnt when the manifest was found.
     """
 
     version: int
@@ -44,9 +44,9 @@ class ManifestLocation:
     etag: str | None = None
 
     def contradicts(self, other: ManifestLocation) -> bool:
-        """True if these are certainly two different manifests, by what is known of both.
+        """True if the sizes or etags prove that these are two different manifests.
 
-        A table that was dropped and made again has versions of the same numbers.
+        A table that was dropped and created again reuses version numbers.
         """
         return (
             (self.version, self.path) != (other.version, other.path)
@@ -57,10 +57,11 @@ class ManifestLocation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A manifest that is to become a version.
+    """A manifest to publish as a version.
 
-    Sending the same candidate again is allowed and must not make a second version: its ``version``
-    is in the manifest, and its ``transaction_uuid`` tells it from everybody else's.
+    Publishing the same candidate again is allowed and must not create a second version: the
+    manifest contains its ``version``, and its ``transaction_uuid`` distinguishes it from the
+    candidates of other writers.
     """
 
     version: int
@@ -69,21 +70,21 @@ class Candidate:
     """The manifest file."""
     transaction_uuid: str
     transaction: bytes
-    """The serialised transaction, as it stands in ``data``: the intent, byte by byte."""
+    """The serialised transaction, exactly the bytes that ``data`` contains."""
 
     @property
     def path(self) -> str:
-        """Where a manifest of this version belongs."""
+        """The final path of the manifest of this version, relative to the table."""
         return manifest_path(self.version, self.naming)
 
     @property
     def location(self) -> ManifestLocation:
-        """What becomes of the candidate once it is applied."""
+        """The location of the manifest after a successful commit."""
         return ManifestLocation(self.version, self.path, self.naming, len(self.data))
 
 
 class CommitHandler(ABC):
-    """Finds and makes versions of one table. Methods are thread-safe and block."""
+    """Finds and publishes versions of one table. Methods are thread-safe and blocking."""
 
     @abstractmethod
     def latest(self) -> ManifestLocation | None:
@@ -95,7 +96,7 @@ class CommitHandler(ABC):
 
     @abstractmethod
     def locate(self, version: int) -> ManifestLocation:
-        """Where a version, detached ones included, is; `DatasetNotFoundError` if it is not."""
+        """The location of a version, attached or detached; `DatasetNotFoundError` without one."""
 
     @abstractmethod
     def list_versions(self) -> Sequence[ManifestLocation]:
@@ -103,21 +104,22 @@ class CommitHandler(ABC):
 
     @abstractmethod
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        """Make ``candidate`` the manifest of its version, or raise; see the module for how."""
+        """Publish ``candidate`` as its version; the module's docstring defines how a call ends."""
 
     def discard(self, candidate: Candidate) -> None:
-        """Remove what `commit` left beside the versions.
+        """Remove temporary files and records that `commit` left beside the versions.
 
-        Called only once it is certain that nothing of ``candidate`` will ever be needed: it lost,
-        or its manifest is in place. Failing is harmless; cleanup removes what stays.
+        Called only when ``candidate`` is certainly not needed: another commit won, or its manifest
+        is in place. A failure is harmless; cleanup removes the rest.
         """
         return
 
     def forget(self, folder: str = "") -> None:
-        """Remove what the handler keeps about the table outside of the table's folder.
+        """Remove the handler's records about the table that are outside the table's folder.
 
-        ``folder``: of one of the table's branches, relative to the table; "" is the table itself.
-        Called when that is dropped, once its files are removed. May be called again.
+        ``folder`` is the folder of one of the table's branches, relative to the table, or "" for
+        the table itself. Called when the table or branch is dropped, after its files are removed.
+        May be called more than once.
         """
         return
 
@@ -125,29 +127,31 @@ class CommitHandler(ABC):
 HandlerFactory: TypeAlias = Callable[
     [ObjectStore, StoreUrl, Mapping[str, "str | Secret"], Environment], CommitHandler
 ]
-"""Makes a handler of a store rooted at the table, the table's URL, the caller's options and the
-outside world."""
+"""Creates a handler from a store rooted at the table, the table's URL, the caller's storage options
+and the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitHandlerSpec:
     """Describes a commit handler.
 
-    ``requires``: names of fields of `StoreCapabilities` that the store must guarantee.
-    ``url_suffix``: what stands after ``+`` in URLs that ask for this handler; a handler that has
-    one is only used when asked for.
-    ``rank``: of several handlers that fit, the one with the highest rank is chosen.
-    ``multi_writer``: False if two writers at a time may lose a commit; such a handler is only used
-    when asked for by name.
-    ``factory``: a `HandlerFactory`, or ``"module:attribute"`` of one.
-    ``options``: names of storage options that are the handler's own. Stores pass over them; case
+    ``requires``: names of the fields of `StoreCapabilities` that the store must guarantee.
+    ``url_suffix``: the text after ``+`` in the scheme of URLs that select this handler. A handler
+    with a suffix is used only if it is selected.
+    ``rank``: if several handlers fit, the one with the highest rank is chosen.
+    ``multi_writer``: False if two concurrent writers may lose a commit. Such a handler is used only
+    if it is selected by name.
+    ``factory``: a `HandlerFactory`, or its import path ``"module:attribute"``.
+    ``options``: names of the storage options that belong to this handler. Stores ignore them. Case
     and underscores do not matter.
-    ``shared_options``: names that it has in common with stores, such as those of credentials. The
-    store of a table that asks for the handler passes over those that it does not know.
-    ``place_option``: the one of ``options`` that holds the URI of another store, which the handler
-    opens with the storage options of the table. Both stores pass over the options of the other.
-    Making one raises `InvalidInputError` if ``requires`` holds a name that is no capability: no
-    store could fulfil it.
+    ``shared_options``: names of options that the handler has in common with stores, such as
+    credentials. If a table selects this handler, its store ignores those that it does not define.
+    ``place_option``: the member of ``options`` that holds the URI of another store, which the
+    handler opens with the storage options of the table. Each of the two stores ignores the options
+    of the other.
+
+    Raises `InvalidInputError` if ``requires`` contains a name that is not a capability: no store
+    could satisfy it.
     """
 
     name: str
@@ -163,11 +167,11 @@ class CommitHandlerSpec:
     def __post_init__(self) -> None:
         requires: object = self.requires
         if not isinstance(requires, Set):
-            raise InvalidInputError(f"requires of {self.name!r} is no set of names of capabilities")
+            raise InvalidInputError(f"requires of {self.name!r} is not a set of capability names")
         known = {field.name for field in fields(StoreCapabilities)}
         for name in requires - known:
             raise InvalidInputError(
-                f"commit handler {self.name!r} requires {name!r}, which is no capability of stores"
+                f"commit handler {self.name!r} requires {name!r}, which is not a store capability"
                 f"{hint(str(name), known)}"
             )
         object.__setattr__(self, "requires", frozenset(requires))
@@ -176,17 +180,19 @@ class CommitHandlerSpec:
 ManifestStoreFactory: TypeAlias = Callable[
     [StoreUrl, Mapping[str, "str | Secret"]], ExternalManifestStore
 ]
-"""Makes a back-end of the table's URL, with its query, and the caller's options."""
+"""Creates a back-end from the table's URL, including its query, and the caller's storage
+options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestStoreSpec:
     """Describes a key-value back-end for the external manifest protocol.
 
-    ``name``: what the option ``commit_handler`` and a table's config ask for it by.
-    ``url_suffix``: what stands after ``+`` in URLs that ask for it. It is only used when asked for.
-    ``factory``: a `ManifestStoreFactory`, or ``"module:attribute"`` of one.
-    ``options``, ``shared_options``: as of `CommitHandlerSpec`.
+    ``name``: the name that selects it in the option ``commit_handler`` and in a table's config.
+    ``url_suffix``: the text after ``+`` in the scheme of URLs that select it. It is used only if it
+    is selected.
+    ``factory``: a `ManifestStoreFactory`, or its import path ``"module:attribute"``.
+    ``options``, ``shared_options``: as in `CommitHandlerSpec`.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Catching up: from the version that a transaction was computed from to the newest one.
+"""Check a transaction against all versions committed since the version it was computed from.
 
-Everything that was committed in between is read and checked against the transaction, once. On the
-way it turns out if the transaction is in the table already, and if the table is another one by now.
+Each version in between is read and checked once. These reads also detect a transaction that is
+already committed, and a table that was replaced by another one.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from lance_core.table.transactions.operations import Clone, Overwrite
 from lance_core.table.transactions.transaction import Transaction
 
 
-class _Vanished(Exception):  # noqa: N818  # no error: there is a newer version by now
-    """What was the newest version was cleaned up before it could be read."""
+class _Vanished(Exception):  # noqa: N818  # not an error: a newer version exists
+    """A cleanup removed the newest version before it could be read."""
 
 
 class CatchUp:
-    """What one transaction has to follow.
+    """The versions that a transaction must be compatible with.
 
-    ``base`` is the newest version that was seen, None if there is no table; to begin with, it is a
-    version that the caller has read.
+    ``base`` is the newest version seen so far, or None if there is no table. Initially, ``base`` is
+    a version that the caller has read.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class CatchUp:
         self._transaction = transaction
         self.base = base
         self._checked = transaction.read_version
-        """The transaction is compatible with everything up to this version."""
+        """The number of the newest version that the transaction is known to be compatible with."""
         self._may_be_repeated = may_be_repeated
 
     def run(self) -> Version | None:
-        """Go on to the newest version; the version that is this transaction already, if one is.
+        """Catch up with the newest version; return this transaction's version if it is committed.
 
         Raises `CommitConflictError`, `RetryableCommitConflictError`, `DatasetExistsError`,
-        `DatasetNotFoundError` and `CommitUnknownError` as of `commit_transaction`.
+        `DatasetNotFoundError` and `CommitUnknownError` like `commit_transaction`.
         """
         for _ in range(LOOKS):
             with contextlib.suppress(_Vanished):
@@ -66,7 +66,7 @@ class CatchUp:
 
     def _go_to(self, newest: ManifestLocation | None) -> Version | None:
         read_version = self._transaction.read_version
-        operation = self._transaction.operation  # what a clone has read is another table's
+        operation = self._transaction.operation  # a clone reads another table
         if newest is None:
             if read_version and not isinstance(operation, Clone):
                 raise DatasetNotFoundError("the table to commit to is not there")
@@ -89,9 +89,11 @@ class CatchUp:
         return self._check_until(newest)
 
     def _found_table(self, number: int) -> Version | None:
-        """A table is where one was to be created: by this transaction, or by another.
+        """Handle a table that exists although this transaction creates it.
 
-        ``number`` is that of the version that this transaction would have made.
+        ``number`` is the version that this transaction would have published. Returns the version of
+        this transaction if it created the table itself; raises `DatasetExistsError` if another
+        writer did.
         """
         try:
             first = read_version(self._store, self._handler.locate(number))
@@ -104,9 +106,9 @@ class CatchUp:
         raise DatasetExistsError("a table is there already, by another writer")
 
     def _check_until(self, newest: ManifestLocation) -> Version | None:
-        """Check the transaction against all it has not been checked against, and read the newest.
+        """Check the transaction against all unchecked versions, and read the newest one.
 
-        Returns the version that is this very transaction, if one is.
+        Returns the version of this transaction if it is committed already.
         """
         for number in range(self._checked + 1, newest.version):
             found = self._check(number, find_version(self._handler, self._store, number))
@@ -125,7 +127,7 @@ class CatchUp:
         return None
 
     def _check(self, number: int, version: Version | None) -> Version | None:
-        """Raise if the transaction cannot follow a version; return it if it is the transaction."""
+        """Raise if the transaction conflicts with a version; return a version that is the same."""
         committed = None if version is None else find_transaction(self._store, version)
         if self._is_ours(committed, number):
             return version
@@ -145,7 +147,7 @@ class CatchUp:
         return committed is not None and is_same(committed, self._transaction, number)
 
     def _is_replaced(self, newest: ManifestLocation) -> bool:
-        """Whether the version that the caller read is not a version of this table any more."""
+        """True if the version that the caller read does not belong to this table any more."""
         if self.base is None:
             return False
         ours = self.base.location
@@ -161,13 +163,13 @@ class CatchUp:
                 return False
             return not self._holds(theirs, self.base.file)
         except DatasetNotFoundError:
-            return False  # cleaned up, in all likelihood
+            return False  # most likely removed by a cleanup
 
     def _holds(self, location: ManifestLocation, file: ManifestFile) -> bool:
-        """Whether ``file`` is what is stored at ``location``."""
-        if file.transaction:  # its uuid is in no other manifest; found without parsing
+        """True if the manifest stored at ``location`` is ``file``."""
+        if file.transaction:  # contains a unique uuid; a byte search avoids parsing
             try:
                 return file.transaction in self._store.get(location.path).to_pybytes()
             except ObjectNotFoundError:
-                return True  # cleaned up meanwhile
+                return True  # removed by a cleanup meanwhile
         return read_version(self._store, location).file == file

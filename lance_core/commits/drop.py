@@ -1,10 +1,11 @@
-"""Removing a table: everything below its root, in an order that a crash cannot turn into a lie.
+"""Remove a table and everything below its root, in an order that survives a crash.
 
-Manifests go first and the newest of them last, so that until the very end the table opens as what
-it was; then it is not a table any more. Other files follow; transaction files are the last of them,
-for it is they that still show what a drop that was interrupted has begun.
+Manifests are removed first, the newest one last. So after a crash the table opens with its old
+newest version, or it has no version. Then the other files are removed. Transaction files are last,
+because they identify the folder as a table whose drop was interrupted.
 
-Nobody may write to the table meanwhile: a version that is added while its files are removed stays.
+No process may write to the table meanwhile: a version that is added while its files are removed
+remains.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from lance_core.table.paths import DETACHED, TRANSACTIONS, VERSIONS, parse_manif
 
 
 def drop(store: ObjectStore, handler: CommitHandler) -> None:
-    """Remove the table that ``store`` is rooted at, with all that is in its folder.
+    """Remove the table at the root of ``store`` and everything in its folder.
 
-    Dropping again completes a drop that was interrupted. Raises `DatasetNotFoundError` if nothing
-    is there, and `InvalidInputError` if something is there that is no table.
+    Dropping again completes an interrupted drop. Raises `DatasetNotFoundError` if the folder is
+    empty, and `InvalidInputError` if it has content that is not a table.
     """
     paths = [meta.path for meta in store.list("")]
     if not paths:
-        handler.forget()  # a drop may have been interrupted right before it
+        handler.forget()  # an earlier drop may have stopped before this call
         raise DatasetNotFoundError("there is nothing to drop")
     versions = {path: number for path in paths if (number := _version(path)) is not None}
     begun = any(path.startswith(f"{TRANSACTIONS}/") and path.endswith(".txn") for path in paths)
     if not begun and not any(path.startswith(f"{VERSIONS}/") for path in versions):
         raise InvalidInputError("this is not a table: no version was found, nothing was removed")
-    # Branches need the files of the table, and detached versions are no one's newest.
+    # Branches need the files of the table; a detached version is never the newest one.
     _remove(store, sorted(versions, key=lambda path: (_is_of_the_root(path), versions[path])))
     rest = [path for path in paths if path not in versions]
     _remove(store, sorted(rest, key=lambda path: (path.startswith(f"{TRANSACTIONS}/"), path)))
@@ -41,7 +42,7 @@ def drop(store: ObjectStore, handler: CommitHandler) -> None:
 
 
 def _version(path: str) -> int | None:
-    """Where in the order of its versions a manifest is removed, None if ``path`` is not one."""
+    """The sort key of a manifest in the order of removal; None if ``path`` is not a manifest."""
     folder, _, name = path.rpartition("/")
     if folder != VERSIONS and not folder.endswith(f"/{VERSIONS}"):
         return None

@@ -1,7 +1,7 @@
-"""What commit code needs of the world besides a store: time, chance and identity.
+"""The environment of commit code besides a store: clocks, randomness and unique ids.
 
-All of it is passed in, so that a test, or an explorer of schedules, can own every step. Code in
-this package takes these from nowhere else.
+All of it is passed in, so that a test or a schedule explorer controls every step. Code in this
+package has no other source of time, randomness or ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lance_core.lazy_dataclass import dataclass
 
 
 def _uptime() -> float:
-    """Seconds that also pass while the machine is suspended, where the system counts them."""
+    """Monotonic seconds; they include time while the machine is suspended if the OS counts it."""
     return time.clock_gettime(_UPTIME)
 
 
@@ -24,27 +24,28 @@ _UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The outside world, as functions. The default is the real one."""
+    """Clocks, randomness and ids as functions. The defaults are the system's."""
 
     clock: Callable[[], int] = time.time_ns
-    """Nanoseconds since 1970, for time stamps; may jump."""
+    """Nanoseconds since 1970 for time stamps; may jump."""
     monotonic: Callable[[], float] = _uptime
-    """Seconds from an arbitrary point, never backwards, for deadlines."""
+    """Seconds since an arbitrary point, never decreasing, for deadlines."""
     sleep: Callable[[float], None] = time.sleep
-    """Returns after so many seconds."""
+    """Sleeps for the given number of seconds."""
     random: Callable[[], float] = random.random
-    """A number in [0, 1), for the spread of waiting times."""
+    """A random number in [0, 1), for the jitter of pauses."""
     new_uuid: Callable[[], uuid.UUID] = uuid.uuid4
-    """An identity that nobody else has."""
+    """A new unique id."""
 
     def stopwatch(self) -> Callable[[], float]:
         """A function that returns the seconds since this call.
 
-        A machine that was paused may notice it by one clock only, so the larger answer counts.
+        Only one of the two clocks may advance while a machine is suspended, so the larger value
+        counts.
         """
         monotonic, clock = self.monotonic(), self.clock()
         return lambda: max(self.monotonic() - monotonic, (self.clock() - clock) / 1e9)
 
 
 SYSTEM = Environment()
-"""The real world."""
+"""The environment of the operating system."""

@@ -1,4 +1,4 @@
-"""Reading versions and the transactions that led to them."""
+"""Read versions and the transactions that produced them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from lance_core.table.paths import transaction_path
 from lance_core.table.transactions.transaction import Transaction
 
 LOOKS = 5
-"""How often to look for the newest version if it is gone when it is read."""
+"""Attempts to read the newest version if it is removed between lookup and read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """A version of a table, read or just committed, and where it is."""
+    """A version of a table that was read or just committed, and its location."""
 
     file: ManifestFile
     location: ManifestLocation
 
 
 def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
-    """Read a manifest; `DatasetNotFoundError` if it is gone."""
+    """Read a manifest; `DatasetNotFoundError` if it does not exist."""
     try:
         data = store.get(location.path)
     except ObjectNotFoundError as error:
@@ -39,7 +39,7 @@ def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
 
 
 def check_number(version: Version) -> None:
-    """Raise `CorruptFileError` if a manifest is not of the version that its name says."""
+    """Raise `CorruptFileError` if the version in a manifest differs from the one in its name."""
     number, name = version.file.manifest.version, version.location.version
     if number != name:
         raise CorruptFileError(
@@ -49,7 +49,7 @@ def check_number(version: Version) -> None:
 
 
 def find_version(handler: CommitHandler, store: ObjectStore, number: int) -> Version | None:
-    """A version, None if it is not there or cannot be read."""
+    """A version, or None if it does not exist or cannot be read."""
     try:
         return read_version(store, handler.locate(number))
     except (DatasetNotFoundError, CorruptFileError):
@@ -57,10 +57,10 @@ def find_version(handler: CommitHandler, store: ObjectStore, number: int) -> Ver
 
 
 def read_latest(handler: CommitHandler, store: ObjectStore) -> Version | None:
-    """The newest version, None if there is no table.
+    """The newest version, or None if there is no table.
 
-    A cleanup may remove what was the newest a moment ago: then there is a newer one, and it is
-    looked for again.
+    If a cleanup removes this version before it is read, a newer one exists, and the search starts
+    again.
     """
     for _ in range(LOOKS):
         newest = handler.latest()
@@ -72,10 +72,10 @@ def read_latest(handler: CommitHandler, store: ObjectStore) -> Version | None:
 
 
 def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None:
-    """What led to a version, None if that was not recorded or is not there any more.
+    """The transaction of a version, or None if it was not recorded or does not exist any more.
 
-    The manifest's own section counts; the transaction file is read if there is none. Raises
-    `CorruptFileError` if what is there is no transaction.
+    Reads the section in the manifest, or the transaction file if there is no such section. Raises
+    `CorruptFileError` if the content is not a transaction.
     """
     if file.transaction is not None:
         return Transaction.from_bytes(file.transaction)
@@ -91,7 +91,7 @@ def transaction_of(store: ObjectStore, file: ManifestFile) -> Transaction | None
 
 
 def find_transaction(store: ObjectStore, version: Version) -> Transaction | None:
-    """What led to a version, None if that cannot be found out; see `transaction_of`."""
+    """The transaction of a version, or None if it cannot be read; see `transaction_of`."""
     try:
         return transaction_of(store, version.file)
     except CorruptFileError:
@@ -99,5 +99,5 @@ def find_transaction(store: ObjectStore, version: Version) -> Transaction | None
 
 
 def read_transaction(store: ObjectStore, location: ManifestLocation) -> Transaction | None:
-    """What led to the version at ``location``; see `read_version` and `transaction_of`."""
+    """The transaction of the version at ``location``; see `read_version` and `transaction_of`."""
     return transaction_of(store, read_version(store, location).file)

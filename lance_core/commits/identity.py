@@ -1,8 +1,8 @@
-"""Telling one's own transaction in a table from everybody else's.
+"""Recognise a transaction that is in the table already.
 
-A transaction keeps its uuid through all retries, but a uuid alone could have been used twice, so
-its content counts as well. Rebasing changes the content: whoever rebases records a digest of what
-was asked for in the properties, by which the transaction is known again.
+A transaction keeps its uuid through all retries, but two writers may use the same uuid, so the
+content is compared as well. Rebasing changes the content; therefore a rebased transaction records a
+digest of the original one in its properties.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from lance_core.errors import CommitConflictError
 from lance_core.table.transactions.transaction import Transaction
 
 INTENT = "lance_core.intent"
-"""Key of `Transaction.properties`: SHA-256, in hex, of the transaction before it was rebased."""
+"""Key of `Transaction.properties`: SHA-256, in hex, of the transaction before rebasing."""
 
 
 class IdentityTakenError(CommitConflictError):
-    """Another change has the same transaction id, and so its transaction file the same name."""
+    """Another change has the same transaction id, and therefore the same transaction file."""
 
 
 def with_intent(rebased: Transaction, original: Transaction) -> Transaction:
-    """``rebased``, known again as ``original``."""
+    """``rebased`` with the digest of ``original`` in its properties."""
     return replace(rebased, properties={**rebased.properties, INTENT: _digest(original)})
 
 
 def is_same(committed: Transaction, ours: Transaction, version: int) -> bool:
-    """Whether what led to ``version`` is ``ours``, perhaps rebased.
+    """True if the transaction of ``version`` is ``ours``, perhaps rebased.
 
-    Raises `IdentityTakenError` if it is another change that has the same uuid.
+    Raises `IdentityTakenError` if it is another change with the same uuid.
     """
     if committed.uuid != ours.uuid:
         return False
@@ -39,7 +39,7 @@ def is_same(committed: Transaction, ours: Transaction, version: int) -> bool:
         return True
     raise IdentityTakenError(
         f"version {version} is another change with the same transaction id {committed.uuid}: "
-        "give each change an id of its own"
+        "use a different id for each change"
     )
 
 

@@ -1,11 +1,11 @@
-"""Finding manifests by listing the folder that they are in.
+"""Find manifests by listing their folder.
 
-A table uses one naming scheme throughout. With V2 the newest version sorts first, so a store that
-lists in order tells it at once; everywhere else one listing of all names is needed. Names that are
-not manifests (staging and temporary files, detached versions, hints) are passed over.
+A table uses one naming scheme for all manifests. With V2 names the newest version sorts first, so
+an ordered listing returns it first; otherwise all names must be listed. Names that are not
+manifests (staging and temporary files, detached versions, hints) are ignored.
 
-The version hint that other writers keep is not read: a hint proves nothing about what came after
-it, and the listing that would have to confirm it tells the answer by itself.
+The version hint file of other writers is not read: it does not exclude newer versions, and the
+listing that would confirm it returns the answer itself.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from lance_core.table.paths import (
 )
 
 FIRST_PAGE = 1000
-"""Names looked at where the first one already tells the newest version: as many as stores return
-for one call, to notice a table with two naming schemes."""
+"""Number of names checked for a second naming scheme when the first name is the newest version.
+Stores return as many names per call."""
 
 LISTINGS = 5
-"""How often to list again if the newest manifest is gone when it is looked at."""
+"""Attempts to list the folder if the newest manifest is removed before it is read."""
 
 _USUAL_LENGTHS = {
     len(path) - len(VERSIONS) - 1 for path in (manifest_path(1, NamingScheme.V2), VERSION_HINT)
@@ -45,9 +45,9 @@ _USUAL_LENGTHS = {
 
 
 def newest_manifest(store: ObjectStore) -> ManifestLocation | None:
-    """The newest attached version, None if there is none; `CorruptFileError` for two schemes.
+    """The newest attached version, or None; raises `CorruptFileError` for two naming schemes.
 
-    On a store with ordered listing, two schemes are noticed within `FIRST_PAGE` names.
+    On a store with ordered listing, the check for two schemes covers `FIRST_PAGE` names.
     """
     if store.capabilities.ordered_list is Guarantee.YES:
         return _newest_in_order(store.list(VERSIONS))
@@ -55,7 +55,7 @@ def newest_manifest(store: ObjectStore) -> ManifestLocation | None:
         newest = _newest_name(list(store.list_names(VERSIONS)))
         if newest is None:
             return None
-        with contextlib.suppress(ObjectNotFoundError):  # removed meanwhile: there is a newer one
+        with contextlib.suppress(ObjectNotFoundError):  # removed meanwhile: a newer one exists
             meta = store.head(newest.path)
             return replace(newest, size=meta.size, etag=meta.etag)
     raise StoreError("manifests vanish faster than they are found")
@@ -70,14 +70,14 @@ def _newest_in_order(listing: Iterator[ObjectMeta]) -> ManifestLocation | None:
 
 
 def list_manifests(store: ObjectStore) -> list[ManifestLocation]:
-    """All attached versions, oldest first; `CorruptFileError` for two schemes."""
+    """All attached versions, oldest first; raises `CorruptFileError` for two naming schemes."""
     found = sorted(_locations(store.list(VERSIONS)), key=lambda location: location.version)
     _newest(found)
     return found
 
 
 def locate_manifest(store: ObjectStore, version: int) -> ManifestLocation:
-    """Where the manifest of ``version`` is, or `DatasetNotFoundError`."""
+    """The location of the manifest of ``version``; `DatasetNotFoundError` if there is none."""
     schemes = [NamingScheme.V2] if version & DETACHED else [NamingScheme.V2, NamingScheme.V1]
     for scheme in schemes:
         path = manifest_path(version, scheme)
@@ -115,8 +115,8 @@ def _newest(locations: Iterable[ManifestLocation]) -> ManifestLocation | None:
 
 
 def _newest_name(names: list[str]) -> ManifestLocation | None:
-    # Thousands of names, and the time of opening a table: where all names are as long as V2 names
-    # (and one may be the hint), the smallest one tells the newest version.
+    # Opening a table should not parse thousands of names: if all of them are as long as V2 names
+    # (and one may be the hint), the smallest name is the newest version.
     if set(map(len, names)) <= _USUAL_LENGTHS:
         newest = _named(min(names)) if names else None
         if newest is not None and newest.naming is NamingScheme.V2:

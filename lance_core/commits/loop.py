@@ -1,8 +1,8 @@
-"""Committing a transaction: load, check, rebase, apply, publish, and again if another was faster.
+"""Commit a transaction: load, check, rebase, apply, publish; retry if another writer was faster.
 
-Each attempt builds the next version on the newest one that it found, after checking the transaction
-against every transaction in between. The transaction's uuid stays the same throughout. Files become
-visible in the order data, deletions, transaction, manifest.
+Each attempt builds the next version on the newest version, after checking the transaction against
+all transactions in between. The transaction keeps its uuid. Files become visible in the order data,
+deletions, transaction, manifest.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from lance_core.table.transactions.transaction import Transaction
 
 SHORTEST_PAUSE = 0.001
 LONGEST_PAUSE = 5.0
-"""Seconds; the bounds of the longest wait after losing to another writer."""
+"""Seconds; lower and upper bound of the longest pause after losing to another writer."""
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
-"""Errors that say by themselves what became of a commit."""
+"""Errors that state the outcome of a commit themselves."""
 
 
 def commit_transaction(
@@ -65,24 +65,24 @@ def commit_transaction(
     options: CommitOptions = DEFAULT_OPTIONS,
     environment: Environment = SYSTEM,
 ) -> Version:
-    """Make ``transaction`` a version of the table, and return that version.
+    """Publish ``transaction`` as a version of the table, and return that version.
 
     ``base`` is a version that the caller has read; if it is still the newest, nothing is read
-    again. A transaction with ``read_version`` 0 creates the table. Committing a transaction again
-    that is in the table already returns the version that it led to.
+    again. A transaction with ``read_version`` 0 creates the table. If the transaction is committed
+    already, its version is returned.
 
-    Ends in one of three ways. Returning: committed. `CommitUnknownError`: it may or may not be
-    committed, keep all files. Any other exception: definitely not committed; in particular
-    `CommitConflictError` (`RetryableCommitConflictError` if doing the operation again may succeed)
-    if another commit is in the way, `DatasetExistsError` if the table to create is there,
-    `DatasetNotFoundError` if the table to change is not. Once something was published, or may have
-    been, whatever else goes wrong is a `CommitError`.
+    Ends in one of three ways. A return means that the transaction is committed.
+    `CommitUnknownError` means that it may be committed: keep all files. Any other exception means
+    that it is definitely not committed: `CommitConflictError` for a conflict with another commit
+    (`RetryableCommitConflictError` if repeating the operation may succeed), `DatasetExistsError` if
+    the table to create exists, `DatasetNotFoundError` if the table to change does not exist. After
+    a manifest was sent, every other failure is a `CommitError`.
     """
     return _Attempts(handler, store, transaction, base, options, environment).run()
 
 
 class _Attempts:
-    """One commit, from the first attempt to the last."""
+    """All attempts of one commit."""
 
     def __init__(
         self,
@@ -100,13 +100,13 @@ class _Attempts:
         self._options = options
         self._environment = environment
         self._written: bytes | None = None
-        """The transaction file, once it is written."""
+        """Content of the transaction file after it was written."""
         self._was_sent = False
         self._deadline_message = ""
-        """Why an attempt took too long, if one did."""
+        """The reason if an attempt exceeded the deadline."""
         self._source = options.facts.source
         self._pinned_versions: set[int] = set()
-        """Old versions whose files the new version names, and which are pinned therefore."""
+        """Old versions that are pinned because the new version names their files."""
         self._verification = CommitVerification(handler, store, transaction, options)
 
     def run(self) -> Version:
@@ -115,7 +115,7 @@ class _Attempts:
         try:
             return self._commit()
         except IdentityTakenError:
-            raise  # the transaction file is that of the other change
+            raise  # the transaction file belongs to the other change
         except (CommitConflictError, CommitFileMissingError, DatasetExistsError):
             self._remove_file()
             raise
@@ -155,20 +155,20 @@ class _Attempts:
                 break
         raise RetryableCommitConflictError(
             f"the commit was given up after {attempts} attempts: "
-            + (self._deadline_message or "another writer was always faster")
+            + (self._deadline_message or "another writer was faster each time")
         )
 
     def _recognised(self, found: Version) -> Version:
-        """``found``, which is this transaction, if the history goes on from it."""
+        """Return ``found``, the version of this transaction; raises if the history lacks it."""
         if not is_in_history(self._handler, self._store, found, Doubt.PROMPT):
             raise self._stalled(found.location.version)
         return found
 
     def _publish(self, elapsed: Callable[[], float], slow: float) -> Version | None:
-        """Send the next version; None if another writer was faster, or this one far too slow.
+        """Publish the next version; None if another writer was faster or the deadline has passed.
 
-        ``elapsed`` counts from before the newest version was looked for; beyond ``slow`` seconds
-        the table is looked at again before and after.
+        ``elapsed`` counts from before the lookup of the newest version. After ``slow`` seconds the
+        table is checked again before and after publishing.
         """
         base = self._caught_up.base
         before = None if base is None else base.file
@@ -187,10 +187,10 @@ class _Attempts:
         took = elapsed()
         if took > deadline:
             self._deadline_message = (
-                f"they took longer than {deadline:g} s, the commit deadline (that of a table is in "
+                f"they took longer than the commit deadline, {deadline:g} s (a table may set it in "
                 f"its config, at {DEADLINE_KEY!r})"
             )
-            return None  # what was seen then may be long past: look again
+            return None  # the newest version was read too long ago
         publication = None
         if self._is_still_right(file, before, took > slow):
             self._was_sent = True
@@ -208,9 +208,9 @@ class _Attempts:
     def _is_still_right(
         self, file: ManifestFile, before: ManifestFile | None, is_slow: bool
     ) -> bool:
-        """Whether the version to build on is the newest one, and all files of ``file`` are there.
+        """True if the base is the newest version; checks that all files of ``file`` exist.
 
-        Raises `CommitFileMissingError` if one is gone.
+        Raises `CommitFileMissingError` if a file is missing.
         """
         self._verification.at_files(file, before, is_slow)
         return not (is_slow and self._verification.is_overtaken(self._caught_up.base))
@@ -218,7 +218,7 @@ class _Attempts:
     def _verify(
         self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
     ) -> None:
-        """Raise `CommitUnknownError` if nothing shows that the history goes on from ``made``."""
+        """Raise `CommitUnknownError` unless the history is known to contain ``made``."""
         is_kept = doubt is not Doubt.LATE or self._are_pinned_versions_there()
         if not (is_kept and self._verification.is_continued(made, before, doubt, is_slow)):
             raise self._stalled(made.location.version)
@@ -236,7 +236,7 @@ class _Attempts:
             ) from error
 
     def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:
-        """Send a version with a number of its own, beside the history.
+        """Publish a detached version: it has a random number and is not part of the history.
 
         ``elapsed`` counts from before the version at ``read`` was pinned.
         """
@@ -253,7 +253,7 @@ class _Attempts:
         self._was_sent = True
         publication = publish(self._handler, self._store, candidate, self._environment)
         if publication is None:
-            raise CommitError(f"the detached version {number} is somebody else's")
+            raise CommitError(f"the detached version {number} belongs to another writer")
         deadline = deadline_of(base.file.manifest.config, self._options)
         if elapsed() > deadline and not self._are_pinned_versions_there():
             raise self._stalled(number)
@@ -263,15 +263,15 @@ class _Attempts:
         return CommitUnknownError(
             f"version {version} was written, but nothing shows that the newest version contains "
             "it: versions were cleaned up while it was being made, so that the history may have "
-            "gone on without it. Keep all files; what the newest version lacks can be written "
-            "again",
+            "continued without it. Keep all files; if the newest version lacks the change, write "
+            "it again",
             self._transaction.uuid,
             version,
             stalled=True,
         )
 
     def _rebased(self, base: ManifestFile) -> Transaction:
-        """The transaction as it fits the rows that are left in ``base``."""
+        """The transaction rebased on ``base``."""
         fitting = rebased(self._store, self._transaction, base, self._environment)
         if fitting is self._transaction:
             return fitting
@@ -284,9 +284,9 @@ class _Attempts:
     def _candidate(
         self, file: ManifestFile, place: ManifestLocation, before: ManifestFile | None
     ) -> Candidate:
-        """What is to be published; the transaction file is written on the way."""
+        """Build the candidate to publish, and write its transaction file."""
         transaction = file.transaction
-        assert transaction is not None  # every version that we make carries it
+        assert transaction is not None  # `apply` always stores it
         if writes_transaction_file(before):
             self._write_file(transaction)
         return Candidate(
@@ -298,13 +298,13 @@ class _Attempts:
         )
 
     def _pin_version(self, version: int) -> contextlib.AbstractContextManager[ManifestLocation]:
-        """Keep cleanups away from an old version that a new one is made of."""
+        """Protect an old version, from which the new one is derived, from cleanup."""
         self._pinned_versions.add(version)
         return pinned(self._handler, self._store, version, self._environment)
 
     @contextlib.contextmanager
     def _pin_source(self) -> Iterator[None]:
-        """Read the version that a Restore brings back, and keep it for as long as one attempt."""
+        """Read and pin the version that a Restore brings back, for one attempt."""
         operation = self._transaction.operation
         if not isinstance(operation, Restore):
             yield
@@ -314,14 +314,15 @@ class _Attempts:
             yield
 
     def _are_pinned_versions_there(self) -> bool:
-        """Whether no cleanup has removed an old version that the new one was made of.
+        """True if all pinned versions still exist.
 
-        A pin lapses; but a cleanup that removes such a version from now on sees the new one.
+        A pin may have expired; but a cleanup that starts now sees the new version and keeps its
+        files.
         """
         try:
             for version in self._pinned_versions:
                 self._handler.locate(version)
-        except Exception:  # what cannot be looked at shows nothing
+        except Exception:  # unknown counts as missing
             return False
         return True
 
@@ -339,7 +340,7 @@ class _Attempts:
         self._written = transaction
 
     def _remove_file(self) -> None:
-        """Take back the transaction file; only after a definite conflict."""
+        """Remove the transaction file; called only after a definite conflict."""
         if self._written is not None:
             with contextlib.suppress(Exception):
                 self._store.delete(self._file_path)

@@ -1,11 +1,12 @@
-"""Renaming the manifests of a table from the first naming scheme to the second.
+"""Rename the manifests of a table from naming scheme V1 to V2.
 
-One manifest after the other, the newest first: it is written under its new name, then the old name
-is removed. In between, and after a crash, the table has names of both schemes, which readers refuse
-to open; a reader that looks at a few names only and sees new ones alone sees the newest version.
-Doing it again completes what was begun.
+Manifests are renamed one by one, the newest first: each is written under its new name, then the old
+name is removed. Meanwhile, and after a crash, the table has names of both schemes, which readers
+refuse to open; a reader that lists only a few names and sees only new ones finds the newest
+version. Repeating the migration completes an interrupted one.
 
-Nobody may write to the table meanwhile: a writer that has seen the old names goes on using them.
+No process may write to the table meanwhile: a writer that has seen the old names continues to use
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lance_core.table.paths import VERSIONS, NamingScheme, manifest_path, parse_
 
 
 def migrate_names(store: ObjectStore) -> int:
-    """Give all manifests names of the second scheme; how many had another one.
+    """Rename all manifests to V2 names; return the number of renamed ones.
 
     Raises `CorruptFileError` if a version has two different manifests, one under each name.
     """
@@ -41,10 +42,10 @@ def _migrate(store: ObjectStore, version: int) -> None:
     if there is None and store.capabilities.put_if_absent is Guarantee.YES:
         try:
             store.put(target, data, PutMode.create)
-        except ObjectExistsError:  # by an earlier sending of ours, in all likelihood
+        except ObjectExistsError:  # most likely written by an earlier request of ours
             there = store.get(target)
     elif there is None:
         store.put(target, data)
     if there is not None and not there.equals(data):
-        raise CorruptFileError(f"version {version} is not the same as {source}", target)
+        raise CorruptFileError(f"version {version} differs from {source}", target)
     store.delete(source)

@@ -1,9 +1,9 @@
-"""Looking for the files that a commit brings in, before it is published.
+"""Check that the new files of a commit exist before it is published.
 
-Files that no version names may be removed by a cleanup: at an age of 7 days, or at once if the
-caller of the cleanup says that nobody else is at work. A version that names such a file cannot be
-read, nor can any version after it. So a commit looks for its files unless they are known to be
-fresh. Files of a base path are not looked for: no cleanup of this table removes them.
+A cleanup may remove files that no version names: at an age of 7 days, or at once if its caller
+guarantees that no other process writes to the table. A version that names a removed file cannot be
+read, nor can any later version. So a commit checks its files unless they are known to be fresh.
+Files of a base path are not checked: no cleanup of this table removes them.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from lance_core.table.manifest.file import ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file of a version that the version before it does not name; ``size`` None if unknown."""
+    """A file that a version names and its predecessor does not; ``size`` in bytes or None."""
 
     path: str
     size: int | None = None
 
 
 Look: TypeAlias = Callable[[NewFile], "CommitFileMissingError | None"]
-"""What is wrong with a file, None if nothing is."""
+"""Checks a file; returns the error, or None if the file is complete."""
 
 Each: TypeAlias = Callable[[Look, Iterable[NewFile]], Iterator["CommitFileMissingError | None"]]
-"""Looks for each of several files; the results come in the order of the files, as of ``map``."""
+"""Applies a check to several files; yields the results in the order of the files, like ``map``."""
 
 
 def check_new_files(
     store: ObjectStore, file: ManifestFile, before: ManifestFile | None, each: Each
 ) -> None:
-    """Raise `CommitFileMissingError` if a file that ``file`` brings in is gone or incomplete.
+    """Raise `CommitFileMissingError` if a new file of ``file`` is missing or incomplete.
 
-    One request for each file. A file of which the size is not known only has to be there.
+    Sends one request for each file. If the size of a file is unknown, only its existence is
+    checked.
     """
     for problem in each(lambda wanted: _problem(store, wanted), new_files(file, before)):
         if problem is not None:
@@ -47,7 +48,7 @@ def check_new_files(
 
 
 def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
-    """Files in the table's own folders that ``file`` names for its fragments and ``before`` not."""
+    """Files in the table's folders that the fragments of ``file``, but not of ``before``, name."""
     found: dict[str, NewFile] = {}
     for fragment in _new_fragments(file, before):
         sizes = {
@@ -61,7 +62,7 @@ def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
 
 
 def _new_fragments(file: ManifestFile, before: ManifestFile | None) -> Iterator[Fragment]:
-    """Those that ``before`` does not have as they are, compared without being decoded."""
+    """Fragments that differ from those in ``before``; compares them without decoding."""
     after = file.manifest.fragments
     old = () if before is None else before.manifest.fragments.raw
     if after.raw[: len(old)] == old:
@@ -92,8 +93,8 @@ def _problem(store: ObjectStore, wanted: NewFile) -> CommitFileMissingError | No
         size = store.head(wanted.path).size
     except ObjectNotFoundError:
         return CommitFileMissingError(
-            f"not committed: {wanted.path!r}, a file of the new version, is not there. Most likely "
-            "a cleanup has removed it: files that no version names go when they are 7 days old, or "
+            f"not committed: {wanted.path!r}, a file of the new version, does not exist. Most "
+            "likely a cleanup removed it: it removes files that no version names after 7 days, or "
             "at once with delete_unverified. Write the rows again",
             wanted.path,
         )

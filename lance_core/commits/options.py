@@ -1,4 +1,4 @@
-"""How a commit is made."""
+"""Options of a commit, and the defaults of its deadlines."""
 
 from __future__ import annotations
 
@@ -11,50 +11,51 @@ from lance_core.table.paths import NamingScheme
 from lance_core.table.transactions.apply import CommitFacts
 
 DEADLINE = 600.0
-"""Seconds that an attempt may take before its result is no longer believed; see `CommitOptions`.
-
-Well below the lifetime of a signed request (15 minutes on S3), so that what was sent in time has
-landed, or never will, soon after."""
+"""Default of `CommitOptions.deadline` in seconds. Well below the lifetime of a signed request (15
+minutes on S3), so a request sent in time takes effect soon after the deadline or never."""
 
 SLOW = 1.0
-"""Seconds from the look at the newest version after which an attempt counts as slow.
+"""Seconds after reading the newest version from which an attempt counts as slow.
 
-A slow attempt looks for its files and for newer versions before it publishes, and afterwards
-whether the history contains what it published: a cleanup of another library may have freed the
-version number in between."""
+A slow attempt checks its files and the newest version again before it publishes. Afterwards it
+checks that the history contains the published version: a cleanup of another library may have freed
+the version number in between.
+"""
 
 UNUSUAL = 10.0
-"""An attempt also counts as slow once it took so many times as long as finding the newest version,
-but not below `SHORTEST_SLOW`."""
+"""An attempt also counts as slow after this multiple of the time for finding the newest version,
+but not before `SHORTEST_SLOW`."""
 
 SHORTEST_SLOW = 0.1
-"""Seconds that no attempt counts as slow before: any process is stopped for so long at times."""
+"""Minimum seconds before an attempt counts as slow: the OS pauses any process for so long at
+times."""
 
 FRESH = 10.0
-"""Seconds after which files that a writer has begun are looked for before they are committed."""
+"""Age in seconds from which the files of a writer are checked before they are committed."""
 
 SHORTEST_DEADLINE = 1.0
-"""The least that a table can ask for: with less, nobody could commit to it, not even a remedy."""
+"""Minimum deadline in seconds that a table's config may set. With a smaller one nobody could
+commit, not even a commit that corrects the config."""
 
 DEADLINE_KEY = "lance_core.commit_deadline"
-"""Key of a table's config that replaces `DEADLINE` for all who write to it or clean it up."""
+"""Key of a table's config that replaces `DEADLINE` for all its writers and cleanups."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """How a commit is made; the one carrier of these options from the API to the last attempt.
+    """Options of a commit, passed unchanged from the API to the last attempt.
 
-    ``max_retries``: how often to begin again after another writer was faster. ``timeout``: seconds
-    after which no further attempt begins. ``naming``: of the manifests of a new table. ``facts``:
-    what the new version is besides the transaction; each attempt sets the time stamp.
-    ``deadline``: seconds from the look at the newest version within which an attempt must be over;
-    one that took longer (a process that was stopped) is not believed before the newest version has
-    been seen to contain it. ``detached``: make a version beside the history, that only its number
-    leads to. ``may_be_repeated``: the transaction may have been sent before, by somebody who did
-    not hear what became of it; then it is no conflict, but unknown, if a version that it might have
-    become is cleaned up by now. ``age_of_files``: how many seconds ago the first of the files that
-    the transaction brings in was begun, infinite if that is not known; None if they need not be
-    looked for. ``each``: how to look for many of them, by default one after the other.
+    ``max_retries``: how often to start again after another writer was faster. ``timeout``: seconds
+    after which no further attempt starts. ``naming``: naming scheme of a new table's manifests.
+    ``facts``: properties of the new version that are not in the transaction; each attempt sets the
+    time stamp. ``deadline``: maximum seconds between reading the newest version and publishing; a
+    slower attempt (of a suspended process, for example) counts as committed only if the newest
+    version contains it. ``detached``: publish a version outside the history, which is found only by
+    its number. ``may_be_repeated``: the transaction may have been sent before, with an unknown
+    outcome; if a version that it may have become is cleaned up, the outcome is unknown, not a
+    conflict. ``age_of_files``: returns the seconds since the first new file of the transaction was
+    started, infinite if unknown; None if the files need not be checked. ``each``: runs the checks
+    of many files, by default one after the other.
     """
 
     max_retries: int = 20
@@ -72,14 +73,14 @@ DEFAULT_OPTIONS = CommitOptions()
 
 
 def slow_after(usual: float) -> float:
-    """Seconds after which an attempt is slow where finding the newest version took ``usual``."""
+    """Seconds after which an attempt is slow; ``usual``: seconds to find the newest version."""
     return min(SLOW, max(UNUSUAL * usual, SHORTEST_SLOW))
 
 
 def deadline_of(config: Mapping[str, str], options: CommitOptions = DEFAULT_OPTIONS) -> float:
-    """Seconds that an attempt may take: the caller's word, the table's, or `DEADLINE`.
+    """The deadline of an attempt in seconds: from the caller, the table's config, or `DEADLINE`.
 
-    What a table says counts only if it is a positive number, and for `SHORTEST_DEADLINE` at least.
+    A config value applies only if it is a positive number; it is raised to `SHORTEST_DEADLINE`.
     """
     if options.deadline is not None:
         return options.deadline

@@ -1,10 +1,11 @@
-"""Settling what became of a commit: committed, lost to another writer, or unknown.
+"""Determine the outcome of a commit: committed, lost to another writer, or unknown.
 
-A conditional write that reports "exists" may have met the object that an earlier sending of the
-same write left behind, and one that reports nothing may have been applied. So neither is believed:
-the manifest that holds the version is read, and whoever's transaction is in it has committed.
-Sending the same candidate again is harmless, and it is the only way to learn more when nothing is
-there yet: an unanswered write may still land.
+A conditional write that reports "exists" may have found the object of an earlier request for the
+same write, and one without a response may have been applied. So neither result counts: the manifest
+of the version is read, and the writer whose transaction it contains has committed.
+
+Sending the same candidate again is harmless. If no manifest exists yet, it is the only way to learn
+more, because an unanswered write may still take effect.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from lance_core.store.base import ObjectStore
 from lance_core.table.manifest.file import parse_manifest_file
 
 SENDINGS = 4
-"""How often one candidate is sent before its fate is called unknown."""
+"""Maximum number of times one candidate is sent before its outcome counts as unknown."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-"""Seconds; the longest pause before the second sending, and before any."""
+"""Seconds; upper bounds of the pause before the second request, and before any request."""
 
 NEVER_SENT = (
     CommitConflictError,
@@ -48,11 +49,11 @@ NEVER_SENT = (
     PluginError,
     UnsupportedFeatureError,
 )
-"""Errors that say that nothing was tried."""
+"""Errors that prove that no request was sent."""
 
 
 class CommittedBy(enum.Enum):
-    """Who holds a version."""
+    """The writer whose commit a version is."""
 
     US = enum.auto()
     ANOTHER = enum.auto()
@@ -62,9 +63,9 @@ class CommittedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where a candidate has become its version.
+    """The location of a published candidate.
 
-    ``is_certain``: every sending was answered, so that none can land later.
+    ``is_certain``: every request was answered, so none can take effect later.
     """
 
     location: ManifestLocation
@@ -74,11 +75,11 @@ class Publication:
 def publish(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
 ) -> Publication | None:
-    """Make ``candidate`` its version, or return None if another commit holds the version.
+    """Publish ``candidate``; return None if the version belongs to another commit.
 
-    Raises `CommitUnknownError` if it can be neither confirmed nor excluded, `CommitError` if the
-    store refused it for good, and what `NEVER_SENT` lists. In all cases but *unknown* the handler
-    is told to discard what it left.
+    Raises `CommitUnknownError` if the outcome cannot be determined, `CommitError` if the store
+    definitely refused the write, and the errors in `NEVER_SENT`. Unless the outcome is unknown, the
+    handler discards its temporary files.
     """
     try:
         publication = _settled(handler, store, candidate, environment)
@@ -93,8 +94,8 @@ def publish(
 
 
 def discard(handler: CommitHandler, candidate: Candidate) -> None:
-    """Have the handler remove its leftovers; what cannot be removed is left to cleanup."""
-    with contextlib.suppress(Exception):  # the outcome is certain, and it is what matters
+    """Let the handler remove its temporary files; cleanup removes what this leaves."""
+    with contextlib.suppress(Exception):  # the outcome is certain already
         handler.discard(candidate)
 
 
@@ -131,7 +132,7 @@ def _settled(
 
 
 def is_definitely_not_applied(error: Exception) -> bool:
-    """True if ``error`` proves that this sending was not applied, nor an earlier one was met."""
+    """True if ``error`` proves that neither this request nor an earlier one was applied."""
     return isinstance(error, StoreError | NotFoundError) and not isinstance(
         error, OutcomeUnknownError
     )
@@ -140,9 +141,9 @@ def is_definitely_not_applied(error: Exception) -> bool:
 def find_committer(
     handler: CommitHandler, store: ObjectStore, candidate: Candidate
 ) -> tuple[CommittedBy, ManifestLocation | None]:
-    """Whose commit the candidate's version is, and where it is if it is ours.
+    """Find the writer of the candidate's version, and its location if it is ours.
 
-    Ours means the same transaction, byte by byte: a uuid alone could have been used twice.
+    It is ours if it contains the same transaction bytes; a uuid alone may be used twice.
     """
     try:
         location = handler.locate(candidate.version)
@@ -153,7 +154,7 @@ def find_committer(
     except NotFoundError:
         return CommittedBy.NOBODY, None
     except UnsupportedFeatureError:
-        return CommittedBy.ANOTHER, None  # we write no manifest that we cannot read
+        return CommittedBy.ANOTHER, None  # this library can read every manifest that it writes
     except Exception:
         return CommittedBy.UNREADABLE, None
     if transaction == candidate.transaction:
@@ -163,9 +164,9 @@ def find_committer(
 
 def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownError:
     return CommitUnknownError(
-        f"whether version {candidate.version} was committed is unknown: {cause}. It was, exactly "
-        f"if the manifest of that version carries transaction {candidate.transaction_uuid}: "
-        "lance_core.commit.resolve looks; keep all files until then",
+        f"whether version {candidate.version} was committed is unknown: {cause}. It was committed "
+        f"if the manifest of that version contains transaction {candidate.transaction_uuid}; "
+        "lance_core.commit.resolve reads it. Keep all files until then",
         candidate.transaction_uuid,
         candidate.version,
     )

@@ -1,13 +1,14 @@
-"""Rebasing a change of rows: its deletions are merged with those that others have committed since.
+"""Rebase a change of rows: merge its deletions with concurrently committed deletions.
 
-A fragment names one deletion file with all of its deleted rows, so of two changes of the same
-fragment the second has to write a file with the rows of both. That is right if no row is in both,
-and not done otherwise. What a change deletes by itself is in `Operation.affected_rows`; the merged
-set is computed from that and the newest version alone, so rebasing once more starts afresh.
+A fragment names one deletion file with all its deleted rows. So if two changes delete rows of the
+same fragment, the second one must write a file with the rows of both. This is correct only if no
+row is in both changes; otherwise it is a conflict. `Operation.affected_rows` contains the rows that
+a change deletes. The merged set is computed from these and the newest version alone, so each rebase
+starts from the original change.
 
-Deletions of a fragment only ever become more, along versions that a change can be rebased over. So
-the fragment is as the change found it exactly if the deletions counted before it and those of its
-own add up to those of the file that it wrote; no file is read to find that out.
+Compatible versions only ever add deletions to a fragment. So a fragment is unchanged exactly if its
+number of deleted rows plus the rows that the change deletes equals the number in the file that the
+change wrote. This comparison reads no file.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ _LOW_64_BITS = (1 << 64) - 1
 def rebased(
     store: ObjectStore, transaction: Transaction, base: ManifestFile, environment: Environment
 ) -> Transaction:
-    """``transaction`` as it can follow ``base``, which its kind is compatible with.
+    """``transaction`` adapted to follow ``base``, with whose operations it is compatible.
 
-    A change of rows whose fragments have lost further rows gets new deletion files, which are
-    written here; a fragment that has no rows left becomes one that is removed. ``uuid`` and
-    ``read_version`` stay. If there is nothing to merge, or what the change deletes is not known,
-    this is ``transaction`` itself.
+    If other writers deleted further rows of the changed fragments, this writes new deletion files;
+    a fragment without remaining rows is removed. ``uuid`` and ``read_version`` do not change.
+    Returns ``transaction`` itself if there is nothing to merge, or if the rows that it deletes are
+    unknown.
 
-    Raises `RetryableCommitConflictError` if a row is deleted by both sides or a fragment is gone,
-    `CommitError` if the store fails, and `CorruptFileError` for a broken deletion file.
+    Raises `RetryableCommitConflictError` if both sides delete the same row or a fragment was
+    removed, `CommitError` if the store fails, and `CorruptFileError` for a corrupt deletion file.
     """
     operation = transaction.operation
     if not isinstance(operation, Delete | Update) or operation.affected_rows is None:
@@ -74,10 +75,10 @@ def rebased(
 
 
 def discard_merged(store: ObjectStore, rebased: Transaction, original: Transaction) -> None:
-    """Remove the deletion files that rebasing wrote; only once nobody can ever name them."""
+    """Remove the deletion files that rebasing wrote; called only if no version can name them."""
     written = _deletion_paths(rebased) - _deletion_paths(original)
     for path in sorted(written):
-        with contextlib.suppress(Exception):  # it is collected by the next cleanup
+        with contextlib.suppress(Exception):  # the next cleanup removes it
             store.delete(path)
 
 
@@ -93,19 +94,19 @@ def _deletion_paths(transaction: Transaction) -> set[str]:
 
 
 class _Merge:
-    """Merging into the fragments of one version."""
+    """Merges deletions into the fragments of one version."""
 
     def __init__(self, store: ObjectStore, base: ManifestFile, environment: Environment) -> None:
         self._store = store
         self._base = base.manifest
         self._environment = environment
         self.has_changed = False
-        """Whether anything was merged."""
+        """True after deletions were merged."""
 
     def fragment(self, changed: Fragment, affected: RowOffsets) -> Fragment | None:
-        """``changed`` with the deletions of both sides, None if no row is left.
+        """``changed`` with the deletions of both sides, or None if no row remains.
 
-        It is ``changed`` itself if nobody else has deleted rows of the fragment.
+        Returns ``changed`` itself if no other writer deleted rows of the fragment.
         """
         current = self._current(changed.id)
         written, before = changed.num_deleted_rows, current.num_deleted_rows
@@ -123,7 +124,7 @@ class _Merge:
         return dataclasses.replace(current, deletion_file=self._write(changed.id, merged))
 
     def check_removed(self, fragment_id: int, affected: RowOffsets | None) -> None:
-        """Raise if a fragment that is to be removed with all its rows is not as it was found."""
+        """Raise if a fragment to remove has lost rows since the change read it."""
         current = self._current(fragment_id)
         left = current.num_rows
         if affected is not None and left is not None and left != len(affected):
@@ -140,7 +141,7 @@ class _Merge:
         if file is None:
             return np.empty(0, np.uint32)
         if file.base_id is not None or current.physical_rows is None:
-            # Not what a delete of this table leaves behind; the table's own reader knows more.
+            # Deletes of this table do not write this; merging it needs the table's own reader.
             raise self._conflict(current.id, "has other deletions than before")
         path = file.store_path(current.id)
         try:

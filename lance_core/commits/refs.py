@@ -1,10 +1,9 @@
-"""Reading and writing a table's tags and branches.
+"""Read and write a table's tags and branches.
 
-``store`` is rooted at the table, not at one of its branches. A ref comes to be in one step: of
-several who create the same one, a single one succeeds where the store can put if absent; elsewhere
-the last one wins. Changing a ref replaces its file: of several who do so at a time, the last wins.
-
-Whether what a ref points to is there, the caller finds out.
+``store`` is rooted at the table, not at one of its branches. Creating a ref is atomic: if the store
+guarantees put-if-absent, one of several concurrent creations succeeds; otherwise the last one wins.
+Changing a ref replaces its file; the last of several concurrent changes wins. The caller checks
+that the version of a ref exists.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ R = TypeVar("R", Tag, Branch)
 
 @dataclass(frozen=True, slots=True)
 class RefTarget:
-    """A version as refs name it. ``branch`` is None for main; ``manifest_size`` is in bytes."""
+    """The version that a ref names. ``branch`` is None for main; ``manifest_size`` is in bytes."""
 
     version: int
     branch: str | None = None
@@ -56,12 +55,12 @@ class RefTarget:
 
 
 def list_tags(store: ObjectStore) -> dict[str, Tag]:
-    """All tags, by name in ascending order; `CorruptFileError` for a file that is none."""
+    """All tags by name, in ascending order; raises `CorruptFileError` for an invalid file."""
     return _list(store, TAGS, name_of_tag_file, get_tag)
 
 
 def get_tag(store: ObjectStore, name: str) -> Tag:
-    """A tag; `RefNotFoundError` if there is none, `InvalidRefError` if there cannot be."""
+    """A tag; `RefNotFoundError` if there is none, `InvalidRefError` for an invalid name."""
     path = tag_path(name)
     return Tag.from_json(_read(store, path, f"tag {name}"), path)
 
@@ -69,7 +68,7 @@ def get_tag(store: ObjectStore, name: str) -> Tag:
 def create_tag(
     store: ObjectStore, name: str, target: RefTarget, environment: Environment = SYSTEM
 ) -> Tag:
-    """Make a tag; `RefConflictError` if there is one of that name."""
+    """Create a tag; `RefConflictError` if the name is in use."""
     check_tag_name(name, new=True)
     now = environment.clock()
     tag = Tag(target.version, target.branch, target.manifest_size, now, now)
@@ -80,7 +79,7 @@ def create_tag(
 def update_tag(
     store: ObjectStore, name: str, target: RefTarget, environment: Environment = SYSTEM
 ) -> Tag:
-    """Let a tag name another version; `RefNotFoundError` if there is no such tag."""
+    """Move a tag to another version; `RefNotFoundError` if there is no such tag."""
     tag = replace(
         get_tag(store, name),
         version=target.version,
@@ -93,14 +92,14 @@ def update_tag(
 
 
 def replace_tag_metadata(store: ObjectStore, name: str, metadata: Mapping[str, str]) -> Tag:
-    """Give a tag this metadata instead of what it has; `RefNotFoundError` if there is none."""
+    """Replace the metadata of a tag; `RefNotFoundError` if there is no such tag."""
     tag = replace(get_tag(store, name), metadata=checked_metadata(metadata))
     store.put(tag_path(name), tag.to_json())
     return tag
 
 
 def delete_tag(store: ObjectStore, name: str) -> None:
-    """Remove a tag; `RefNotFoundError` if there is none."""
+    """Remove a tag; `RefNotFoundError` if there is no such tag."""
     path = tag_path(name)
     if not exists(store, path):
         raise RefNotFoundError(f"Ref not found error: tag {name} does not exist")
@@ -108,12 +107,12 @@ def delete_tag(store: ObjectStore, name: str) -> None:
 
 
 def list_branches(store: ObjectStore) -> dict[str, Branch]:
-    """All branches but main, by name in ascending order; errors as of `list_tags`."""
+    """All branches except main, by name in ascending order; errors like `list_tags`."""
     return _list(store, BRANCHES, name_of_branch_file, get_branch)
 
 
 def get_branch(store: ObjectStore, name: str) -> Branch:
-    """A branch; `RefNotFoundError` if there is none, `InvalidRefError` if there cannot be."""
+    """A branch; `RefNotFoundError` if there is none, `InvalidRefError` for an invalid name."""
     path = branch_path(name)
     return Branch.from_json(_read(store, path, f"branch {name}"), path)
 
@@ -121,10 +120,10 @@ def get_branch(store: ObjectStore, name: str) -> Branch:
 def create_branch(
     store: ObjectStore, name: str, parent: RefTarget, environment: Environment = SYSTEM
 ) -> Branch:
-    """Record a branch whose first version is in place already.
+    """Record a branch whose first version exists already.
 
-    Raises `RefConflictError` if there is one of that name, `RefNotFoundError` if there is no parent
-    branch.
+    Raises `RefConflictError` if the name is in use, `RefNotFoundError` if the parent branch does
+    not exist.
     """
     check_branch_name(name, new=True)
     way = () if parent.branch is None else get_branch(store, parent.branch).identifier
@@ -140,7 +139,7 @@ def create_branch(
 
 
 def replace_branch_metadata(store: ObjectStore, name: str, metadata: Mapping[str, str]) -> Branch:
-    """Give a branch this metadata instead of what it has; `RefNotFoundError` if there is none."""
+    """Replace the metadata of a branch; `RefNotFoundError` if there is no such branch."""
     branch = replace(get_branch(store, name), metadata=checked_metadata(metadata))
     store.put(branch_path(name), branch.to_json())
     return branch
@@ -166,13 +165,13 @@ def check_unreferenced(store: ObjectStore, name: str) -> None:
 
 
 def delete_branch(store: ObjectStore, name: str, *, force: bool = False) -> None:
-    """Remove a branch that nothing refers to: its versions, its other files, then its own file.
+    """Remove an unreferenced branch: its versions, its other files, then its own file.
 
-    The newest version goes last of the versions: whoever looks meanwhile finds all of it or no
-    version at all, and until the end nobody can make another branch of that name. An interrupted
-    deletion can be repeated. With ``force``, files that stayed behind where there is no such branch
-    are removed as well. Otherwise raises `RefNotFoundError` if there is no such branch, and
-    `RefConflictError` as `check_unreferenced` does.
+    The newest version is the last version to be removed: a concurrent reader finds the whole branch
+    or no version, and the name is in use until the end. An interrupted deletion can be repeated.
+    ``force`` also removes files in the folder of a branch that does not exist. Without it, raises
+    `RefNotFoundError` if the branch does not exist. Raises `RefConflictError` like
+    `check_unreferenced`.
     """
     path = branch_path(name)
     if not force and not exists(store, path):
@@ -192,7 +191,7 @@ def delete_branch(store: ObjectStore, name: str, *, force: bool = False) -> None
 
 
 def _files_of(store: ObjectStore, name: str) -> list[str]:
-    """All objects of a branch but those of branches whose folders are within its own."""
+    """All objects of a branch, except those of branches inside its folder."""
     folder = branch_folder(name)
     inner = tuple(
         f"{branch_folder(other)}/" for other in list_branches(store) if other.startswith(f"{name}/")
@@ -201,7 +200,7 @@ def _files_of(store: ObjectStore, name: str) -> list[str]:
 
 
 def checked_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """A copy of ``metadata``; `InvalidInputError` unless all of it is text."""
+    """A copy of ``metadata``; `InvalidInputError` unless all keys and values are text."""
     if not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be a dict, got {type(metadata).__name__}")
     for name, value in metadata.items():
@@ -219,7 +218,7 @@ def _list(
     names = sorted(filter(None, map(name_of, store.list_names(folder))))
     found: dict[str, R] = {}
     for name in names:
-        with contextlib.suppress(RefNotFoundError):  # removed since the listing
+        with contextlib.suppress(RefNotFoundError):  # removed after the listing
             found[name] = read(store, name)
     return found
 
@@ -245,7 +244,7 @@ def _create(store: ObjectStore, path: str, content: bytes, what: str) -> None:
     try:
         store.put(path, content, PutMode.create)
     except (ObjectExistsError, OutcomeUnknownError) as error:
-        # A response may have been lost and the call sent again: then what is there is ours.
+        # If a response was lost and the call sent again, the existing file is ours.
         if _holds(store, path, content):
             return
         if isinstance(error, ObjectExistsError):

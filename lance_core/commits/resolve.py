@@ -1,7 +1,7 @@
-"""Finding out what became of a commit whose outcome was unknown.
+"""Find out the outcome of a commit that ended as unknown.
 
-Nothing is written: what is in the table is looked at. Whoever cannot wait for an answer may commit
-the same transaction again instead, which ends in the version that it led to if it did.
+This only reads the table. A caller that cannot wait for the answer may commit the same transaction
+again: if it is committed already, this returns its version.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from lance_core.table.paths import DETACHED
 def resolve(
     handler: CommitHandler, store: ObjectStore, unknown: CommitUnknownError
 ) -> Version | None:
-    """The version that the commit led to, or None if it certainly was not applied.
+    """The version of the commit, or None if it was certainly not applied.
 
-    Raises `CommitUnknownError` again while that cannot be told: nobody has taken the version yet,
-    so that a late write may still do so; it cannot be read any more, or not at this moment; or it
-    was written so late that the history may have gone on without it.
+    Raises `CommitUnknownError` again while the outcome is unknown: the version does not exist yet,
+    so a late write may still create it; the version cannot be read; or it was published so late
+    that the history may have continued without it.
     """
     try:
         return _resolve(handler, store, unknown)
@@ -35,12 +35,12 @@ def _resolve(
     newest = handler.latest()
     last = unknown.version if newest is None else max(newest.version, unknown.version)
     there = _versions_from(handler, unknown.version)
-    is_open = len(there) <= last - unknown.version  # one of them is not there, or not any more
+    is_open = len(there) <= last - unknown.version  # one of them is missing or was removed
     for number in there:
         version = find_version(handler, store, number)
         committed = None if version is None else find_transaction(store, version)
         if version is None or committed is None:
-            is_open = True  # whose it is, or will be, cannot be told
+            is_open = True  # its writer is unknown
         elif committed.uuid == unknown.transaction_uuid:
             doubt = Doubt.LATE if unknown.stalled else Doubt.PROMPT
             if not is_in_history(handler, store, version, doubt):
@@ -52,7 +52,7 @@ def _resolve(
 
 
 def _versions_from(handler: CommitHandler, number: int) -> list[int]:
-    """``number``, if it may be there, and all later versions that are."""
+    """``number`` if it may exist, and all existing later versions."""
     if number & DETACHED:
         return [number]
     return [found.version for found in handler.list_versions() if found.version >= number]

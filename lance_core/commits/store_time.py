@@ -1,6 +1,6 @@
-"""What time it is where the files are: the store's clock dates files, so it has to age them too.
+"""The time by the store's clock. The store dates files, so their age is measured by its clock.
 
-A machine whose clock is wrong would take new files for old ones.
+With a wrong clock of this machine, new files would look old.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from lance_core.table.paths import VERSIONS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = EPOCH + timedelta(days=365)
-"""What is dated before is not dated: stores that keep no dates tell 1970, as some archives do."""
+"""Earlier dates count as missing: stores without dates report 1970, as some archives do."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreTime:
-    """The time ``now``.
+    """The current time ``now``.
 
-    ``problem`` tells why it is not the store's but this machine's, if so. ``is_dated``: whether
-    the store dates its objects at all.
+    ``problem``: the reason why this machine's clock was used instead of the store's, or "".
+    ``is_dated``: True if the store dates its objects.
     """
 
     now: datetime
@@ -32,12 +32,12 @@ class StoreTime:
     is_dated: bool = True
 
     def age(self, meta: ObjectMeta) -> timedelta | None:
-        """How long ago an object was written, None if its date says nothing."""
+        """The age of an object, or None if its date is missing."""
         return None if meta.last_modified < EARLIEST else self.now - meta.last_modified
 
 
 def store_time(store: ObjectStore, environment: Environment) -> StoreTime:
-    """The date that the store gives to an object that is written now, and removed again."""
+    """The date that the store gives to a new object, which is removed again."""
     path = f"{VERSIONS}/.tmp_clock_{environment.new_uuid().hex}"
     try:
         store.put(path, b"")

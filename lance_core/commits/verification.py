@@ -38,11 +38,11 @@ class CommitVerification:
         self._options = options
         self._has_folder = isinstance(handler, DirectoryCommitHandler)
         self._is_free = store.has_views and self._has_folder
-        """Whether looking at the table takes no request."""
+        """True if checking the table costs no request."""
         self._found_files = False
 
     def at_files(self, file: ManifestFile, before: ManifestFile | None, is_slow: bool) -> None:
-        """Raise `CommitFileMissingError` if a file that the transaction brings in is gone."""
+        """Raise `CommitFileMissingError` if a new file of the transaction is missing."""
         age = self._options.age_of_files
         if age is None or not self._brings_files:
             return
@@ -51,7 +51,7 @@ class CommitVerification:
             self._found_files = True
 
     def is_overtaken(self, base: Version | None) -> bool:
-        """Whether ``base``, None for no table, is no longer the newest version."""
+        """True if ``base`` (None: no table) is no longer the newest version."""
         newest = self._handler.latest()
         if base is None or newest is None:
             return (base is None) != (newest is None)
@@ -60,7 +60,7 @@ class CommitVerification:
     def is_continued(
         self, made: Version, before: ManifestFile | None, doubt: Doubt, is_slow: bool
     ) -> bool:
-        """Whether the history goes on from ``made``; see `Doubt`."""
+        """True if the newest version contains ``made``; see `Doubt`."""
         if not is_slow and not self._is_free:
             return True
         return ancestry.is_continued(self._handler, self._store, made, before, doubt)
@@ -68,11 +68,11 @@ class CommitVerification:
     def at_published_files(
         self, made: Version, before: ManifestFile | None, is_slow: bool, is_certain: bool
     ) -> None:
-        """Withdraw ``made`` and raise `CommitFileMissingError` if a file of it is gone by now.
+        """Withdraw ``made`` and raise `CommitFileMissingError` if one of its files was removed.
 
-        Nobody can read such a version, so nothing is lost with it. If it cannot be withdrawn,
-        because others have followed it or because a copy of it may still land (not
-        ``is_certain``), `CommitUnknownError` is raised.
+        Nobody can read such a version, so withdrawing it loses nothing. Raises `CommitUnknownError`
+        if it cannot be withdrawn, because later versions exist or because another request for it
+        may still take effect (``is_certain`` is False).
         """
         if self._options.age_of_files is None or not self._brings_files:
             return
@@ -91,20 +91,20 @@ class CommitVerification:
                 number,
                 stalled=True,
             ) from error
-        except Exception:  # what cannot be looked at shows nothing, and the version is there
+        except Exception:  # the check failed, but the version exists
             return
 
     def _withdraw(self, made: Version) -> bool:
-        """Remove the newest version; whether it is certainly gone, and was followed by none."""
+        """Remove the newest version; True if it is certainly removed and has no successor."""
         try:
             if not self._has_folder or self.is_overtaken(made):
                 return False
             self._store.delete(made.location.path)
-        except Exception:  # it may be there
+        except Exception:  # it may still exist
             return False
         return True
 
     @property
     def _brings_files(self) -> bool:
-        """Whether it names files of its own; those of an old version are kept with that one."""
+        """True if the transaction adds files; the files of an old version are kept with it."""
         return not isinstance(self._transaction.operation, Clone | Restore)

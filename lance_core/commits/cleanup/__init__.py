@@ -1,1 +1,1 @@
-"""Removing what no version that stays needs."""
+"""Cleanup: removing old versions and the files that no remaining version needs."""

@@ -1,9 +1,9 @@
-"""Removing what no version that stays needs.
+"""Execute a cleanup: remove old versions, and files that no remaining version needs.
 
-Manifests go first, then files that only they named: at every moment each version that is listed has
-all its files, and a crash leaves a table that opens. Between the two, everything that appeared
-since the plan was made is looked at: whoever made something of an old version has either found it
-gone, or is found here. See the page on commits, section Cleanup.
+Manifests are removed first, then the files that only they name. So every listed version has all its
+files at any moment, and the table can be opened after a crash. Between the two steps, everything
+added since planning is read: a writer that built on an old version has either found it removed, or
+its result is found here. See docs/format/commits.md, section "Cleanup".
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import VERSIONS
 
 BATCH = 64
-"""Manifests that are held in memory, to put them back should they turn out to be needed."""
+"""Maximum number of manifests held in memory, to restore them if they turn out to be needed."""
 
 PUTTING_BACK = 5
-"""How often it is tried to put one back."""
+"""Attempts to restore one manifest."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-"""Seconds; the longest pause before the second try, and before any."""
+"""Seconds; upper bounds of the pause before the second attempt, and before any attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupReport:
-    """What a cleanup has done.
+    """The result of a cleanup.
 
-    ``versions``: those removed. ``files_removed``: number of files by kind, manifests included.
-    ``kept``: versions that stay although the policy alone would have removed them.
+    ``versions``: the removed versions. ``files_removed``: number of removed files by kind,
+    including manifests. ``kept``: versions that the policy selects but that are still protected.
     ``failed_deletes``: files that could not be removed; the next cleanup tries again.
     """
 
@@ -68,7 +68,7 @@ def clean(
     environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupReport:
-    """Remove old versions, and files that no version needs; errors as of `plan` and `execute`."""
+    """Remove old versions and unneeded files; raises what `plan` and `execute` raise."""
     return execute(
         store, handler, plan(store, handler, policy, environment, scope), environment, scope
     )
@@ -81,10 +81,10 @@ def execute(
     environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupReport:
-    """Do what ``plan`` says, less what turns out to be needed by now.
+    """Execute ``plan``, except for files that are needed by now.
 
-    Raises `StoreError` if the table cannot be written to, and what `plan` raises for what has
-    appeared meanwhile and cannot be read; then files stay, and the next cleanup goes on.
+    Raises `StoreError` if the table cannot be written to, and the errors of `plan` for new versions
+    that cannot be read. Some files then remain, and the next cleanup removes them.
     """
     if plan.time.problem and plan.time.is_dated:
         raise StoreError(plan.time.problem)
@@ -108,10 +108,10 @@ class _Execution:
         self._environment = environment
         self._scope = scope
         self._needed = Reachable()
-        """What is needed by now of what was to go."""
+        """Files needed by versions that are not in the plan."""
         self._removed: list[VersionToRemove] = []
         self._gone: set[str] = set()
-        """Paths of manifests that were removed, whether or not they were put back."""
+        """Paths of all removed manifests, including those that were restored."""
         self._kept = list(plan.kept)
         self._counts: Counter[FileKind] = Counter()
         self._bytes = 0
@@ -135,7 +135,7 @@ class _Execution:
         )
 
     def _remove_versions(self, batch: list[VersionToRemove]) -> None:
-        """Remove manifests, less those that were given a name; put back those that get one."""
+        """Remove manifests, except those of tagged versions; restore those tagged meanwhile."""
         named = self._named()
         contents = dict(zip(batch, self._scope.each(self._content, batch), strict=True))
         going = [version for version in batch if version.location.version not in named]
@@ -149,7 +149,7 @@ class _Execution:
         self._failures += len(going) - len(gone)
         try:
             named = self._named()
-        except Exception:  # which of them have a name by now cannot be told
+        except Exception:  # it is unknown which of them are named by now
             self._put_back({d.location.path: contents[d] for d in batch if d in gone})
             raise
         back = [d for d in batch if d in gone and d.location.version in named]
@@ -176,9 +176,9 @@ class _Execution:
             return None
 
     def _put_back(self, contents: Mapping[str, bytes | None]) -> None:
-        """Versions got their names between the look at the names and the removal: undo that.
+        """Restore manifests of versions that were named between reading the names and the removal.
 
-        Raises the last `StoreError` if that fails, after all of them were tried.
+        Tries all of them, then raises the last `StoreError` if one failed.
         """
         failure: StoreError | None = None
         for path, content in contents.items():
@@ -199,13 +199,13 @@ class _Execution:
     def _write(self, path: str, content: bytes) -> None:
         conditional = self._store.capabilities.put_if_absent is Guarantee.YES
         mode = PutMode.create if conditional else PutMode.overwrite
-        with contextlib.suppress(ObjectExistsError):  # another writer's, or ours of an earlier try
+        with contextlib.suppress(ObjectExistsError):  # by another writer or an earlier attempt
             self._store.put(path, content, mode)
 
     def _look_at_newcomers(self) -> None:
-        """Take in what versions and branches need that are not in the plan.
+        """Mark files as needed that are named by versions and branches missing from the plan.
 
-        A late writer may have made a version anew that was removed.
+        A slow writer may have published a removed version number again.
         """
         seen = self._plan.seen - self._gone
         own = [found.path for found in self._handler.list_versions() if found.path not in seen]
@@ -231,7 +231,7 @@ class _Execution:
                 self._failures += 1
 
     def _delete(self, path: str) -> bool:
-        """Whether the file at ``path`` is certainly gone."""
+        """Delete the file at ``path``; return True if it is certainly removed."""
         try:
             self._store.delete(path)
         except StoreError:
@@ -243,7 +243,7 @@ class _Execution:
         self._bytes += size
 
     def _rate_limited(self, paths: Iterable[str]) -> Iterator[str]:
-        """``paths``, no faster than the policy allows."""
+        """Yield ``paths`` no faster than the rate limit of the policy."""
         rate = self._plan.policy.delete_rate_limit
         if rate is None:
             yield from paths

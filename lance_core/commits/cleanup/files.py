@@ -1,4 +1,4 @@
-"""Which files in a table's folders are the table's own, by kind; all others are left alone."""
+"""The files in a table's folders that Lance writes, by kind; cleanup ignores all others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lance_core.table.paths import (
 from lance_core.table.refs import REFS
 
 UNFINISHED = ".tmp"
-"""What names begin with of files that are still being written, by this library and others."""
+"""Prefix of the names of files that this library or another one is still writing."""
 
 
 class FileKind(enum.Enum):
-    """What a file is to a table, by the names that other libraries use."""
+    """The kind of a table's file; the values are the names that other libraries use."""
 
     DATA = "data"
     DELETION = "deletion"
@@ -51,24 +51,24 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the table, manifests and names for versions aside."""
+    """A file of the table other than a manifest, tag or branch."""
 
     kind: FileKind
     meta: ObjectMeta
 
     @property
     def path(self) -> str:
-        """From the table's root."""
+        """The path relative to the table's root."""
         return self.meta.path
 
 
 def own_files(
     store: ObjectStore, manifests: Iterable[ObjectMeta], within: Collection[str]
 ) -> Iterator[OwnFile]:
-    """All files that a cleanup may remove, except manifests.
+    """Yield all files that a cleanup may remove, except manifests.
 
-    ``manifests`` is the listing of their folder. What is in the folders ``within``, relative and
-    ending in ``/``, belongs to other branches.
+    ``manifests`` is the listing of the folder of manifests. The folders ``within``, relative to the
+    table and ending in ``/``, belong to other branches and are skipped.
     """
     folders = (DATA, DELETIONS, TRANSACTIONS, INDICES, REFS)
     listings = itertools.chain.from_iterable(store.list(folder) for folder in folders)
@@ -94,9 +94,9 @@ def kind_of(path: str) -> FileKind | None:
 
 
 def staged_version(path: str) -> int | None:
-    """The version that a manifest was staged for, if ``path`` is that of a staged manifest.
+    """The version of the staged manifest at ``path``, or None if ``path`` is not a staged manifest.
 
-    Its name is that of the version's manifest with something behind it.
+    Its name is the final name of the manifest followed by a suffix.
     """
     final, dot, rest = path.removeprefix(f"{VERSIONS}/").partition(".manifest")
     name = parse_manifest_name(final + dot)

@@ -1,12 +1,12 @@
-"""Keeping an old version from being cleaned up while something is made of it.
+"""Protect an old version from cleanup while a new version is derived from it.
 
-A pin is a tag of a reserved name: every cleanup, of whatever library, spares tagged versions. (That
-of a branch is in the branch's own folder, where only this library looks for it.) It is put down
-first and the version looked for afterwards; a cleanup removes the version first and looks for tags
-afterwards, before it removes files. Whichever comes second notices the other.
+A pin is a tag with a reserved name: cleanups of all libraries keep tagged versions. (The pin of a
+branch is in the branch's own folder, where only this library looks for it.) The pin is written
+before the version is read; a cleanup removes the version, then reads the tags, and only then
+removes files. So whichever acts second notices the other.
 
-A process that dies leaves its pin behind. Pins that are older than any commit may take are no pins
-any more, and cleanup collects them.
+A process that dies leaves its pin behind. A pin older than the longest possible commit has no
+effect, and cleanup removes it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Tag, tag_path
 
 PIN_PREFIX = "lance-core-pin-"
-"""What the names of tags that are pins begin with."""
+"""Prefix of the names of tags that are pins."""
 
 
 def is_pin(tag: str) -> bool:
-    """Whether the tag of this name is a pin, not a user's."""
+    """True if the tag with this name is a pin, not a user's tag."""
     return tag.startswith(PIN_PREFIX)
 
 
@@ -33,10 +33,10 @@ def is_pin(tag: str) -> bool:
 def pinned(
     handler: CommitHandler, store: ObjectStore, version: int, environment: Environment
 ) -> Iterator[ManifestLocation]:
-    """Where ``version`` is, and stays until the end of the block.
+    """Protect ``version`` from cleanup within the block; yields its location.
 
-    The pin outlives the block if it ends with an unknown outcome. Raises `DatasetNotFoundError` if
-    there is no such version.
+    The pin remains if the block ends with an unknown outcome. Raises `DatasetNotFoundError` if the
+    version does not exist.
     """
     found = handler.locate(version)
     path = tag_path(f"{PIN_PREFIX}{environment.new_uuid()}")
@@ -53,5 +53,5 @@ def pinned(
 
 
 def _remove(store: ObjectStore, path: str) -> None:
-    with contextlib.suppress(Exception):  # it lapses by itself
+    with contextlib.suppress(Exception):  # it expires
         store.delete(path)

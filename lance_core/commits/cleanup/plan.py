@@ -1,4 +1,4 @@
-"""What a cleanup would remove, and what stays that could have been thought to go, as values."""
+"""The plan of a cleanup: what to remove, and which selected versions to keep and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_core.lazy_dataclass import dataclass
 
 
 class KeptReason(enum.Enum):
-    """Why a version stays that the policy alone would remove."""
+    """Why a version is kept although the policy selects it."""
 
     TAGGED = "it has a tag"
     BRANCH = "a branch begins there"
@@ -24,7 +24,7 @@ class KeptReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version that stays although the policy alone would remove it."""
+    """A version that is kept although the policy selects it."""
 
     version: int
     reason: KeptReason
@@ -32,10 +32,11 @@ class KeptVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionToRemove:
-    """A version to remove; ``size`` of its manifest in bytes.
+    """A version to remove; ``size`` is that of its manifest in bytes.
 
-    ``staged``: copies of its manifest that an external manifest store may know. They go first: a
-    reader who met one would take the version for half-finished and complete it.
+    ``staged``: paths of staged copies of its manifest that rows of an external manifest store may
+    name. They are removed first: a reader that found one would take the version for incomplete and
+    complete it.
     """
 
     location: ManifestLocation
@@ -45,7 +46,7 @@ class VersionToRemove:
 
 @dataclass(frozen=True, slots=True)
 class FileToRemove:
-    """A file to remove. ``verified``: a version names it, but only versions that go do."""
+    """A file to remove. ``verified``: only versions to remove name it, and at least one does."""
 
     path: str
     kind: FileKind
@@ -55,11 +56,13 @@ class FileToRemove:
 
 @dataclass(frozen=True, slots=True)
 class CleanupPlan:
-    """What to remove, oldest versions first; the dry run of a cleanup.
+    """What to remove, oldest versions first; the result of a dry run.
 
-    ``grace``: how long versions stay after they were superseded, at most.
-    ``seen``: paths of all manifests that were taken into account, those of other branches counted
-    from the tree's root; what else there is when the plan is executed has to be looked at then.
+    ``grace``: maximum time for which versions are kept after they were superseded.
+
+    ``seen``: paths of all manifests that the plan takes into account. Paths of other branches are
+    relative to the root of the main branch. Executing the plan reads manifests that are not in
+    ``seen``.
     """
 
     read_version: int
@@ -74,7 +77,7 @@ class CleanupPlan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the caller should be told."""
+        """Warnings for the caller."""
         recent = sum(kept.reason is KeptReason.RECENT for kept in self.kept)
         found = []
         if recent:
@@ -85,5 +88,5 @@ class CleanupPlan:
                 "them"
             )
         if self.time.problem:
-            found.append(f"ages are told by this machine's clock: {self.time.problem}")
+            found.append(f"ages are measured by this machine's clock: {self.time.problem}")
         return tuple(found)

@@ -1,7 +1,7 @@
-"""Making the plan of a cleanup: reading all that names files, and comparing it with what is there.
+"""Make the plan of a cleanup: read everything that names files, and compare it with the listing.
 
-Every file that is not certainly superfluous stays: whatever cannot be read or is not understood
-makes the whole plan fail. Nothing of the table is removed here.
+A file is removed only if it is certainly not needed: anything that cannot be read or is not
+understood makes the whole plan fail. Planning removes nothing of the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 
 LONGEST_GRACE = 10.0 * 365 * 86400
-"""Seconds; more than any table's config can mean."""
+"""Seconds; upper bound of the grace period, so that no config value overflows a timedelta."""
 
 
 def plan(
@@ -54,11 +54,12 @@ def plan(
     environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupPlan:
-    """Work out what a cleanup would remove now.
+    """Determine what a cleanup would remove now.
 
-    Writes and removes one small object to learn the time of the store. Raises `CleanupError` for
-    tagged versions, `UnsupportedFeatureError` for what this library does not understand and for
-    stores without dates, and `CorruptFileError` for what it cannot read: tags, branches, manifests.
+    Writes and removes one small object to read the store's clock. Raises `CleanupError` for tagged
+    versions, `UnsupportedFeatureError` for content that this library does not understand and for
+    stores without dates, and `CorruptFileError` for tags, branches and manifests that cannot be
+    read.
     """
     survey = _survey(store, handler, policy, environment, scope)
     return _Planning(store, policy, scope, survey).run()
@@ -66,9 +67,10 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """What the plan is made of.
+    """The inputs of a plan.
 
-    ``listing``: of the manifests' folder, by path. ``grace``: twice what a commit may take.
+    ``listing``: the objects in the folder of manifests, by path. ``grace``: twice the deadline of a
+    commit.
     """
 
     time: StoreTime
@@ -89,9 +91,9 @@ def _survey(
     time = store_time(store, environment)
     if not time.is_dated and not policy.delete_unverified:
         raise UnsupportedFeatureError(
-            "the store does not date its objects, so that it cannot be told which files may "
-            "belong to commits that are still to come; if nobody else is at work on the table, "
-            "delete_unverified=True removes files however new they are"
+            "the store does not date its objects, so files of unfinished commits cannot be told "
+            "from old files; if no other process writes to the table, delete_unverified=True "
+            "removes unneeded files of any age"
         )
     listing = {meta.path: meta for meta in store.list(VERSIONS)}
     _check_naming(listing)
@@ -105,7 +107,7 @@ def _survey(
 
 
 class _Planning:
-    """Sorts versions, then files, into those that go and those that stay."""
+    """Sorts versions, then files, into those to remove and those to keep."""
 
     def __init__(
         self, store: ObjectStore, policy: CleanupPolicy, scope: CleanupScope, survey: _Survey
@@ -115,10 +117,10 @@ class _Planning:
         self._scope = scope
         self._survey = survey
         self._grace = survey.grace
-        """The longest that a version stays for."""
+        """The longest grace period of any version."""
         self._needed = Reachable()
         self._verified = Reachable()
-        """What versions that go name; some of it may be needed as well."""
+        """Files named by versions to remove; other versions may need some of them."""
         self._to_remove: list[VersionToRemove] = []
         self._kept: list[KeptVersion] = []
         self._staged: dict[int, list[ObjectMeta]] = {}
@@ -146,7 +148,7 @@ class _Planning:
         )
 
     def _sort_versions(self) -> None:
-        """Read all versions but the newest, and tell those that go from those that stay."""
+        """Read all versions except the newest, and decide which to remove."""
         survey = self._survey
         numbers = self._policy.numbers([location.version for location in survey.locations])
         older = survey.locations[:-1]
@@ -154,12 +156,12 @@ class _Planning:
         own = survey.grace
         for version, successor in zip(found, survey.locations[1:], strict=True):
             if version is None:
-                continue  # removed meanwhile, by another cleanup
+                continue  # another cleanup removed it meanwhile
             before, own = own, _grace(version.file)
             number = version.location.version
             made = version.file.manifest.timestamp
             goes = number in numbers and self._policy.is_old(made, survey.time.now)
-            # Who builds on a version goes by the deadline in its config, whatever later ones say.
+            # Writers that build on a version use the deadline in its config, not in a later one.
             grace = max(survey.grace, before, own)
             reason = self._reason(version.location, successor, grace) if goes else None
             if reason is not None:
@@ -173,7 +175,7 @@ class _Planning:
     def _reason(
         self, location: ManifestLocation, successor: ManifestLocation, grace: timedelta
     ) -> KeptReason | None:
-        """Why a version stays that the policy would remove; None if it goes."""
+        """The reason to keep a version that the policy selects; None if it is removed."""
         named = self._survey.named
         if location.version in named.tags.values():
             return KeptReason.TAGGED
@@ -183,7 +185,7 @@ class _Planning:
             return KeptReason.PINNED
         if self._policy.delete_unverified:
             return None
-        # What landed late is younger than its successor: it counts from when it was there.
+        # A late write is younger than its successor: the version counts from its own date.
         ages = [self._age(location.path), self._age(successor.path)]
         if all(age is not None and age >= grace for age in ages):
             return None
@@ -218,7 +220,7 @@ class _Planning:
             )
 
     def _read_beside(self) -> set[str]:
-        """Take in what detached versions and other branches need; the paths of their manifests."""
+        """Mark what detached versions and branches need; return the paths of their manifests."""
         detached = [path for path in self._survey.listing if is_detached(path)]
         others = other_manifests(self._store, self._scope)
         tree = self._scope.tree or self._store
@@ -231,7 +233,7 @@ class _Planning:
         return {*detached, *others}
 
     def _files(self) -> Iterator[FileToRemove]:
-        """What no version needs and, if none that goes is known to have named it, none will."""
+        """Yield files that no version needs, unless a commit in progress may need them."""
         named = self._survey.named
         for path in named.lapsed:
             yield FileToRemove(path, FileKind.TEMPORARY, 0, verified=False)
@@ -244,10 +246,10 @@ class _Planning:
         yield from self._superfluous()
 
     def _superfluous(self) -> Iterator[FileToRemove]:
-        """Manifests that were staged long ago and are not the only ones of their versions.
+        """Yield manifests that were staged long ago and whose version exists in another file.
 
-        One for a version to come may be all that there is of a commit. Those of versions that go,
-        go with them.
+        A staged manifest of a version that does not exist yet may be the only copy of a commit. The
+        staged manifests of versions to remove are removed with them.
         """
         going = {version.location.version for version in self._to_remove}
         head = self._survey.locations[-1].version
@@ -262,20 +264,20 @@ class _Planning:
 
 
 def _grace(file: ManifestFile) -> timedelta:
-    """How long writers may hold on to a version: twice what they may take to build on it."""
+    """The time for which writers may use a version: twice the deadline for building on it."""
     return timedelta(seconds=min(2 * deadline_of(file.manifest.config), LONGEST_GRACE))
 
 
 def is_detached(path: str) -> bool:
-    """Whether ``path`` is that of the manifest of a detached version."""
+    """True if ``path`` is the path of a detached version's manifest."""
     name = parse_manifest_name(path.removeprefix(f"{VERSIONS}/"))
     return name is not None and name.scheme is None
 
 
 def read_beside(store: ObjectStore, path: str) -> ManifestFile | None:
-    """A manifest that is no version of the history, None if it has vanished.
+    """Read a manifest outside the history; None if it does not exist any more.
 
-    A staged one that cannot be read is none: nobody will be able to make a version of it.
+    Also None for a staged manifest that cannot be read: it cannot become a version.
     """
     try:
         return parse_manifest_file(store.get(path), path)
@@ -288,7 +290,7 @@ def read_beside(store: ObjectStore, path: str) -> ManifestFile | None:
 
 
 def _check_naming(listing: Mapping[str, ObjectMeta]) -> None:
-    """Raise `CorruptFileError` if manifests are named by two schemes: some would not be seen."""
+    """Raise `CorruptFileError` if manifests use two naming schemes: readers would miss some."""
     names = [parse_manifest_name(path.removeprefix(f"{VERSIONS}/")) for path in listing]
     schemes = {name.scheme for name in names if name is not None and name.scheme is not None}
     if len(schemes) > 1:

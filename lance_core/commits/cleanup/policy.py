@@ -1,4 +1,4 @@
-"""What a cleanup may remove, as the caller asks for it."""
+"""The caller's choice of what a cleanup may remove."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 
 DEFAULT_AGE = timedelta(days=14)
-"""How old versions are that are removed if the caller says nothing."""
+"""Minimum age of removed versions if the caller gives no criterion."""
 
 UNVERIFIED_AGE = timedelta(days=7)
-"""How old a file must be that no version is known to have named: it may be part of a commit that
-is still to come."""
+"""Minimum age of a removed file that no known version ever named: a younger one may belong to a
+commit in progress."""
 
 _NO_TIME = timedelta(0)
 
@@ -22,17 +22,18 @@ _NO_TIME = timedelta(0)
 class CleanupPolicy:
     """Which versions and files to remove.
 
-    A version is removed if it is made longer than ``older_than`` ago, not among the newest
-    ``retain_versions``, one of ``versions`` and less than ``before``; what is None does not count.
-    If the first three are None, ``older_than`` is `DEFAULT_AGE`. The newest version always stays.
+    A version is removed if it is older than ``older_than``, not among the newest
+    ``retain_versions``, one of ``versions``, and its number is less than ``before``; a criterion
+    that is None does not apply. If the first three are None, ``older_than`` is `DEFAULT_AGE`. The
+    newest version is never removed.
 
-    ``delete_unverified``: the caller's word that nobody else is at work on the table. Files that no
-    version names are removed however new they are, and versions however recently they were
+    ``delete_unverified``: the caller guarantees that no other process writes to the table. Then
+    files that no version names are removed at any age, and versions regardless of when they were
     superseded.
-    ``error_if_tagged``: fail, before anything is removed, if a version to remove has a tag;
-    otherwise it stays. ``delete_rate_limit``: removals in a second, at most.
+    ``error_if_tagged``: fail, before anything is removed, if a version to remove has a tag; if
+    False, tagged versions are kept. ``delete_rate_limit``: maximum removals per second.
 
-    Raises `InvalidInputError` for values that make no sense.
+    Raises `InvalidInputError` for empty ``versions`` and for numbers below 1.
     """
 
     older_than: timedelta | None = None
@@ -57,13 +58,13 @@ class CleanupPolicy:
 
     @property
     def age(self) -> timedelta | None:
-        """``older_than`` as it applies."""
+        """The effective ``older_than``, with the default applied; None if age is no criterion."""
         if (self.older_than, self.retain_versions, self.versions) == (None, None, None):
             return DEFAULT_AGE
         return self.older_than
 
     def numbers(self, versions: Sequence[int]) -> frozenset[int]:
-        """Those of all ``versions``, in ascending order, that may go by their number."""
+        """The members of ``versions``, which are ascending, that may be removed by their number."""
         if self.retain_versions is not None:
             found = frozenset(versions[: -self.retain_versions])
         else:
@@ -76,8 +77,8 @@ class CleanupPolicy:
         return found
 
     def is_old(self, made: datetime | None, now: datetime) -> bool:
-        """Whether a version may go by its date; one without a date is of the oldest releases.
+        """True if a version may be removed by its date; undated versions are the oldest.
 
-        An age of 0 is every age: writers date versions, and their clocks may be ahead.
+        An age of 0 selects every version: writers set the date, and their clocks may be ahead.
         """
         return not self.age or self.age < _NO_TIME or made is None or now - made > self.age

@@ -1,4 +1,4 @@
-"""Which files a set of versions needs, to be asked path by path."""
+"""The set of files that versions need, with a membership test by path."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lance_core.table.manifest_parts import BasePath
 
 
 class Reachable:
-    """The files of one table, by path from its root, that the versions added so far need.
+    """The files of one table that the versions added so far need, by path from the table's root.
 
-    References through base paths lead to places that may, or may not, be this very table: which
-    one a base path is cannot be told for certain from its text (links, aliases of hosts). They
-    count as references to whatever file of this table could be meant.
+    A base path may refer to this table itself. Its text does not show this reliably (links, host
+    aliases), so a reference through a base path counts as a reference to every file of this table
+    that it could mean.
     """
 
     def __init__(self) -> None:
@@ -28,10 +28,10 @@ class Reachable:
         self._seen: set[tuple[tuple[BasePath, ...], bool, bytes]] = set()
 
     def add(self, file: ManifestFile, own: bool = True) -> None:
-        """Take in all files of a version; ``own`` is False if it is one of another root.
+        """Add all files of a version; ``own`` is False if the version belongs to another root.
 
-        Raises `UnsupportedFeatureError` if the version may name files that this library does not
-        know of, and `CorruptFileError` as `references` does.
+        Raises `UnsupportedFeatureError` if the version may name files unknown to this library, and
+        `CorruptFileError` like `references`.
         """
         check_understood(file)
         for reference in self._references(file, own):
@@ -42,7 +42,7 @@ class Reachable:
                 through.add(reference.path)
 
     def _references(self, file: ManifestFile, own: bool) -> Iterator[Reference]:
-        # Successive versions share nearly all fragments; each is looked at once.
+        # Successive versions share nearly all fragments; each fragment is processed once.
         manifest = file.manifest
         for place, raw in enumerate(manifest.fragments.raw):
             key = (manifest.base_paths, own, raw)
@@ -53,7 +53,7 @@ class Reachable:
         yield from references(_without_fragments(file))
 
     def __contains__(self, path: str) -> bool:
-        """Whether some version needs the file at ``path``."""
+        """True if any added version needs the file at ``path``."""
         if path in self._files or not self._folders.isdisjoint(_parents(path)):
             return True
         if not self._files_of_bases and not self._folders_of_bases:
@@ -70,14 +70,14 @@ def _without_fragments(file: ManifestFile) -> ManifestFile:
 
 
 def _parents(path: str) -> Iterable[str]:
-    """All folders that ``path`` is in."""
+    """All parent folders of ``path``."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def _tails(path: str) -> Iterable[str]:
-    """``path`` and what of it is left without its first folders: a base can be any of them."""
+    """``path`` and each of its suffixes without leading folders: any of them can be the base."""
     yield path
     while "/" in path:
         path = path.partition("/")[2]

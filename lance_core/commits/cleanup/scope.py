@@ -1,7 +1,7 @@
-"""What a cleanup has to look at besides the versions of the table: names for them, other branches.
+"""The context of a cleanup beyond the table's versions: tags, pins and other branches.
 
-All branches of a table are below one root, and their versions name files of each other by base
-paths. So whoever cleans up one of them has to see all of them.
+All branches of a table are below one root, and their versions name each other's files through base
+paths. So a cleanup of one branch must read all branches.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ R = TypeVar("R")
 
 
 class Each(Protocol):
-    """``work`` on each of ``items``, results in their order; perhaps several at a time."""
+    """Applies ``work`` to ``items``, perhaps concurrently; yields the results in order."""
 
     def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]: ...
 
 
 def one_by_one(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The simplest `Each`."""
+    """`Each` without concurrency."""
     return map(work, items)
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupScope:
-    """Where the table that is cleaned up stands in the tree of its branches.
+    """The position of the cleaned table in its tree of branches.
 
-    ``branch`` and ``tree``: the name of the branch and a store rooted at the main branch; None if
-    it is the main branch itself. ``each`` does many store calls of a kind.
+    ``branch`` is the name of the branch and ``tree`` a store rooted at the main branch; both are
+    None for the main branch itself. ``each`` runs many store calls of one kind.
     """
 
     branch: str | None = None
@@ -48,7 +48,7 @@ class CleanupScope:
 
     @property
     def folder(self) -> str:
-        """Where the branch is in the tree, ending in ``/``, "" for the main branch."""
+        """The folder of the branch in ``tree``, ending in ``/``; "" for the main branch."""
         return "" if self.branch is None else f"{branch_folder(self.branch)}/"
 
 
@@ -57,11 +57,11 @@ MAIN_SCOPE = CleanupScope()
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Versions of the table that have a name, and so stay.
+    """Versions of the table that are kept because they have a name.
 
-    ``tags``: by tag. ``branches``: where branches begin, by branch. ``pinned``: that something is
-    being made of at this moment. ``lapsed``: paths of pins that their makers left behind.
-    ``within``: folders, ending in ``/``, of branches that lie in the table's own folder.
+    ``tags``: versions by tag. ``branches``: first versions of branches, by branch. ``pinned``:
+    versions from which a commit in progress is derived. ``lapsed``: paths of expired pins.
+    ``within``: folders, ending in ``/``, of branches that are inside the table's own folder.
     """
 
     tags: Mapping[str, int]
@@ -72,17 +72,17 @@ class Named:
 
     @property
     def versions(self) -> frozenset[int]:
-        """All of them."""
+        """The numbers of all named versions."""
         return self.pinned.union(self.tags.values(), self.branches.values())
 
 
 def named_versions(
     store: ObjectStore, scope: CleanupScope, time: StoreTime, pin_age: timedelta
 ) -> Named:
-    """Read the tags and branches. A pin that is older than ``pin_age`` counts no more.
+    """Read the tags and branches; a pin older than ``pin_age`` is expired.
 
     Raises `CorruptFileError` for a tag or branch that cannot be read, and `UnsupportedFeatureError`
-    for names of another kind: which versions they are for is not known.
+    for references of an unknown kind, because the versions that they protect are unknown.
     """
     tree = scope.tree or store
     dates = {meta.path: meta for meta in store.list(REFS)}
@@ -114,7 +114,7 @@ def named_versions(
 
 
 def _check_kinds(paths: Iterable[str]) -> None:
-    """Raise `UnsupportedFeatureError` for a name that is neither a tag nor a branch."""
+    """Raise `UnsupportedFeatureError` for a reference that is neither a tag nor a branch."""
     for path in paths:
         folder, _, name = path.rpartition("/")
         if folder not in {REFS, TAGS, BRANCHES} and name.endswith(".json"):
@@ -131,9 +131,9 @@ def _within(branches: Iterable[str], scope: CleanupScope) -> tuple[str, ...]:
 
 
 def other_manifests(store: ObjectStore, scope: CleanupScope) -> list[str]:
-    """Paths in the tree of all manifests of other branches, finished or not.
+    """The paths, in the tree, of all manifests of other branches, including staged ones.
 
-    Branches are found by their folders: one that is being created has no file yet.
+    Branches are found by their folders, because a branch that is being created has no file yet.
     """
     tree = scope.tree or store
     found = [meta.path for meta in tree.list(TREE) if _is_manifest(meta.path)]
@@ -148,6 +148,6 @@ def _is_manifest(path: str) -> bool:
     folder, _, name = path.rpartition("/")
     if folder != VERSIONS and not folder.endswith(f"/{VERSIONS}"):
         return False
-    # Of the name of a staged manifest, what follows the final name is made of -<uuid>.
+    # A staged manifest's name is the final name followed by -<uuid>.
     final, dot, _ = name.partition(".manifest")
     return bool(dot) and parse_manifest_name(f"{final}.manifest") is not None

@@ -1,1 +1,1 @@
-"""Commit handlers: the ways in which exactly one writer makes a version."""
+"""Commit handlers: mechanisms that let exactly one writer publish a version."""

@@ -11,9 +11,9 @@ from lance_core.store.base import ObjectStore
 
 
 class DirectoryCommitHandler(CommitHandler):
-    """Finds versions by listing; a subclass says how `commit` makes one.
+    """Finds versions by listing the folder of manifests; subclasses implement `commit`.
 
-    Needs a store whose listings show every write that returned before them.
+    Requires a store whose listings show every write that returned before the listing began.
     """
 
     def __init__(self, store: ObjectStore) -> None:
@@ -30,7 +30,7 @@ class DirectoryCommitHandler(CommitHandler):
 
 
 class ReadOnlyCommitHandler(DirectoryCommitHandler):
-    """Finds versions, makes none."""
+    """Finds versions and publishes none."""
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        raise NoSafeCommitHandlerError(f"version {candidate.version}: this handler only reads")
+        raise NoSafeCommitHandlerError(f"version {candidate.version}: this handler is read-only")

@@ -1,14 +1,13 @@
-"""Writing a manifest while other writers are excluded: check that it is absent, write, verify.
+"""Write a manifest while other writers are excluded: check that it is absent, write, verify.
 
-This is what the handlers do that keep other writers away by something outside the store. Where the
-store guarantees put-if-absent, the write is conditional all the same, and nothing rests on the
-exclusion. Elsewhere a write replaces what it meets, and one that was not answered may still land
-after the exclusion has ended, on top of what the next writer has put there. So the exclusion is
-kept until the outcome is seen, or until every write that was sent has had ``request_lifetime``
-seconds to land: what a store has not applied by then, it never applies. That is the one assumption.
+Handlers whose exclusion mechanism is outside the store use this. If the store guarantees
+put-if-absent, the write is conditional as well, and safety does not depend on the exclusion.
+Otherwise a write replaces an existing object, and a write without a response may take effect after
+the exclusion has ended, on top of the next writer's manifest. So the exclusion is held until the
+outcome is known, or until ``request_lifetime`` seconds after the last write. The one assumption is
+that a store never applies a write later than this.
 
-Sending the same manifest again in the meantime does no harm: whichever sending lands last, the
-bytes are the same.
+Sending the same manifest again in the meantime is harmless: every request writes the same bytes.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.store.functions import exists
 
 REQUEST_LIFETIME = 60.0
-"""Seconds after which a write that was sent is not applied any more, if nothing else is said."""
+"""Default seconds after which a store does not apply a sent write any more."""
 
 SENDINGS = 3
-"""How often a manifest is sent within one exclusion."""
+"""Maximum number of times a manifest is sent within one exclusion."""
 
 _PAUSES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 33 / 64)
-"""When to look what became of a write: pauses in request lifetimes, one lifetime in all."""
+"""Pauses between checks of a write's outcome, in request lifetimes; their sum is one lifetime."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExclusiveWriter:
-    """Writes manifests into ``store``; the caller excludes other writers meanwhile."""
+    """Writes manifests to ``store`` while the caller excludes other writers."""
 
     store: ObjectStore
     environment: Environment
@@ -50,15 +49,15 @@ class ExclusiveWriter:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the store itself makes sure that nothing is replaced."""
+        """True if the store itself never replaces an existing manifest."""
         return self.store.capabilities.put_if_absent is Guarantee.YES
 
     def write(self, candidate: Candidate, permit: Callable[[], None]) -> ManifestLocation:
-        """Make ``candidate`` its version; ends as `CommitHandler.commit` does.
+        """Publish ``candidate``; ends like `CommitHandler.commit`.
 
-        ``permit`` is called right before each sending and raises `StoreError` if the exclusion may
-        not last until the write has had its time. If the outcome is unknown in the end, nothing
-        that was sent is under way any more when this raises.
+        ``permit`` is called right before each write. It raises `StoreError` if the exclusion may
+        end before the write's request lifetime does. If the outcome remains unknown, this raises
+        only when no sent write can take effect any more.
         """
         self._look(candidate)
         permit()
@@ -74,7 +73,7 @@ class ExclusiveWriter:
         return candidate.location
 
     def _put(self, candidate: Candidate) -> None:
-        """Send the manifest; nothing of this call lands after ``request_lifetime``."""
+        """Send the manifest; no part of this call takes effect after ``request_lifetime``."""
         self.store.within(self.request_lifetime).put(candidate.path, candidate.data)
 
     def _look(self, candidate: Candidate) -> None:
@@ -88,7 +87,7 @@ class ExclusiveWriter:
     def _settle(
         self, candidate: Candidate, permit: Callable[[], None], cause: Exception
     ) -> ManifestLocation:
-        """What became of a write that was not answered."""
+        """Determine the outcome of a write that got no response."""
         for sending in range(SENDINGS):
             if sending and self._sent_again(candidate, permit):
                 return candidate.location
@@ -98,13 +97,13 @@ class ExclusiveWriter:
                 if is_there:
                     return candidate.location
                 if is_there is False and sending < SENDINGS - 1:
-                    break  # it may have been lost on the way: send it again
+                    break  # the request may have been lost: send it again
         raise OutcomeUnknownError(
             f"{candidate.path!r} was sent {SENDINGS} times without an answer: {cause}"
         ) from cause
 
     def _sent_again(self, candidate: Candidate, permit: Callable[[], None]) -> bool:
-        """Whether sending it once more was answered: then it is there, whatever else lands."""
+        """Send the manifest again; True if this succeeded: then it is in place and stays there."""
         try:
             permit()
             self._put(candidate)
@@ -113,9 +112,9 @@ class ExclusiveWriter:
         return True
 
     def _is_there(self, candidate: Candidate) -> bool | None:
-        """Whether the manifest is this one; None if that cannot be seen.
+        """True if this manifest is in place; None if that cannot be read.
 
-        Raises `ObjectExistsError` for another one: a writer that is not excluded.
+        Raises `ObjectExistsError` for another manifest, whose writer was not excluded.
         """
         try:
             found = self.store.get(candidate.path)

@@ -1,24 +1,23 @@
-"""Committing through an external manifest store, where the object store cannot decide by itself.
+"""Commit through an external manifest store, for object stores without conditional writes.
 
-A commit takes these steps, of which the second decides:
+A commit takes these steps; the second one decides:
 
-1. the manifest is staged under a name that no other writer uses;
-2. a row that names the staged file is added to the external store, if the version has none;
-3. the staged file is copied to where the manifest of the version belongs;
-4. the row is replaced by one that names that place;
-5. the staged file is removed.
+1. Write the manifest to a staging path that no other writer uses.
+2. Add a row that names the staged file to the external store, if the version has no row.
+3. Copy the staged file to the final path of the version's manifest.
+4. Replace the row by one that names the final path.
+5. Remove the staged file.
 
-Whoever meets a row that names a staged file, reader or writer, first takes the steps 3 to 5. All
-who do so copy the same bytes, so it does not matter how many there are, nor where they stop. If the
-copy cannot be made the version is not loaded: whatever is read is always found in the table's
-folder, too, and a copy of that folder is a complete table for which no external store is needed.
+A reader or writer that finds a row with a staged file first performs steps 3 to 5. Every process
+copies the same bytes, so their number and the point where one stops do not matter. If the copy
+fails, the version is not loaded. So every version that was ever read is in the table's folder, and
+a copy of this folder is a complete table that needs no external store.
 
-The newest version is the newest that the rows or the folder know. So a table may have been made
-before the external store came, or the rows may have been lost. Where the rows know more than the
-folder, nobody falls back to an older version: that is an error.
+The newest version is the newest one that the rows or the folder contain. So a table may be older
+than the external store, and rows may get lost. If the rows name a newer version than the folder can
+provide, this is an error; readers do not fall back to an older version.
 
-Cleanup leaves rows alone: the row of a version that is gone keeps late writers from making it
-again.
+Cleanup keeps rows: the row of a removed version prevents slow writers from publishing it again.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ from lance_core.store.functions import exists
 from lance_core.table.paths import DETACHED, VERSIONS
 
 REQUIRES = frozenset({"strong_reads"})
-"""What the object store must guarantee; the external store guarantees the rest."""
+"""Capabilities that the object store must guarantee; the external store guarantees the rest."""
 
 LOOKS = 5
-"""How often to look again if the newest version is cleaned up while it is looked at."""
+"""Attempts to find the newest version if a cleanup removes it between lookup and read."""
 
 
 class ExternalManifestCommitHandler(CommitHandler):
-    """Serves the table that ``store`` is rooted at, and whose rows are those of ``base_uri``.
+    """Serves the table at the root of ``store``, whose rows have the key ``base_uri``.
 
-    Holds nothing but its arguments. Detached versions have no row: their numbers are drawn at
-    random, and nobody competes for them.
+    Has no state except its arguments. Detached versions have no row: their numbers are random, so
+    no two writers compete for one.
     """
 
     def __init__(self, store: ObjectStore, rows: ExternalManifestStore, base_uri: str) -> None:
@@ -70,37 +69,37 @@ class ExternalManifestCommitHandler(CommitHandler):
         self.base_uri = base_uri
 
     def latest(self) -> ManifestLocation | None:
-        """The newest version, completed if it was half-finished.
+        """The newest version; completes its commit if it is half-finished.
 
-        Raises `CorruptFileError` if the rows know of a newer version than can be found, and
-        `StoreError` if it cannot be completed.
+        Raises `CorruptFileError` if the rows name a newer version than can be found, and
+        `StoreError` if the version cannot be completed.
         """
         return self._latest(lambda: newest_manifest(self.store))
 
     def _latest(self, look: Callable[[], ManifestLocation | None]) -> ManifestLocation | None:
-        """The newest version, where ``look`` tells the newest one of the folder."""
+        """The newest version; ``look`` returns the newest one in the folder."""
         for _ in range(LOOKS):
             entry = self.rows.get_latest(self.base_uri)
             listed = look()
             if entry is None:
                 return listed
             row = row_of(self.base_uri, entry)
-            with contextlib.suppress(DatasetNotFoundError):  # cleaned up if there is a newer one
+            with contextlib.suppress(DatasetNotFoundError):  # cleaned up after a newer commit
                 return self._newer(row, listed)
         raise CorruptFileError(
-            f"the external manifest store has a row for version {row.version}, but there is no "
-            "such manifest: the folder is incomplete, a table of the same path in another bucket "
+            f"the external manifest store has a row for version {row.version}, but this manifest "
+            "does not exist: the folder is incomplete, a table of the same path in another bucket "
             "has the rows, or the table was removed without its rows (LanceDataset.drop with "
             "ignore_not_found=True removes them)",
             path=row.final,
         )
 
     def _newer(self, row: Row, listed: ManifestLocation | None) -> ManifestLocation:
-        """The newer one of what the rows and the folder say is the newest version."""
+        """The newer of the newest versions in the rows and in the folder."""
         if listed is None or listed.version < row.version:
             return self._follow(row, listed)
         if listed.version > row.version:
-            if not row.is_staged:  # before a row of this folder is added to another table's
+            if not row.is_staged:  # before adding a row of this folder to another table's rows
                 with contextlib.suppress(DatasetNotFoundError):
                     self._follow(row)
             return self.locate(listed.version)
@@ -110,9 +109,9 @@ class ExternalManifestCommitHandler(CommitHandler):
         return listed
 
     def locate(self, version: int) -> ManifestLocation:
-        """Where a version is, completed if it was half-finished.
+        """The location of a version; completes its commit if it is half-finished.
 
-        A version without a row is given one.
+        Adds a row for a version that has none.
         """
         if version & DETACHED:
             return locate_manifest(self.store, version)
@@ -120,15 +119,15 @@ class ExternalManifestCommitHandler(CommitHandler):
         if entry is not None:
             return self._follow(row_of(self.base_uri, entry))
         location = locate_manifest(self.store, version)
-        # For those who look at the rows only. Whoever just reads may lack the right to add one.
+        # The row serves clients that read only rows. A reader may lack permission to add one.
         with contextlib.suppress(Exception):
             self.rows.put_if_absent(self.base_uri, self._entry(location))
         return location
 
     def list_versions(self) -> Sequence[ManifestLocation]:
-        """All attached versions, oldest first; the newest is completed if it was half-finished.
+        """All attached versions, oldest first; completes the newest one if it is half-finished.
 
-        The older ones are in the folder: nobody makes a version on top of an incomplete one.
+        Older versions are in the folder: writers never build on an incomplete version.
         """
         found: Sequence[ManifestLocation] = ()
 
@@ -161,7 +160,7 @@ class ExternalManifestCommitHandler(CommitHandler):
         self.store.delete(staging_path(candidate))
 
     def forget(self, folder: str = "") -> None:
-        """Remove the rows; to be called once the files are removed."""
+        """Remove the rows; called after the files are removed."""
         self.rows.delete("/".join(filter(None, (self.base_uri, folder))))
 
     def _stage(self, candidate: Candidate, staging: str) -> None:
@@ -170,22 +169,22 @@ class ExternalManifestCommitHandler(CommitHandler):
             if not taken:
                 self.store.put(staging, candidate.data)
         except (StoreError, ExistsError) as error:
-            # Whatever became of the staged file: no row names it.
+            # No row names the staged file, whether or not it exists.
             raise StoreError(f"the manifest could not be staged: {error}") from error
-        if taken:  # also by a writer who knows nothing of the rows
+        if taken:  # perhaps by a writer that does not use the external store
             raise ObjectExistsError(candidate.path)
 
     def _follow(self, row: Row, listed: ManifestLocation | None = None) -> ManifestLocation:
-        """Where the version of ``row`` is; `DatasetNotFoundError` if it is not there any more.
+        """The location of the version of ``row``; `DatasetNotFoundError` if it was removed.
 
-        ``listed`` is a version that is in the folder.
+        ``listed`` is a version that is known to be in the folder.
         """
         if not row.is_staged:
             with contextlib.suppress(ObjectNotFoundError):
                 meta = self.store.head(row.final)
                 check_same(row, row.final, meta.size)
                 return ManifestLocation(row.version, row.final, row.naming, meta.size, meta.etag)
-            # Since the row was written, manifests may have been renamed to the other scheme.
+            # The manifests may have been renamed to the other scheme after the row was written.
             return locate_manifest(self.store, row.version)
         if listed is not None and listed.naming is not row.naming:
             raise CorruptFileError(
@@ -196,14 +195,14 @@ class ExternalManifestCommitHandler(CommitHandler):
         return location
 
     def _in_place(self, row: Row) -> ManifestLocation:
-        """Where the manifest of a staged row belongs and is, copied if it was not yet."""
+        """The final location of a staged row's manifest; copies the manifest there if needed."""
         with contextlib.suppress(DatasetNotFoundError):
             return locate_manifest(self.store, row.version)
         failure: StoreError | None = None
         try:
             self._copy(row.path, row.final)
         except (ObjectNotFoundError, ExistsError):
-            pass  # somebody else completed it meanwhile; it may even have been cleaned up since
+            pass  # another process completed it, or even cleaned it up
         except StoreError as error:
             failure = error
         try:
@@ -217,15 +216,16 @@ class ExternalManifestCommitHandler(CommitHandler):
         ) from failure
 
     def _copy(self, staging: str, final: str) -> None:
-        # Where the store can do so, not even a writer who knows nothing of the rows is overwritten.
+        # If the store can, do not replace the manifest of a writer without the external store.
         careful = self.store.capabilities.copy_if_absent is Guarantee.YES
         self.store.copy(staging, final, PutMode.create if careful else PutMode.overwrite)
 
     def _settle(self, row: Row, location: ManifestLocation) -> None:
-        """Say in the row that its manifest is in place, and remove the staged file.
+        """Update the row to the final location, and remove the staged file.
 
-        The version is complete without it: what fails is left to whoever comes next. The file goes
-        last, so that a row that names a file which is gone means that the manifest is in place.
+        The version is complete without this, so errors are ignored; the next process repeats it.
+        The file is removed last, so a row that names a missing file means that the manifest is in
+        place.
         """
         with contextlib.suppress(Exception):
             self.rows.put_if_present(self.base_uri, self._entry(location))

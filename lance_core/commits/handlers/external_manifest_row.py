@@ -1,7 +1,7 @@
-"""What a row of an external manifest store may say, and what it says.
+"""Parse and build the rows of an external manifest store.
 
-Rows are data that somebody else wrote: a path that leaves the table, or that belongs to another
-version, is refused before anything is read, copied or removed by it.
+Rows come from other writers: a path outside the table or of another version is refused before
+anything is read, copied or removed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _LONGEST_NAME = 255
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row, checked. Paths are relative to the table.
+    """A validated row. Paths are relative to the table.
 
-    ``path`` is where the manifest is, by the row; ``final`` is where it belongs. They differ as
-    long as the commit is half-finished. ``size`` in bytes is None if the row does not say it.
+    ``path`` is the manifest's location according to the row; ``final`` is its final location. They
+    differ while the commit is half-finished. ``size`` in bytes is None if the row has no size.
     """
 
     version: int
@@ -36,12 +36,12 @@ class Row:
 
     @property
     def is_staged(self) -> bool:
-        """Whether the manifest has still to be brought to where it belongs."""
+        """True if the manifest is not yet copied to its final path."""
         return self.path != self.final
 
 
 def row_of(base_uri: str, entry: ManifestEntry) -> Row:
-    """What ``entry`` says; `CorruptFileError` if it names no manifest of its version and table."""
+    """Parse ``entry``; `CorruptFileError` if it names no manifest of its version and table."""
     folder = f"{base_uri}/{VERSIONS}/" if base_uri else f"{VERSIONS}/"
     name = entry.path.removeprefix(folder)
     if name == entry.path or len(name) > _LONGEST_NAME:
@@ -58,9 +58,9 @@ def row_of(base_uri: str, entry: ManifestEntry) -> Row:
 
 
 def check_same(row: Row, path: str, size: int | None) -> None:
-    """`CorruptFileError` if the manifest in place is certainly not the one that ``row`` is about.
+    """Raise `CorruptFileError` if the manifest in the folder is not the one that ``row`` names.
 
-    Rows may be kept by path only: two stores that have tables of the same path then share them.
+    Two stores share rows if these are keyed by path only and both have a table of the same path.
     """
     if not row.is_staged and None not in (row.size, size) and row.size != size:
         raise CorruptFileError(
@@ -80,15 +80,15 @@ def _wrong(entry: ManifestEntry, reason: str) -> CorruptFileError:
 
 
 def entry_of(base_uri: str, version: int, path: str, size: int | None) -> ManifestEntry:
-    """The row that says that the manifest of ``version`` is at ``path``, relative to the table."""
+    """Build the row of the manifest of ``version`` at ``path``, relative to the table."""
     return ManifestEntry(version, f"{base_uri}/{path}" if base_uri else path, size)
 
 
 def staging_path(candidate: Candidate) -> str:
-    """Where a candidate waits.
+    """The staging path of a candidate.
 
-    The uuid in the name is made of the manifest's bytes: sending a candidate again writes the same
-    bytes to the same place, and no other candidate's row can name it.
+    The uuid in the name is derived from the manifest's bytes: sending a candidate again writes the
+    same bytes to the same path, and the row of another candidate cannot name this path.
     """
     digest = hashlib.sha256(candidate.data).digest()
     return f"{candidate.path}-{uuid.UUID(bytes=digest[:16], version=4)}"

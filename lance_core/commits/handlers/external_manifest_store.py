@@ -1,12 +1,13 @@
-"""The contract of external manifest stores: rows that say which manifest is a version.
+"""The contract of external manifest stores: rows that name the manifest of each version.
 
-A key-value store decides what an object store cannot: who makes a version. It holds one row for
-each version of a table, adds a row only if there is none, and is asked for the newest. What is done
-with the rows is `lance_core.commits.handlers.external_manifest`.
+A key-value store decides which writer publishes a version if the object store cannot. It holds one
+row for each version of a table, adds a row only if there is none, and returns the newest row.
+`lance_core.commits.handlers.external_manifest` defines how rows are used.
 
-How a call ends is how every conditional call of a store ends. Returning means *applied*.
-`ObjectExistsError`, `ObjectNotFoundError` and any `StoreError` other than `OutcomeUnknownError`
-mean *not applied*. Everything else means *unknown*, and so a back-end that cannot tell ends.
+Calls end like every conditional call of a store. Returning means *applied*. `ObjectExistsError`,
+`ObjectNotFoundError` and any `StoreError` other than `OutcomeUnknownError` mean *not applied*.
+Every other exception means *unknown*; a back-end that cannot tell the outcome raises such an
+exception.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A row: where the manifest of a version is.
+    """A row: the location of a version's manifest.
 
-    ``path`` is counted from the same place as the ``base_uri`` of the table, which it begins with.
-    ``size`` in bytes and ``etag`` are what is known of the manifest, None if nothing is.
+    ``path`` begins with the table's ``base_uri`` and has the same origin. ``size`` in bytes and
+    ``etag`` describe the manifest; each is None if it is unknown.
     """
 
     version: int
@@ -31,40 +32,41 @@ class ManifestEntry:
 
 
 class ExternalManifestStore(ABC):
-    """The least that an implementer writes. All methods are thread-safe and blocking.
+    """The methods that a back-end implements. All are thread-safe and blocking.
 
-    ``base_uri`` names a table: its path in the object store, without scheme, bucket and slashes at
-    its ends; of a local file system, the absolute path without the leading slash.
+    ``base_uri`` identifies a table: its path in the object store, without scheme, bucket and
+    leading or trailing slashes; for a local file system, the absolute path without the leading
+    slash.
 
-    A read that starts after a write returned sees that write: reads go to whatever decides about
-    the writes, never to a copy that lags behind. A read that fails raises `StoreError`.
+    A read that starts after a write returned sees that write: read from the node that decides about
+    writes, never from a lagging replica. A failed read raises `StoreError`.
     """
 
     @abstractmethod
     def get(self, base_uri: str, version: int) -> ManifestEntry | None:
-        """The row of a version, None if there is none."""
+        """The row of a version, or None if there is none."""
 
     @abstractmethod
     def get_latest(self, base_uri: str) -> ManifestEntry | None:
-        """The row of the highest version below 2^63, None if the table has no row.
+        """The row of the highest version below 2^63, or None if the table has no such row.
 
-        Higher numbers are those of detached versions, which are never the latest.
+        Numbers from 2^63 are detached versions, which are never the latest.
         """
 
     @abstractmethod
     def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
-        """Add the row of a version, atomically: of any number of writers exactly one succeeds.
+        """Add the row of a version atomically: exactly one of several concurrent writers succeeds.
 
-        `ObjectExistsError` if there is one already, whoever added it and whatever it says.
+        Raises `ObjectExistsError` if the version has a row already, regardless of its content.
         """
 
     @abstractmethod
     def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
-        """Replace the row of a version, atomically; `ObjectNotFoundError` if there is none."""
+        """Replace the row of a version atomically; `ObjectNotFoundError` if there is none."""
 
     @abstractmethod
     def delete(self, base_uri: str) -> None:
-        """Remove all rows of a table, however many; no error if there is none.
+        """Remove all rows of a table; not an error if there are none.
 
-        What is added meanwhile may stay.
+        Rows that are added meanwhile may remain.
         """

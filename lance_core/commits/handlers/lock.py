@@ -1,7 +1,7 @@
-"""Committing under a lock that the caller brings along, as pylance's ``commit_lock``.
+"""Commit under a lock that the caller provides, like pylance's ``commit_lock``.
 
-A commit lock is called with the version and returns a context manager; whoever is inside it is
-alone in committing this version. Every writer of the table has to use the same lock.
+A commit lock is called with the version and returns a context manager; only one writer at a time
+may be inside it for a version. Every writer of the table must use the same lock.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from lance_core.errors import (
 from lance_core.store.base import Guarantee, ObjectStore
 
 CommitLock: TypeAlias = Callable[[int], AbstractContextManager[object]]
-"""Takes the version that is to be committed; the context manager is entered before the version is
-looked for and left when its outcome is settled, with the exception if it was not committed. It
-raises `CommitConflictError` if another writer is at work."""
+"""Takes the version to commit. The context manager is entered before the version is looked up and
+left when the outcome is known; it receives the exception if nothing was committed. It raises
+`CommitConflictError` if another writer holds the lock."""
 
 
 class LockCommitHandler(DirectoryCommitHandler):
-    """Writes manifests inside a commit lock; see `ExclusiveWriter` for how.
+    """Writes manifests inside a commit lock; see `ExclusiveWriter`.
 
-    If the store guarantees put-if-absent, no commit is lost whatever the lock does. Elsewhere
-    commits are safe as long as the lock really excludes others, for as long as it is held and, if
-    its holder dies, for ``request_lifetime`` seconds more: what the holder has sent may land until
-    then. A lock that expires by itself must last longer than the commit (the settling of lost
-    answers takes up to three request lifetimes), or a commit can be lost.
+    If the store guarantees put-if-absent, no commit is lost even if the lock fails. Otherwise
+    commits are safe if the lock excludes other writers while it is held and, if its holder dies,
+    for ``request_lifetime`` further seconds: requests of the holder may take effect until then. A
+    lock that expires must outlast the commit (resolving lost responses takes up to three request
+    lifetimes); otherwise a commit can be lost.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class LockCommitHandler(DirectoryCommitHandler):
         self._writer = ExclusiveWriter(store, environment, request_lifetime)
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        """Make a version under the lock.
+        """Publish a version under the lock.
 
-        In addition to what every handler raises: `CommitConflictError` as the lock raised it when
-        it was taken, `CommitLockError` for whatever else it raised.
+        Raises `CommitConflictError` if entering the lock raises it, `CommitLockError` for any other
+        error on entering, and what every handler raises.
         """
         if self.store.capabilities.strong_reads is Guarantee.NO:
             raise NoSafeCommitHandlerError(
@@ -72,7 +72,7 @@ class LockCommitHandler(DirectoryCommitHandler):
             raise
         problem = _leave(held, None, None, None)
         if problem is not None:
-            # It may say that the lock was lost on the way. The manifest itself tells.
+            # The lock may have been lost meanwhile; reading the manifest shows the outcome.
             raise OutcomeUnknownError(f"leaving the commit lock failed: {problem}") from problem
         return location
 
@@ -83,12 +83,12 @@ def locked(
     handler: CommitHandler,
     environment: Environment = SYSTEM,
 ) -> CommitHandler:
-    """The handler of a table for whoever gave the argument ``commit_lock``; None changes nothing.
+    """The handler that uses ``commit_lock``; ``handler`` unchanged if ``commit_lock`` is None.
 
-    ``handler`` is the table's own one, ``store`` is rooted at the table; if it is known to
-    guarantee less or more than it says, it is to be wrapped (`DeclaredStore`). As in pylance the
-    lock takes the place of the table's own way of committing, and versions are found in its folder.
-    Raises ``TypeError`` if the lock cannot be called.
+    ``handler`` is the table's own handler, ``store`` is rooted at the table. If the store
+    guarantees less or more than it declares, the caller wraps it (`DeclaredStore`). As in pylance,
+    the lock replaces the table's own commit mechanism, and versions are found in its folder. Raises
+    ``TypeError`` if ``commit_lock`` is not callable.
     """
     if commit_lock is None:
         return handler
@@ -123,7 +123,7 @@ def _leave(
     value: BaseException | None,
     trace: TracebackType | None,
 ) -> Exception | None:
-    """Leave the lock; the error that leaving raises, unless it is the one that it was told of."""
+    """Leave the lock; return the error that this raises, unless it is the exception passed in."""
     try:
         held.__exit__(kind, value, trace)
     except Exception as error:

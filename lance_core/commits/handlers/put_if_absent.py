@@ -1,4 +1,4 @@
-"""Committing by one conditional write, on stores that guarantee it."""
+"""Commit by one conditional write, on stores that guarantee put-if-absent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from lance_core.store.base import PutMode
 
 
 class PutIfAbsentCommitHandler(DirectoryCommitHandler):
-    """The manifest is written under its final name, where nothing may be.
-
-    Requires ``put_if_absent``.
-    """
+    """Writes the manifest to its final path, only if no object exists there."""
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         self.store.put(candidate.path, candidate.data, PutMode.create)

@@ -1,4 +1,4 @@
-"""Committing by an atomic rename, on stores that never replace what is at its target."""
+"""Commit by an atomic rename, on stores whose rename never replaces an existing target."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from lance_core.table.paths import VERSIONS
 
 
 class RenameCommitHandler(DirectoryCommitHandler):
-    """The manifest is written under a name that readers pass over and moved into place.
-
-    Requires ``rename_if_absent``.
-    """
+    """Writes the manifest to a staging path that readers ignore, then renames it."""
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         staging = staging_path(candidate)
         try:
             self.store.put(staging, candidate.data)
         except StoreError as error:
-            # Whatever became of the staging file: nothing was published.
+            # Nothing was published, whether or not the staging file exists.
             raise StoreError(f"the manifest could not be staged: {error}") from error
         try:
             self.store.rename_if_absent(staging, candidate.path)
         except ObjectNotFoundError as error:
-            # An earlier sending of the same rename may have moved the staging file away.
+            # An earlier request for the same rename may have moved the staging file.
             raise OutcomeUnknownError(f"{staging!r} vanished before its rename") from error
         return candidate.location
 
@@ -33,5 +30,5 @@ class RenameCommitHandler(DirectoryCommitHandler):
 
 
 def staging_path(candidate: Candidate) -> str:
-    """Where a candidate waits: a name that no listing of versions shows."""
+    """The staging path of a candidate, which listings of versions ignore."""
     return f"{VERSIONS}/.tmp_{candidate.version}_{candidate.transaction_uuid}"

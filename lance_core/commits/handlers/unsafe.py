@@ -1,4 +1,4 @@
-"""Committing without any guarantee, for whoever makes sure that there is one writer at a time."""
+"""Commit without any guarantee, for callers who ensure that there is one writer at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lance_core.errors import ObjectExistsError, ObjectNotFoundError
 
 
 class UnsafeCommitHandler(DirectoryCommitHandler):
-    """Looks whether the version exists, then writes it.
+    """Checks that the version does not exist, then writes it.
 
-    Two writers that do so at the same time both report success, and one commit is lost. Never
-    chosen unless asked for by name.
+    If two writers do so at the same time, both report success and one commit is lost. Used only if
+    it is selected by name.
     """
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
