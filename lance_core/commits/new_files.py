@@ -94,8 +94,8 @@ def _problem(store: ObjectStore, wanted: NewFile) -> CommitFileMissingError | No
     except ObjectNotFoundError:
         return CommitFileMissingError(
             f"not committed: {wanted.path!r}, a file of the new version, does not exist. Most "
-            "likely a cleanup removed it: it removes files that no version names after 7 days, or "
-            "at once with delete_unverified. Write the rows again",
+            "likely a cleanup has removed it: it removes files that no version names after 7 days, "
+            "or at once with delete_unverified. Write the rows again",
             wanted.path,
         )
     if wanted.size is None or size == wanted.size:

@@ -166,7 +166,7 @@ def _unknown(candidate: Candidate, cause: Exception | None) -> CommitUnknownErro
     return CommitUnknownError(
         f"whether version {candidate.version} was committed is unknown: {cause}. It was committed "
         f"if the manifest of that version contains transaction {candidate.transaction_uuid}; "
-        "lance_core.commit.resolve reads it. Keep all files until then",
+        "lance_core.commit.resolve reads it; keep all files until then",
         candidate.transaction_uuid,
         candidate.version,
     )

@@ -1,13 +1,13 @@
-"""The store contract: bytes at paths.
+"""The store contract: objects (byte strings) identified by paths.
 
-A store is rooted: every path is relative to the root that the store was opened at, segments are
-separated by ``/``, and no path reaches outside. What an implementer writes is `ObjectStore`;
-convenience is plain functions elsewhere in this package.
+A store is rooted: every path is relative to the root of the store, its segments are separated by
+``/``, and no path leads outside. An implementer writes an `ObjectStore`; convenience functions are
+elsewhere in this package.
 
-How a call ends. Returning means *applied*. `ObjectExistsError`, `ObjectNotFoundError`,
+How a call ends: returning means *applied*. `ObjectExistsError`, `ObjectNotFoundError`,
 `InvalidPathError` and any `StoreError` other than `OutcomeUnknownError` mean *not applied*.
-`OutcomeUnknownError` means *unknown*: the write may have landed, or may still land. Callers must
-treat every other exception from a write as unknown too.
+`OutcomeUnknownError` means *unknown*: the write may have been applied, or may still be applied.
+Callers must treat every other exception of a write as unknown too.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from lance_core.store.durability import Durability
 BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
 
 Buffers: TypeAlias = BytesLike | Sequence[pa.Buffer]
-"""What a write accepts: one buffer, or several that are written one after the other."""
+"""The data of a write: one buffer, or several that are concatenated."""
 
 
 class PutMode(enum.Enum):
-    """What a write does when an object is already there."""
+    """How a write treats an existing object at its path."""
 
     overwrite = "overwrite"
     create = "create"
-    """Fail with `ObjectExistsError`, atomically: of any number of writers exactly one succeeds."""
+    """Fail with `ObjectExistsError`, atomically: exactly one of several concurrent writers
+    succeeds."""
 
 
 class ByteRange(NamedTuple):
@@ -53,10 +54,10 @@ class ByteRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectMeta:
-    """What a store knows of an object. ``size`` in bytes, ``last_modified`` with a time zone.
+    """Metadata of an object. ``size`` is in bytes; ``last_modified`` has a time zone.
 
-    ``etag``: another text after each write of the path, which never comes back; None if the store
-    has none. It tells an object from one that was written in its place.
+    ``etag``: a text that differs after each write of the path and is never reused; None if the
+    store has none. It distinguishes an object from a later one at the same path.
     """
 
     path: str
@@ -66,7 +67,7 @@ class ObjectMeta:
 
 
 class Guarantee(enum.Enum):
-    """Whether a store guarantees something; UNKNOWN is settled by the probe."""
+    """The level of a guarantee; UNKNOWN means that the probe must test it."""
 
     YES = "yes"
     NO = "no"
@@ -75,30 +76,32 @@ class Guarantee(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreCapabilities:
-    """What a store guarantees. Nothing is assumed: the default of everything is UNKNOWN or NO.
+    """The guarantees of a store. The default of every field is UNKNOWN or NO.
 
-    A call that needs what is NO raises `UnsupportedFeatureError`; it never does something weaker.
-    Making one raises `InvalidInputError` if a value is no `Guarantee`, such as True.
+    A call that requires a capability declared NO raises `UnsupportedFeatureError`; it never falls
+    back to weaker behaviour. Raises `InvalidInputError` if a value is not a `Guarantee`, such as
+    True.
     """
 
     put_if_absent: Guarantee = Guarantee.UNKNOWN
-    """Of all `ObjectStore.put` with `PutMode.create` to a path, by any number of processes, exactly
-    one succeeds; the others raise `ObjectExistsError`."""
+    """Of all calls of `ObjectStore.put` with `PutMode.create` to a path, by any number of
+    processes, exactly one succeeds; the others raise `ObjectExistsError`."""
     multipart_if_absent: Guarantee = Guarantee.NO
-    """The same for uploads in parts."""
+    """Like ``put_if_absent``, for multipart uploads."""
     rename_if_absent: Guarantee = Guarantee.NO
-    """The same for `ObjectStore.rename_if_absent`; the object is always at one of the paths."""
+    """Like ``put_if_absent``, for `ObjectStore.rename_if_absent`; the object is at one of the two
+    paths at any time."""
     link_if_absent: Guarantee = Guarantee.NO
-    """The same for giving an object a second name."""
+    """Like ``put_if_absent``, for giving an object a second name (a hard link)."""
     copy_if_absent: Guarantee = Guarantee.NO
-    """The same for `ObjectStore.copy` with `PutMode.create`."""
+    """Like ``put_if_absent``, for `ObjectStore.copy` with `PutMode.create`."""
     ordered_list: Guarantee = Guarantee.NO
-    """`ObjectStore.list` yields paths in ascending byte order and starts after ``start_after``
-    without reading what comes before."""
+    """`ObjectStore.list` yields paths in ascending byte order, and starts after ``start_after``
+    without reading the earlier ones."""
     strong_reads: Guarantee = Guarantee.UNKNOWN
     """A read or listing that starts after a write returned sees that write."""
     range_reads: Guarantee = Guarantee.YES
-    """Parts of an object are read without reading the whole."""
+    """The store reads ranges of an object without reading the whole object."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -110,14 +113,14 @@ class StoreCapabilities:
                 )
 
     def guaranteed(self) -> frozenset[str]:
-        """The names of all capabilities that are YES."""
+        """The names of all capabilities whose value is YES."""
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
 
 
 class ObjectWriter(ABC):
     """A streaming write of one object. Nothing is visible before `close` returns.
 
-    It is open until `close` or `abort` is called, or until a call raises because the write failed:
+    It is open until `close` or `abort` is called, or until a call fails:
 
     - open: `write`, `close` and `abort` do what they say;
     - closed: another `close`, and `abort`, do nothing; `write` raises `InvalidInputError`;
@@ -130,25 +133,26 @@ class ObjectWriter(ABC):
 
     @abstractmethod
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
-        """Append ``data``, which the caller keeps unchanged until `close` returns.
+        """Append ``data``, which the caller must not change until `close` returns.
 
-        Raises `InvalidInputError` for what has no bytes, and unless the writer is open.
+        Raises `InvalidInputError` if ``data`` does not support the buffer protocol, or if the
+        writer is not open.
         """
 
     @abstractmethod
     def tell(self) -> int:
-        """Number of bytes written so far, whatever the state."""
+        """The number of bytes written so far, in every state."""
 
     @abstractmethod
     def close(self) -> None:
-        """Make the object visible; outcomes as of `ObjectStore.put`.
+        """Make the object visible; ends like `ObjectStore.put`.
 
         A second call does nothing. Raises `InvalidInputError` after `abort` and after a failure.
         """
 
     @abstractmethod
     def abort(self) -> None:
-        """Drop what was written; does nothing unless the writer is open, and never raises."""
+        """Discard the written bytes; does nothing unless the writer is open, and never raises."""
 
     def __enter__(self) -> ObjectWriter:
         return self
@@ -166,72 +170,72 @@ class ObjectWriter(ABC):
 
 
 class ObjectStore(ABC):
-    """The least that an implementer writes. All methods are thread-safe and blocking."""
+    """The methods that a store implements. All are thread-safe and blocking."""
 
     coalesce_gap: int = 1 << 20
-    """Ranges less than this many bytes apart are cheaper to read as one (decoders merge them).
-    A store that hands out views of mapped memory sets it very large."""
+    """Gap in bytes below which reading two ranges as one is cheaper (decoders merge them). A store
+    that returns views of mapped memory sets it very large."""
 
     read_ahead: int = 0
-    """Bytes that a scan should read by one request, if it is going to need them: more than it
-    needs at the moment. 0 where reading bit by bit is as good."""
+    """Minimum bytes per request of a scan, which reads ahead if its next step needs less. 0 if
+    small reads cost nothing extra."""
 
     has_views: bool = False
-    """Whether reads hand out views of memory, so that several at a time are not faster."""
+    """True if reads return views of memory, so that parallel reads are not faster."""
 
     @property
     @abstractmethod
     def capabilities(self) -> StoreCapabilities:
-        """What this instance guarantees."""
+        """The guarantees of this instance."""
 
     @property
     def durability(self) -> Durability | None:
-        """What holds of writes that returned; None where that is not for the caller to choose."""
+        """The durability of completed writes; None if the caller cannot choose it."""
         return None
 
     @abstractmethod
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        """The bytes of each range, in the order given; the store may fetch them in parallel.
+        """The bytes of each range, in the given order; the store may read them in parallel.
 
-        A buffer stays valid and unchanged for as long as it is held, even if the object is
-        replaced or deleted. Raises `ObjectNotFoundError`, and `CorruptFileError` with path and
-        offset if a range ends past the object.
+        A buffer stays valid and unchanged while it is referenced, even if the object is replaced or
+        deleted. Raises `ObjectNotFoundError`, and `CorruptFileError` with path and offset if a
+        range ends past the object.
         """
 
     @abstractmethod
     def get(self, path: str) -> pa.Buffer:
-        """The whole object, or `ObjectNotFoundError`."""
+        """The whole object; raises `ObjectNotFoundError`."""
 
     @abstractmethod
     def head(self, path: str) -> ObjectMeta:
-        """Size and date of an object, or `ObjectNotFoundError`."""
+        """Metadata of an object; raises `ObjectNotFoundError`."""
 
     @abstractmethod
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
-        """Write a whole object. Readers see the old or the new object, never a part."""
+        """Write a whole object. Readers see either the old or the new object, never a mixture."""
 
     @abstractmethod
     def open_writer(self, path: str) -> ObjectWriter:
-        """A streaming writer that replaces what is at ``path`` when it is closed.
+        """A streaming writer that replaces the object at ``path`` when it is closed.
 
-        It takes a bounded amount of memory, however much is written.
+        Its memory use is bounded, independent of the length of the object.
         """
 
     @abstractmethod
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
-        """Every object below the folder ``prefix`` ("" is the root), at any depth.
+        """All objects below the folder ``prefix`` ("" is the root), at any depth.
 
-        ``start_after``: only paths that sort after it (full paths, compared as UTF-8 bytes).
-        A folder that does not exist is empty. What appears or vanishes meanwhile may or may not
-        be listed.
+        ``start_after``: list only paths that sort after it (full paths, compared as UTF-8 bytes). A
+        folder that does not exist is empty. Objects that are added or removed meanwhile may or may
+        not be listed.
         """
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
         """Names (last segments) of the objects directly in ``folder``.
 
-        They ascend if `ordered_list` is guaranteed. ``start_after`` is a full path, as in `list`.
-        To be overridden where names come cheaper than sizes and dates, or one folder cheaper than
-        all that is below it.
+        They are in ascending order if `ordered_list` is guaranteed. ``start_after`` is a full path,
+        as in `list`. Override this if the store can list names without sizes and dates, or one
+        folder without its subfolders, at a lower cost.
         """
         start = len(folder) + 1 if folder else 0
         for found in self.list(folder, start_after):
@@ -240,27 +244,27 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def delete(self, path: str) -> None:
-        """Remove an object. Deleting what is not there is not an error."""
+        """Remove an object; not an error if it does not exist."""
 
     @abstractmethod
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
-        """Copy an object inside the store. ``PutMode.create`` needs `copy_if_absent`."""
+        """Copy an object inside the store. ``PutMode.create`` requires `copy_if_absent`."""
 
     def within(self, seconds: float) -> ObjectStore:
-        """The same store, sending nothing in a call that could arrive later than so many seconds.
+        """This store, limited to requests that arrive within ``seconds`` of the start of a call.
 
-        To be overridden where a call sends requests again for longer than that.
+        Override this if a call may repeat its requests for longer.
         """
         return self
 
     def remove_empty_folders(self, folder: str = "") -> None:
-        """Remove ``folder`` and the folders below it, as far as nothing is in them.
+        """Remove ``folder`` and its subfolders as far as they contain no objects.
 
-        Stores without folders, such as this default, have nothing to do. Never fails: what cannot
-        be removed stays.
+        This default, for stores without folders, does nothing. Never fails: a folder that cannot be
+        removed remains.
         """
         return
 
     def rename_if_absent(self, source: str, target: str) -> None:
-        """Move an object to a path where nothing is, atomically, or `ObjectExistsError`."""
+        """Move an object to an unused path, atomically; raises `ObjectExistsError`."""
         raise UnsupportedFeatureError(f"{type(self).__name__} has no atomic rename")

@@ -1,4 +1,4 @@
-"""What may be written, as flat views of memory."""
+"""Data of a write as flat views of memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lance_core.store.base import Buffers
 
 
 def byte_views(data: Buffers) -> list[memoryview]:
-    """The bytes of ``data`` in order, without copying them.
+    """The bytes of ``data`` in order, without a copy.
 
-    Raises `InvalidInputError` for what has no contiguous bytes, text for one.
+    Raises `InvalidInputError` for objects without contiguous bytes, such as text.
     """
     if isinstance(data, Sequence) and not isinstance(data, bytes | bytearray | memoryview | str):
         return [byte_view(item) for item in data]
@@ -21,9 +21,9 @@ def byte_views(data: Buffers) -> list[memoryview]:
 
 
 def byte_view(data: object) -> memoryview:
-    """The bytes of one buffer, without a copy; errors as `byte_views`."""
+    """The bytes of one buffer, without a copy; raises like `byte_views`."""
     try:
-        view = memoryview(data)  # type: ignore[arg-type]  # whatever is no buffer is refused here
+        view = memoryview(data)  # type: ignore[arg-type]  # other types raise TypeError here
     except TypeError:
         raise InvalidInputError(f"{type(data).__name__} has no bytes to write") from None
     if not view.c_contiguous:
@@ -34,5 +34,5 @@ def byte_view(data: object) -> memoryview:
 
 
 def joined(data: Buffers) -> pa.Buffer:
-    """A copy of all bytes of ``data`` in one buffer, which nobody else can change."""
+    """A copy of all bytes of ``data`` in one new buffer."""
     return pa.py_buffer(b"".join(byte_views(data)))

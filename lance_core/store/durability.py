@@ -1,4 +1,4 @@
-"""What holds of a write if the machine loses power."""
+"""Durability of writes after a power failure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import enum
 
 
 class Durability(enum.Enum):
-    """What holds of a write that returned, should the machine lose power."""
+    """The guarantee for a completed write if the machine loses power."""
 
     durable = "durable"
-    """It is on disk, and so is the name of its file: both are synced, in this order."""
+    """The content and the directory entry are on disk: both are synced, in this order."""
     fast = "fast"
-    """Nothing: the system writes it when it sees fit. Readers of this machine see it at once."""
+    """No guarantee: the OS writes to disk at a time of its choice. Readers on this machine see the
+    write at once."""

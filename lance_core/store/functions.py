@@ -1,4 +1,4 @@
-"""Common reads, as functions over the store contract."""
+"""Convenience functions that read from any store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lance_core.store.base import ObjectStore
 
 
 def exists(store: ObjectStore, path: str) -> bool:
-    """Whether there is an object at ``path`` at this moment."""
+    """True if an object exists at ``path``."""
     try:
         store.head(path)
     except ObjectNotFoundError:
@@ -16,5 +16,5 @@ def exists(store: ObjectStore, path: str) -> bool:
 
 
 def list_paths(store: ObjectStore, prefix: str = "", start_after: str | None = None) -> list[str]:
-    """The paths of every object below ``prefix``, as `ObjectStore.list` orders them."""
+    """The paths of all objects below ``prefix``, in the order of `ObjectStore.list`."""
     return [found.path for found in store.list(prefix, start_after)]

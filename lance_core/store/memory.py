@@ -1,4 +1,4 @@
-"""The store of objects in the memory of this process."""
+"""A store of objects in the memory of this process."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from lance_core.store.uri import StoreUrl
 from lance_core.store.wrappers.prefix import PrefixStore
 
 CAPABILITIES = StoreCapabilities(**{f.name: Guarantee.YES for f in fields(StoreCapabilities)})
-"""What every memory store guarantees: everything."""
+"""Guarantees of every memory store: all capabilities."""
 
 
 _Object: TypeAlias = tuple[pa.Buffer, datetime, int]
-"""Content, date, and the number of the write that made it."""
+"""Content, date, and the sequence number of the write, which is the etag."""
 
 
 class Objects:
-    """Objects by path, shared by the stores that see them. Every method is atomic."""
+    """Objects by path, shared by several stores. Every method is atomic."""
 
     def __init__(self) -> None:
         self._objects: dict[str, _Object] = {}
@@ -45,7 +45,7 @@ class Objects:
         self._lock = ForkSafeLock()
 
     def get(self, path: str) -> _Object:
-        """The object at ``path``, or `ObjectNotFoundError`."""
+        """The object at ``path``; raises `ObjectNotFoundError`."""
         try:
             return self._objects[path]
         except KeyError:
@@ -62,7 +62,7 @@ class Objects:
             self._objects[path] = (content, datetime.now(UTC), self._writes)
 
     def move_if_absent(self, source: str, target: str) -> None:
-        """Give an object another path."""
+        """Move an object to ``target``, which must not exist."""
         with self._lock:
             if source not in self._objects:
                 raise ObjectNotFoundError(source, "memory")
@@ -71,19 +71,19 @@ class Objects:
             self._objects[target] = self._objects.pop(source)
 
     def delete(self, path: str) -> None:
-        """Drop the object at ``path``, if there is one."""
+        """Remove the object at ``path`` if it exists."""
         with self._lock:
             self._objects.pop(path, None)
 
     def sorted_items(self) -> list[tuple[str, _Object]]:
-        """All objects at this moment, by path. Comparing text compares its UTF-8 bytes."""
+        """A snapshot of all objects, sorted by path. Comparing text compares its UTF-8 bytes."""
         return sorted(self._objects.copy().items(), key=lambda item: item[0])
 
 
 class MemoryStore(ObjectStore):
-    """The objects of ``objects``, by default new ones.
+    """A store of ``objects``, by default of a new empty set.
 
-    Reads are views; what is written is copied. Objects live until they are deleted.
+    Reads return views; writes copy the data. Objects exist until they are deleted.
     """
 
     coalesce_gap = 1 << 40
@@ -132,7 +132,7 @@ class MemoryStore(ObjectStore):
 
 
 class _MemoryWriter(ObjectWriter):
-    """Holds what is written until it is closed."""
+    """Collects the written bytes until it is closed."""
 
     def __init__(self, objects: Objects, path: str) -> None:
         self._objects = objects
@@ -183,7 +183,7 @@ _shared: dict[str, Objects] = {}
 def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """A store rooted at a ``memory`` URL; options are ignored.
 
-    ``memory://name/path`` names the same objects wherever this process opens it.
+    ``memory://name/path`` refers to the same objects everywhere in this process.
     """
     if url.scheme != "memory":
         raise InvalidInputError(f"{url} is no place in memory")

@@ -1,8 +1,8 @@
-"""Paths inside a store: which are allowed, and how they are put together.
+"""Paths inside a store: validation and joining.
 
-A path is one or more segments separated by ``/``, relative to the root of the store. What could
-mean something else on some store (leave the root, name a drive, end a C string, be split at
-another character) is refused everywhere, before anything is read or written.
+A path is one or more segments separated by ``/``, relative to the root of the store. Every store
+refuses paths that have another meaning on any store (leave the root, name a drive, end a C string,
+split at another character) before it reads or writes anything.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from lance_core.errors import InvalidPathError
 
 MAX_PATH_BYTES = 1024
-"""Longest path, in UTF-8 bytes: the limit of object stores."""
+"""Maximum length of a path in UTF-8 bytes: the limit of object stores."""
 
 MAX_SEGMENT_BYTES = 255
-"""Longest segment, in UTF-8 bytes: the limit of file systems."""
+"""Maximum length of a segment in UTF-8 bytes: the limit of file systems."""
 
 
 def check_path(path: str) -> str:
-    """``path`` itself if it names an object; else `InvalidPathError` with the reason."""
+    """Return ``path`` if it is valid; otherwise raise `InvalidPathError` with the reason."""
     if not isinstance(path, str):
         raise InvalidPathError(f"a path is text, not {type(path).__name__}")
     reason = _fault(path)
@@ -28,12 +28,12 @@ def check_path(path: str) -> str:
 
 
 def check_folder(folder: str) -> str:
-    """``folder`` itself if it names a folder: a path without a final slash, or "" for the root."""
+    """Return ``folder`` if it is a valid path without a final slash, or "" for the root."""
     return folder if folder == "" else check_path(folder)
 
 
 def is_path(text: str) -> bool:
-    """Whether ``text`` could name an object."""
+    """True if ``text`` is a valid path."""
     try:
         check_path(text)
     except InvalidPathError:
@@ -42,17 +42,17 @@ def is_path(text: str) -> bool:
 
 
 def join(folder: str, *names: str) -> str:
-    """The path of ``names`` below ``folder`` ("" is the root), checked."""
+    """The validated path of ``names`` below ``folder`` ("" is the root)."""
     return check_path("/".join(part for part in (folder, *names) if part))
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether ``path`` lies in ``folder``, at any depth ("" holds every path)."""
+    """True if ``path`` is below ``folder``, at any depth ("" contains every path)."""
     return not folder or path.startswith(f"{folder}/")
 
 
 def _fault(path: str) -> str:
-    """What is wrong with ``path``, or ""."""
+    """The reason why ``path`` is invalid, or ""."""
     segments = path.split("/")
     if "" in segments:
         if not path:
@@ -66,7 +66,7 @@ def _fault(path: str) -> str:
         for character in path:
             if _is_forbidden(character):
                 return f"the character {character!a} is not allowed"
-    # No character takes more than four bytes.
+    # A character takes at most four UTF-8 bytes.
     return _excess(path, segments) if len(path) * 4 > MAX_SEGMENT_BYTES else ""
 
 

@@ -1,7 +1,7 @@
-"""Finding out what a store really guarantees, by trying it.
+"""Test what a store really guarantees.
 
-Servers that call themselves compatible accept conditional writes and ignore the condition. A claim
-that two commits rest on is therefore tried before it is relied upon.
+Some servers that claim compatibility accept conditional writes and ignore the condition. So a
+guarantee on which commits depend is tested before it is used.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from lance_core.errors import (
 from lance_core.store.base import Guarantee, ObjectStore, PutMode, StoreCapabilities
 
 FOLDER = "_probe"
-"""Where the sentinels are made, below the root of the store."""
+"""The folder of the test objects, below the root of the store."""
 
 WRITERS = 4
 RACES = 2
-"""Writers that try to make the same object at the same time, and how often they do."""
+"""Number of writers that create the same object concurrently, and number of such races."""
 
 TRIALS = 8
 SLOW = 10.0
-"""How often something is tried whose outcome stays open; not again if it took so many seconds."""
+"""Maximum trials while the outcome stays unknown, and seconds after which a trial is not
+repeated."""
 
 
 def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) -> StoreCapabilities:
-    """``store.capabilities``, with what can be tried replaced by what was seen.
+    """``store.capabilities`` with the testable values replaced by test results.
 
-    put-if-absent is always tried, rename-if-absent and copy-if-absent unless they are declared NO.
-    A second object must not be made where one is: one that was made on the same condition, one that
-    was simply written, one that was made where another had been deleted; and of several that are
-    made at the same time exactly one must remain. What is there must stay as it was. The objects
-    are removed afterwards, as far as possible. Needs the right to write; any `StoreError` but a
-    refusal of a second object is passed on. A trial in which an answer is lost shows nothing, and
-    is made again at another path, `TRIALS` times at most.
+    Always tests put-if-absent, and rename-if-absent and copy-if-absent unless they are declared NO.
+    An object must not be replaced, whether it was created with the same condition, written without
+    a condition, or created after a deletion; and of several concurrent creations exactly one must
+    succeed. Existing objects must stay unchanged. The test objects are removed afterwards, as far
+    as possible. Requires write permission; passes on any `StoreError` except the refusal of a
+    second object. A trial with a lost response shows nothing and is repeated at another path, at
+    most `TRIALS` times.
 
-    Passing proves nothing about a store that is right most of the time. Failing proves that it is
-    not to be trusted.
+    Passing does not prove that a store is always correct. Failing proves that the guarantee does
+    not hold.
     """
     declared = store.capabilities
     seen = replace(declared, put_if_absent=_attempted(store, _put, new_uuid))
@@ -61,18 +62,18 @@ def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) ->
 
 
 _Write: TypeAlias = Callable[[ObjectStore, str, bytes], None]
-"""Makes an object with this content at a path, if nothing is there."""
+"""Creates an object with this content at a path if the path is unused."""
 
 _Check: TypeAlias = Callable[["_Trial"], bool]
-"""Whether what was tried went as it should."""
+"""Runs one trial; True if the store behaved as required."""
 
 
 class _NoAnswerError(StoreError):
-    """An object was refused though nothing was there: an answer was lost on the way."""
+    """An object was refused at an unused path: a response was lost."""
 
 
 def _attempted(store: ObjectStore, write: _Write, new_uuid: Callable[[], uuid.UUID]) -> Guarantee:
-    """Whether ``write`` can be relied upon."""
+    """The guarantee of ``write`` according to the trials."""
     checks: list[_Check] = [_Trial.keeps_what_is_there, *([_Trial.has_one_winner] * RACES)]
     try:
         is_safe = all(_settled(store, write, check, new_uuid) for check in checks)
@@ -86,7 +87,7 @@ def _attempted(store: ObjectStore, write: _Write, new_uuid: Callable[[], uuid.UU
 def _settled(
     store: ObjectStore, write: _Write, check: _Check, new_uuid: Callable[[], uuid.UUID]
 ) -> bool:
-    """What ``check`` finds where every answer arrives."""
+    """The result of ``check`` in the first trial in which no response was lost."""
     for number in range(TRIALS):
         trial = _Trial(store, write, f"{FOLDER}/{new_uuid()}")
         start = time.monotonic()
@@ -101,7 +102,7 @@ def _settled(
 
 
 class _Trial:
-    """Attempts to make objects at ``path``, and what is seen of them."""
+    """Attempts to create objects at ``path``, and their results."""
 
     def __init__(self, store: ObjectStore, write: _Write, path: str) -> None:
         self._store = store
@@ -110,13 +111,13 @@ class _Trial:
         self._used = {path}
 
     def keeps_what_is_there(self) -> bool:
-        """Whether an object stays as it is, however it was made."""
+        """True if an object is never replaced, independent of how it was created."""
         if not self.made(b"1"):
             raise _NoAnswerError(f"{self._path!r} is refused, and nothing was there")
         return self.stays(b"1") and self.stays_if_put(b"2") and self.stays_after_a_deletion(b"3")
 
     def has_one_winner(self) -> bool:
-        """Whether exactly one of several writers at the same time makes an object."""
+        """True if exactly one of several concurrent writers creates an object."""
         contents = [b"%d" % number for number in range(WRITERS)]
         path, barrier = f"{self._path}-race", Barrier(WRITERS)
         with ThreadPoolExecutor(WRITERS) as pool:
@@ -125,7 +126,7 @@ class _Trial:
             return False
         if won.count(False) == WRITERS:
             raise _NoAnswerError(f"{path!r} is refused to all, and nothing was there")
-        # Two that know how it went make a race.
+        # A race needs at least two writers that know their outcome.
         if won.count(None) > WRITERS - 2:
             raise OutcomeUnknownError(f"nobody knows who made {path!r}: answers were lost")
         there = _content(self._store, path)
@@ -134,9 +135,10 @@ class _Trial:
         return there in (winners or contents) and there not in losers
 
     def made(self, content: bytes) -> bool:
-        """Whether an object was made, and not refused because one was there.
+        """True if an object was created, False if it was refused because one exists.
 
-        Nobody else writes it: where the answer was lost, what is there tells.
+        No other process writes to this path, so if the response was lost, reading the object shows
+        the outcome.
         """
         made = self._made(content, self._path)
         if made is not None:
@@ -147,7 +149,7 @@ class _Trial:
         return there == content
 
     def _made(self, content: bytes, path: str) -> bool | None:
-        """The same for an object at ``path``, as far as an answer tells it."""
+        """Like `made`, at ``path``; None if the response was lost."""
         self._used |= {path, _source(path, content)}
         try:
             self._write(self._store, path, content)
@@ -158,23 +160,23 @@ class _Trial:
         return True
 
     def stays(self, content: bytes) -> bool:
-        """Whether the object that is there withstands an attempt to make another."""
+        """True if creating another object at the path is refused."""
         return not self.made(b"other") and _content(self._store, self._path) == content
 
     def stays_if_put(self, content: bytes) -> bool:
-        """The same for an object that was written without a condition."""
+        """Like `stays`, for an object that was written without a condition."""
         self._store.put(self._path, content)
         return self.stays(content)
 
     def stays_after_a_deletion(self, content: bytes) -> bool:
-        """The same for an object that was made where another had been deleted."""
+        """Like `stays`, for an object that was created after a deletion."""
         try:
             self._store.delete(self._path)
         except OutcomeUnknownError:
             raise
         except StoreError:
-            return True  # who may not delete anything cannot come across such an object
-        # A store that remembers what was deleted and refuses replaces nothing either.
+            return True  # without permission to delete, this case never occurs
+        # A store that refuses to reuse deleted paths replaces nothing either.
         return not self.made(content) or self.stays(content)
 
     def _race(self, barrier: Barrier, path: str, content: bytes) -> bool | None:
@@ -182,7 +184,7 @@ class _Trial:
         return self._made(content, path)
 
     def tidy_up(self) -> None:
-        """Remove what was made, as far as possible."""
+        """Remove the test objects, as far as possible."""
         for path in sorted(self._used):
             with contextlib.suppress(StoreError, UnsupportedFeatureError):
                 self._store.delete(path)
@@ -212,5 +214,5 @@ def _copy(store: ObjectStore, path: str, content: bytes) -> None:
 
 
 def _source(path: str, content: bytes) -> str:
-    """Where an object waits that is to be moved or copied to ``path``."""
+    """The path of the source that is moved or copied to ``path``."""
     return f"{path}-{content.decode()}"

@@ -1,4 +1,4 @@
-"""Ranges of a buffer, checked, without a copy."""
+"""Validated slices of a buffer, without a copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_core.store.base import ByteRange
 
 
 def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> list[pa.Buffer]:
-    """A view of ``whole``, the object at ``path``, for each range; errors as `check_ranges`."""
+    """A view of ``whole``, the object at ``path``, for each range; raises like `check_ranges`."""
     size = whole.size
     view = whole.slice
     slices = [view(start, stop - start) for start, stop in ranges if 0 <= start <= stop <= size]
@@ -23,13 +23,13 @@ def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> li
 def check_ranges(ranges: Sequence[ByteRange], size: int, path: str) -> None:
     """Raise if a range cannot be read from the object at ``path``, which has ``size`` bytes.
 
-    `CorruptFileError` for one that ends past the object, `InvalidInputError` for one that no
-    object could have.
+    Raises `CorruptFileError` for a range that ends past the object, `InvalidInputError` for an
+    invalid range.
     """
     for start, stop in ranges:
         if not 0 <= start <= stop:
-            raise InvalidInputError(f"bytes {start} to {stop} are no range")
+            raise InvalidInputError(f"bytes {start} to {stop} are not a valid range")
         if stop > size:
             raise CorruptFileError(
-                f"bytes {start} to {stop} were asked for, the file has {size}", path, start
+                f"bytes {start} to {stop} were requested, the file has {size}", path, start
             )

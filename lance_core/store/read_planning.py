@@ -1,4 +1,4 @@
-"""Which requests to send for ranges of an object, and cutting the answers up."""
+"""Plan the requests for ranges of an object, and slice the responses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _EMPTY = pa.py_buffer(b"")
 
 
 class Extent(NamedTuple):
-    """Bytes that are read together, in one request or, if they are many, in several."""
+    """Contiguous bytes that are read together, in one request or, if it is long, in several."""
 
     start: int
     stop: int
 
     def pieces(self, size: int) -> list[ByteRange]:
-        """The requests: about equally long, none longer than ``size``."""
+        """The requests: of about equal length, none longer than ``size`` bytes."""
         length = self.stop - self.start
         number = -(-length // size)
         if number <= 1:
@@ -34,14 +34,14 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """The extents that hold ``ranges``, ascending, and the extent that each range is in."""
+    """The ascending extents that contain ``ranges``, and the extent of each range."""
 
     ranges: Sequence[ByteRange]
     extents: list[Extent]
     places: list[int]
 
     def cut(self, buffers: Sequence[pa.Buffer]) -> list[pa.Buffer]:
-        """A view for each range, given the bytes of each extent."""
+        """A view for each range, from the bytes of each extent."""
         starts = [extent.start for extent in self.extents]
         return [
             buffers[place].slice(start - starts[place], stop - start) if stop > start else _EMPTY
@@ -50,10 +50,11 @@ class ReadPlan:
 
 
 def plan_reads(ranges: Sequence[ByteRange], gap: int, size: int) -> ReadPlan:
-    """Extents for ``ranges``, in any order and perhaps overlapping.
+    """Plan extents for ``ranges``, which may overlap and have any order.
 
-    Ranges less than ``gap`` bytes apart share one as long as that has at most ``size`` bytes; those
-    that overlap always do. Empty ranges need none. Raises `InvalidInputError` for what is no range.
+    Ranges less than ``gap`` bytes apart share an extent while it has at most ``size`` bytes;
+    overlapping ranges always share one. Empty ranges need none. Raises `InvalidInputError` for an
+    invalid range.
     """
     if len(ranges) == 1 and 0 <= ranges[0][0] < ranges[0][1]:
         return ReadPlan(ranges, [Extent(*ranges[0])], [0])
@@ -64,7 +65,7 @@ def plan_reads(ranges: Sequence[ByteRange], gap: int, size: int) -> ReadPlan:
         start, stop = ranges[number]
         if start < 0 or stop <= start:
             if start < 0 or stop < start:
-                raise InvalidInputError(f"bytes {start} to {stop} are no range")
+                raise InvalidInputError(f"bytes {start} to {stop} are not a valid range")
             continue
         if last >= 0 and (start < last or (start - last < gap and max(stop, last) - first <= size)):
             if stop > last:

@@ -1,4 +1,4 @@
-"""Values that must not be seen: they do not print, do not format, and do not travel by accident."""
+"""Secret values, which are never printed, formatted or pickled by accident."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _TELLING = (
     "customerkey",
 )
 _SHORT = frozenset({"sig", "sas"})
-"""Names that tell only as a whole."""
+"""Names that mean a secret only if they are the whole name."""
 
 _PASSWORD = re.compile(r"://[^/@\s]*:[^@\s]+@")
-"""A URL with a password in it."""
+"""Matches a URL that contains a password."""
 
 
 class Secret:
-    """A text that only `reveal` shows.
+    """A text that only `reveal` returns.
 
-    Pickling drops the value, unless it happens inside `carrying_secrets`; what is read back then
-    is *missing*, and revealing it raises. Two secrets are equal if their values are.
+    Pickling drops the value, except inside `carrying_secrets`; the unpickled secret is then
+    *missing*, and `reveal` raises. Two secrets are equal if their values are equal.
     """
 
     __slots__ = ("_value",)
@@ -43,22 +43,22 @@ class Secret:
 
     @classmethod
     def missing(cls) -> Secret:
-        """A secret whose value was left behind."""
+        """A secret whose value was dropped by pickling."""
         secret = cls("")
         secret._value = None
         return secret
 
     @property
     def is_missing(self) -> bool:
-        """Whether the value was dropped by pickling."""
+        """True if the value was dropped by pickling."""
         return self._value is None
 
     def reveal(self) -> str:
-        """The value; `InvalidInputError` if it was left behind."""
+        """The value; `InvalidInputError` if pickling dropped it."""
         if self._value is None:
             raise InvalidInputError(
-                "a secret option was left behind when its configuration was pickled: give the "
-                "option again, use credentials of the environment, or pickle inside "
+                "the value of a secret option was dropped when its configuration was pickled: give "
+                "the option again, use credentials of the environment, or pickle inside "
                 "carrying_secrets()"
             )
         return self._value
@@ -107,22 +107,23 @@ def carrying_secrets() -> Iterator[None]:
 
 
 def are_secrets_carried() -> bool:
-    """Whether the caller is inside `carrying_secrets`."""
+    """True if the caller is inside `carrying_secrets`."""
     return _carrying.get()
 
 
 def plain(value: str | Secret) -> str:
-    """The text of an option, be it secret or not."""
+    """The text of an option, secret or not."""
     return value.reveal() if isinstance(value, Secret) else value
 
 
 def wrap_secrets(
     options: Mapping[str, str | Secret], declared: Iterable[str] = ()
 ) -> dict[str, str | Secret]:
-    """``options`` with a `Secret` for each name that is ``declared`` or sounds like one.
+    """``options`` with a `Secret` for each name that is ``declared`` or looks secret.
 
-    The names that a store declares do not suffice: options are also given under names that it
-    does not know. URLs with a password, such as those of proxies, are secrets under any name.
+    The declared names alone are not sufficient, because users also give options under names that
+    the store does not define. URLs with a password, such as those of proxies, are secrets under any
+    name.
     """
     secret = {name.lower() for name in declared}
     return {
@@ -135,7 +136,7 @@ def wrap_secrets(
 
 
 class NotText:
-    """Stands for the value of an option that is not text; it shows only the type's name."""
+    """Replaces an option value that is not text; shows only the name of the value's type."""
 
     __slots__ = ("type_name",)
 
@@ -147,12 +148,13 @@ class NotText:
 
 
 def hide_secrets(options: T) -> T:
-    """Storage options as a public function goes on with them: no frame of it shows a secret.
+    """Storage options in a form that no stack frame can reveal.
 
-    The first statement of each public function that takes storage options rebinds their name to
-    the result. Values are wrapped as by `wrap_secrets`, those that are not text become `NotText`
-    for later checks to refuse. None stays None. Never raises: this function's frame, and that of
-    its caller, still hold the plain values. What is no mapping becomes `NotText` as a whole.
+    The first statement of each public function with storage options rebinds its parameter to the
+    result. Values are wrapped as by `wrap_secrets`; values that are not text become `NotText`,
+    which later checks refuse. None stays None. A value that is not a mapping becomes `NotText` as a
+    whole. Never raises, because the frames of this function and of its caller still hold the plain
+    values.
     """
     if options is None:
         return options
@@ -174,7 +176,7 @@ def _not_text(value: object) -> Any:
 
 
 def hide_secrets_in(arguments: MutableMapping[str, Any]) -> None:
-    """`hide_secrets` for those of a function's keyword arguments that are storage options."""
+    """Apply `hide_secrets` to those keyword arguments that are storage options."""
     if "storage_options" in arguments:
         arguments["storage_options"] = hide_secrets(arguments["storage_options"])
     if arguments.get("base_store_params") is not None:  # storage options by URI; not supported
@@ -184,7 +186,7 @@ def hide_secrets_in(arguments: MutableMapping[str, Any]) -> None:
 def check_storage_options(options: Mapping[str, str | Secret]) -> None:
     """Raise `InvalidInputError` unless ``options`` is a mapping of text to text or secrets."""
     if not isinstance(options, Mapping):
-        raise InvalidInputError(f"storage options are a mapping, not {_type_name(options)}")
+        raise InvalidInputError(f"storage options must be a mapping, not {_type_name(options)}")
     items: Iterable[tuple[object, object]] = options.items()
     for name, value in items:
         if not isinstance(name, str):
@@ -198,6 +200,6 @@ def _type_name(value: object) -> str:
 
 
 def sounds_secret(name: str) -> bool:
-    """Whether an option or a query parameter of this name is likely to hold a secret."""
+    """True if an option or query parameter with this name probably holds a secret."""
     word = name.lower().replace("_", "").replace("-", "").replace(".", "")
     return word in _SHORT or any(telling in word for telling in _TELLING)

@@ -1,4 +1,4 @@
-"""How a store is made known: the descriptor that a plugin returns."""
+"""The descriptor of a store, which a plugin returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lance_core.store.uri import StoreUrl
 from lance_core.suggestions import did_you_mean, hint, shortened
 
 StoreFactory: TypeAlias = Callable[[StoreUrl, Mapping[str, "str | Secret"]], ObjectStore]
-"""Makes a store rooted at a URL; options have canonical names, secret ones are wrapped."""
+"""Creates a store rooted at a URL; options have canonical names, secret values are wrapped."""
 
 
 _NOTHING_KNOWN = StoreCapabilities()
@@ -26,17 +26,17 @@ class ObjectStoreSpec:
     """Describes a store.
 
     ``schemes``: URL schemes that it serves, in lower case.
-    ``factory``: a `StoreFactory`, or ``"module:attribute"`` of one, imported when first used.
-    ``capabilities``: what every instance guarantees, before any is opened.
-    ``option_aliases``: other names of options, in lower case, with the canonical name of each.
-    Names are found whatever their case; others are passed on as they are.
+    ``factory``: a `StoreFactory`, or its import path ``"module:attribute"``, imported on first use.
+    ``capabilities``: guarantees of every instance, known before one is opened.
+    ``option_aliases``: alternative names of options, in lower case, mapped to canonical names. The
+    case of names does not matter; unknown names are passed on unchanged.
     ``secret_options``: canonical names of options that must never be shown.
-    ``options``: canonical names of all options; others are refused. None: they are not checked.
+    ``options``: canonical names of all options; others are refused. None: names are not checked.
     ``extra``: the extra of the core distribution that installs the plugin, or None.
-    ``has_containers``: a URL's host is no host but a container, such as a bucket, of the service
-    that the options name; they are sent there whatever the container.
-    ``ignores_options_of_others``: options that another installed store declares are passed over.
-    It is for stores that need no service: programs open tables here with the options of a service.
+    ``has_containers``: the host of a URL is a container, such as a bucket. The options name the
+    service, to which the credentials are sent for every container.
+    ``ignores_options_of_others``: options that another installed store declares are ignored. For
+    stores without a service: programs open tables in them with the options of a service.
     """
 
     name: str
@@ -51,9 +51,9 @@ class ObjectStoreSpec:
     ignores_options_of_others: bool = False
 
     def open(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-        """A store rooted at ``url``; ``options`` as the user gave them.
+        """Open a store rooted at ``url``; ``options`` are as the user gave them.
 
-        Errors of the factory come without its frames, which have secrets among their variables.
+        Errors of the factory are raised without its frames, whose variables contain secrets.
         """
         factory, canonical = self.resolve(), self.canonical_options(options)
         failure: LanceError
@@ -73,9 +73,9 @@ class ObjectStoreSpec:
         return store
 
     def canonical_options(self, options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
-        """``options`` with aliases resolved, whatever their case, and secrets wrapped.
+        """``options`` with aliases resolved, regardless of case, and secrets wrapped.
 
-        Raises `InvalidInputError` if one option is given two values under different names.
+        Raises `InvalidInputError` if one option has two values under different names.
         """
         known = self._names()
         canonical: dict[str, str | Secret] = {}
@@ -88,14 +88,14 @@ class ObjectStoreSpec:
         return wrap_secrets(canonical, self.secret_options)
 
     def undeclared_options(self, options: Mapping[str, str | Secret]) -> list[str]:
-        """Those names in ``options`` that the descriptor does not mention."""
+        """The names in ``options`` that the descriptor does not declare."""
         known = self._names()
         return [name for name in options if name.lower() not in known]
 
     def refusal(self, unknown: str, others: Iterable[str] = ()) -> InvalidInputError:
-        """The error for an option that the store does not understand; it names the nearest one.
+        """The error for an option that the store does not define; it suggests the nearest name.
 
-        ``others``: names that components beside the store understand.
+        ``others``: option names of other components.
         """
         known = self._names()
         suggested = did_you_mean(unknown, {*known, *others}) or hint(unknown, known)
@@ -104,21 +104,21 @@ class ObjectStoreSpec:
         )
 
     def _names(self) -> dict[str, str]:
-        """Every name of an option, in lower case, with the canonical one."""
+        """All option names in lower case, mapped to canonical names."""
         aliases = {name.lower(): canonical for name, canonical in self.option_aliases.items()}
         canonical = {*aliases.values(), *(self.options or ())}
         return {name.lower(): name for name in canonical} | aliases
 
     def resolve(self) -> StoreFactory:
-        """The factory, imported if it is given as text; `PluginLoadError` if that fails."""
+        """The factory, imported if it is given as text; raises `PluginLoadError`."""
         factory: StoreFactory = resolve_factory(self.factory, f"store {self.name!r}")
         return factory
 
 
 def resolve_factory(factory: object, what: str) -> Callable[..., Any]:
-    """``factory`` itself, or what its text ``"module:attribute"`` names; ``what`` names its owner.
+    """Return ``factory``, or import it from ``"module:attribute"``; ``what`` names its owner.
 
-    Raises `PluginLoadError` if it cannot be imported or called.
+    Raises `PluginLoadError` if it cannot be imported or is not callable.
     """
     found = factory
     if isinstance(factory, str):

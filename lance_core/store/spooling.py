@@ -1,4 +1,4 @@
-"""A streaming write for stores that have none: it waits on this machine until it is closed."""
+"""A streaming writer for stores without one: it collects the data until it is closed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from lance_core.store.buffers import byte_view
 from lance_core.store.paths import check_path
 
 MEMORY_LIMIT = 8 << 20
-"""Bytes that a writer keeps in memory. More are in a temporary file."""
+"""Maximum bytes that a writer keeps in memory; more are stored in a temporary file."""
 
 
 class SpoolingWriter(ObjectWriter):
-    """Writes the object at ``path`` by one ``store.put`` when it is closed.
+    """Writes the object at ``path`` with one ``store.put`` when it is closed.
 
-    Up to ``memory_limit`` bytes wait in memory, more in a temporary file without a name, which
-    vanishes with the process. `close` hands the store one buffer, which is a view of that file: a
-    store that sends it in pieces needs no memory for the whole. Not to be shared by threads.
-    `write` raises `StoreError` if this machine has no room; nothing can be published after that.
+    Up to ``memory_limit`` bytes are kept in memory, more in a temporary file without a name, which
+    the OS removes with the process. `close` passes one buffer to the store, a view of that file: a
+    store that sends it in pieces never holds all of it in memory. One writer is for one thread.
+    `write` raises `StoreError` if this machine has no space; after that nothing can be published.
     """
 
     def __init__(self, store: ObjectStore, path: str, memory_limit: int = MEMORY_LIMIT) -> None:
@@ -67,13 +67,13 @@ class SpoolingWriter(ObjectWriter):
             self._end("aborted")
 
     def __del__(self) -> None:
-        # Without a warning of the file's own; the object was never visible.
+        # Avoids the file's own warning; the object was never visible.
         if self._file is not None:
             self._end("aborted")
 
     def _append(self, view: memoryview) -> None:
         if self._file is None and self._position + view.nbytes > self._memory_limit:
-            self._file = TemporaryFile()  # noqa: SIM115  # it lives as long as the writer
+            self._file = TemporaryFile()  # noqa: SIM115  # the writer closes it
             self._file.write(self._memory)
             self._memory = bytearray()
         if self._file is None:
@@ -93,7 +93,7 @@ class SpoolingWriter(ObjectWriter):
     def _check_open(self) -> None:
         if self._state != "open":
             raise InvalidInputError(f"the writer of {self._path!r} is {self._state}")
-        if self._process != os.getpid():  # both would append to one file
+        if self._process != os.getpid():  # both processes would append to one file
             raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")
 
     def _end(self, state: str) -> None:
@@ -101,5 +101,5 @@ class SpoolingWriter(ObjectWriter):
         self._memory = bytearray()
         file, self._file = self._file, None
         if file is not None:
-            with contextlib.suppress(OSError):  # what could not be flushed is not needed
+            with contextlib.suppress(OSError):  # the unflushed data is not needed
                 file.close()

@@ -227,7 +227,7 @@ class _Overtaken(StoreWrapper):
 
 
 def _sent(handler: CommitHandler, candidate: Candidate) -> bool:
-    """Whether the handler says that it made the version of the candidate."""
+    """True if the handler says that it made the version of the candidate."""
     try:
         handler.commit(candidate)
     except ObjectExistsError:

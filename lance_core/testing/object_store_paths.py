@@ -79,7 +79,7 @@ class PathTests:
 
 
 def _is_refused(store: ObjectStore, use: Use, path: str) -> bool:
-    """Whether ``path``, or else the whole operation, is refused."""
+    """True if ``path``, or else the whole operation, is refused."""
     try:
         use(store, path)
     except (InvalidPathError, UnsupportedFeatureError):

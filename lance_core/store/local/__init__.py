@@ -1,4 +1,4 @@
-"""Local files as a store: confined to a folder, mapped when read, atomic when written."""
+"""The store of local files: confined to a folder, memory-mapped reads, atomic writes."""
 
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk

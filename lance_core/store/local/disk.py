@@ -1,4 +1,4 @@
-"""Every call by which the local store changes a file system, and when it waits for the disk."""
+"""All calls with which the local store changes a file system or syncs it to disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_core.store.local.libc import rename_exclusive
 from lance_core.store.secret import Secret, plain
 
 VARIABLE = "LANCE_CORE_DURABILITY"
-"""Environment variable that says which `Durability` a local store has if no option does."""
+"""Environment variable with the `Durability` of local stores that have no option for it."""
 
 _MAX_VIEWS = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -21,7 +21,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC",
 def chosen_durability(
     options: Mapping[str, str | Secret], environ: Mapping[str, str] = os.environ
 ) -> Durability:
-    """What the option ``durability`` or else the environment asks for; ``durable`` by default."""
+    """The durability from the option ``durability`` or the environment; ``durable`` by default."""
     text = plain(options.get("durability", environ.get(VARIABLE, Durability.durable.value)))
     try:
         return Durability(text.strip().lower())
@@ -33,11 +33,11 @@ def chosen_durability(
 
 
 class Disk:
-    """The real file system. Whoever wants to know or change what happens passes a subclass.
+    """The operating system's file system; tests pass a subclass to observe or change calls.
 
-    Paths are absolute. Every method raises `OSError` and nothing else. ``exclusive_moves``: how a
-    name is taken exclusively on each device, by number, and in each folder, by path, as
-    `lance_core.store.local.exclusive` found out.
+    Paths are absolute. Every method raises only `OSError`. ``exclusive_moves``: the method of
+    exclusive moves for each device, by number, and for each folder, by path, as chosen by
+    `lance_core.store.local.exclusive`.
     """
 
     __slots__ = ("exclusive_moves",)
@@ -46,11 +46,11 @@ class Disk:
         self.exclusive_moves: dict[int | str, Callable[[Disk, str, str], None]] = {}
 
     def create(self, path: str) -> int:
-        """A descriptor for writing a new file; `FileExistsError` if anything is at ``path``."""
+        """Create a file and return its descriptor; `FileExistsError` if ``path`` exists."""
         return os.open(path, _CREATE, 0o666)
 
     def write(self, descriptor: int, views: Sequence[memoryview]) -> None:
-        """Write all bytes of ``views``, straight from where they are."""
+        """Write all bytes of ``views`` without copying them."""
         pending = list(views)
         if len(pending) == 1:
             rest = pending[0][os.write(descriptor, pending[0]) :]
@@ -66,7 +66,7 @@ class Disk:
                 pending[0] = pending[0][written:]
 
     def copy_bytes(self, source: int, target: int, length: int) -> None:
-        """Append the first ``length`` bytes of one open file to another."""
+        """Append the first ``length`` bytes of an open file to another."""
         position = 0
         while position < length:
             if chunk := os.pread(source, min(1 << 20, length - position), position):
@@ -76,11 +76,11 @@ class Disk:
                 raise OSError(f"the file ended after {position} of {length} bytes")
 
     def sync_file(self, descriptor: int) -> None:
-        """Return once what was written to the file is on disk."""
+        """Sync the content of a file to disk."""
         os.fsync(descriptor)
 
     def sync_folder(self, path: str) -> None:
-        """Return once the names in a folder are on disk."""
+        """Sync the entries of a folder to disk."""
         descriptor = os.open(path, _FOLDER)
         try:
             os.fsync(descriptor)
@@ -88,19 +88,19 @@ class Disk:
             os.close(descriptor)
 
     def make_folder(self, path: str) -> None:
-        """Make one folder; `FileExistsError` if anything is there."""
+        """Create one folder; `FileExistsError` if ``path`` exists."""
         os.mkdir(path)
 
     def link(self, source: str, target: str) -> None:
-        """Give a file a second name; `FileExistsError` if anything has it."""
+        """Create a hard link; `FileExistsError` if ``target`` exists."""
         os.link(source, target)
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file, replacing what is at ``target``."""
+        """Move a file, replacing an existing ``target``."""
         os.replace(source, target)
 
     def rename_exclusive(self, source: str, target: str) -> None:
-        """Move a file; `FileExistsError` if anything is at ``target``."""
+        """Move a file; `FileExistsError` if ``target`` exists."""
         rename_exclusive(source, target)
 
     def remove(self, path: str) -> None:
@@ -113,4 +113,4 @@ class Disk:
 
 
 REAL_DISK = Disk()
-"""What stores use that are given no other."""
+"""The default of stores that get no other `Disk`."""

@@ -1,8 +1,8 @@
-"""Giving a file a name that nothing has, atomically, by whatever the file system can do.
+"""Move a file to an unused path, atomically, with a method that the file system supports.
 
-Hard links are tried first: of all clients of a network file system, too, only one gets the name.
-FUSE and exFAT know no hard links, NFS refuses renameat2 (``RENAME_NOREPLACE``); what is left is a
-lock file. Which of them works is tried out once per device.
+Hard links are tried first: also on a network file system only one of all clients gets the name.
+FUSE and exFAT have no hard links, and NFS refuses renameat2 (``RENAME_NOREPLACE``); the last method
+is a lock file. The first method that works is determined once per device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lance_core.store.local.root import folder_of
 from lance_core.store.local.temporary import temporary_path
 
 Move: TypeAlias = Callable[[Disk, str, str], None]
-"""Moves a file from one full path to another; `FileExistsError` if something is there."""
+"""Moves a file from one full path to another; `FileExistsError` if the target exists."""
 
 _CANNOT = {
     errno.EACCES,
@@ -32,20 +32,20 @@ _CANNOT = {
     errno.EPERM,
     errno.EXDEV,
 }
-"""What a file system answers that lacks an operation."""
+"""Error numbers of a file system that lacks an operation."""
 
 _MAX_KNOWN = 4096
 
 
 def move_by_link(disk: Disk, source: str, target: str) -> None:
-    """By a second name, then removing the first."""
+    """Move a file by a hard link at the target, then remove the source."""
     disk.link(source, target)
     with contextlib.suppress(FileNotFoundError):
         disk.remove(source)
 
 
 def move_by_rename(disk: Disk, source: str, target: str) -> None:
-    """By a rename that replaces nothing."""
+    """Move a file by a rename that never replaces a file."""
     disk.rename_exclusive(source, target)
 
 
@@ -53,10 +53,10 @@ _PREFERRED: tuple[Move, ...] = (move_by_link, move_by_rename, move_under_lock)
 
 
 def move(disk: Disk, source: str, target: str) -> None:
-    """Move ``source`` to ``target``, where nothing is, or raise `FileExistsError`.
+    """Move ``source`` to the unused path ``target``, or raise `FileExistsError`.
 
-    Both are full paths on one device. Raises `UnsupportedFeatureError` if the file system has no
-    means at all, and `OSError` for everything else that goes wrong.
+    Both are full paths on one device. Raises `UnsupportedFeatureError` if no method works on the
+    file system, and `OSError` for all other errors.
     """
     folder = folder_of(target)
     chosen = disk.exclusive_moves.get(folder) or _choose(disk, folder)
@@ -64,12 +64,12 @@ def move(disk: Disk, source: str, target: str) -> None:
         chosen(disk, source, target)
     except OSError as error:
         if error.errno in _CANNOT:
-            disk.exclusive_moves.clear()  # another file system may have got the number of one
+            disk.exclusive_moves.clear()  # another file system may reuse a device number
         raise
 
 
 def _choose(disk: Disk, folder: str) -> Move:
-    """The means for ``folder``, which are those of its device; remembered for both."""
+    """The method for ``folder``, which is that of its device; cached for both."""
     device = os.stat(folder).st_dev
     chosen = disk.exclusive_moves.get(device) or _first_that_works(disk, folder)
     if len(disk.exclusive_moves) >= _MAX_KNOWN:
@@ -79,7 +79,7 @@ def _choose(disk: Disk, folder: str) -> Move:
 
 
 class Traces(enum.Enum):
-    """What a failed move left behind."""
+    """The state after a failed move."""
 
     not_moved = "the file is where it was"
     moved = "the file has both names"
@@ -87,10 +87,10 @@ class Traces(enum.Enum):
 
 
 def traces(source: str, target: str) -> Traces:
-    """What became of ``source``, which nobody else moves, after `move` failed.
+    """The state of ``source``, which no other process moves, after `move` failed.
 
-    Network file systems send a request again if the answer is lost, and then report what they meet:
-    what the first sending did.
+    A network file system repeats a request whose response was lost. It then reports an error that
+    the first request caused.
     """
     try:
         status = os.lstat(source)
@@ -113,7 +113,7 @@ def _first_that_works(disk: Disk, folder: str) -> Move:
 
 
 def works(disk: Disk, candidate: Move, folder: str) -> bool:
-    """Try ``candidate`` in ``folder``: the second of two files must not get the name."""
+    """Test ``candidate`` in ``folder``: moving a second file to the same name must fail."""
     first, second, name = (temporary_path(folder) for _ in range(3))
     try:
         for path, content in ((first, b"1"), (second, b"2")):

@@ -1,4 +1,4 @@
-"""What an error of the operating system says about a call of the store."""
+"""Translate errors of the operating system into outcomes of store calls."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ _NOT_APPLIED = {
     errno.EROFS,
     errno.EXDEV,
 }
-"""Refusals. Others say nothing about what was done before: a server went away, or, asked again
-because its answer got lost, it no longer finds the file that it has moved (``ENOENT``)."""
+"""Errors that prove that nothing was applied. Other errors do not: the server may have gone, or a
+repeated request, whose first response was lost, does not find the file that it already moved
+(``ENOENT``)."""
 
 
 class _Phase:
-    """A block in which an `OSError` becomes what ``translate`` makes of it."""
+    """A context manager that converts an `OSError` with ``translate``."""
 
     __slots__ = ("_path", "_translate", "_where")
 
@@ -59,27 +60,27 @@ class _Phase:
 
 
 def reading(path: str, where: str) -> _Phase:
-    """What fails here is a read; see `read_error`."""
+    """Errors in this block are read errors; see `read_error`."""
     return _Phase(path, where, read_error)
 
 
 def preparing(path: str, where: str) -> _Phase:
-    """What fails here happens before a write can be seen: `StoreError`."""
+    """Errors in this block occur before a write is visible: `StoreError`."""
     return _Phase(path, where, _refused)
 
 
 def publishing(path: str, where: str) -> _Phase:
-    """What fails here is a link, rename or removal: `StoreError` or `OutcomeUnknownError`."""
+    """Errors in this block are publication errors: `StoreError` or `OutcomeUnknownError`."""
     return _Phase(path, where, _refused_or_unknown)
 
 
 def settling(path: str, where: str) -> _Phase:
-    """What fails here happens once a write can be seen: `OutcomeUnknownError`."""
+    """Errors in this block occur after a write is visible: `OutcomeUnknownError`."""
     return _Phase(path, where, _unsettled)
 
 
 def read_error(error: OSError, path: str, where: str) -> OSError:
-    """What to raise for ``error``, met while reading: `ObjectNotFoundError` or `StoreError`."""
+    """The exception for ``error`` of a read: `ObjectNotFoundError` or `StoreError`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return ObjectNotFoundError(path, where)
     return StoreError(f"reading {path!r} in {where}: {error}")

@@ -1,4 +1,4 @@
-"""Two calls of the C library that Python does not offer in the form needed here."""
+"""Two functions of the C library that Python does not offer in the required form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 def _function(name: str, *signature: object) -> Callable[..., int | None] | None:
-    """A function of the C library, or None where there is none of that name."""
+    """A function of the C library, or None if the library lacks it."""
     if os.name != "posix":
         return None
     try:
@@ -50,10 +50,10 @@ _munmap = _function("munmap", ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def rename_exclusive(source: str, target: str) -> None:
-    """Move a file to a name that nothing has, atomically.
+    """Move a file to an unused name, atomically.
 
-    `FileExistsError` if something has it; `OSError` with ``ENOSYS`` or ``EINVAL`` where the system
-    or the file system cannot do this.
+    Raises `FileExistsError` if the name is in use; `OSError` with ``ENOSYS`` or ``EINVAL`` if the
+    system or the file system does not support this.
     """
     if _renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), target)
@@ -65,7 +65,7 @@ def rename_exclusive(source: str, target: str) -> None:
 
 
 class _Mapping:
-    """Mapped memory, unmapped when the last buffer over it is gone."""
+    """Mapped memory; unmapped after the last buffer over it is released."""
 
     __slots__ = ("address", "length")
 

@@ -1,9 +1,9 @@
-"""The last resort where a file system has neither hard links nor an exclusive rename.
+"""Move files under a lock file, for file systems without hard links and exclusive renames.
 
-A lock file beside the target is created exclusively and locked by its maker. While it is there,
-nobody else gives the target its name. The kernel drops the lock of a process that dies, so that the
-next one on the same machine takes the file over; one that another machine left must be removed by
-hand, since whether its maker lives cannot be known.
+A process creates a lock file beside the target exclusively and locks it. While the lock file
+exists, no other process creates the target. The kernel releases the lock of a dead process, and the
+next process on the same machine takes over the lock file. A lock file of another machine must be
+removed by hand, because it is unknown whether its process is alive.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _PAUSE = 0.005
 
 
 def move_under_lock(disk: Disk, source: str, target: str) -> None:
-    """Move ``source`` to ``target``; `FileExistsError` if something is there.
+    """Move ``source`` to ``target``; `FileExistsError` if ``target`` exists.
 
-    `OSError` (``ENOSYS``) without file locks, `StoreError` if another holds the lock for too long.
+    Raises `OSError` (``ENOSYS``) without file locks, `StoreError` if another process holds the lock
+    for too long.
     """
     if fcntl is None:
         raise OSError(errno.ENOSYS, "no file locks on this system", target)
@@ -43,7 +44,7 @@ def move_under_lock(disk: Disk, source: str, target: str) -> None:
 
 
 def lock_path(target: str) -> str:
-    """Where the lock file of ``target`` is: in the same folder, of bounded length."""
+    """The path of the lock file of ``target``: in the same folder, of bounded length."""
     import hashlib
 
     folder, name = os.path.split(target)
@@ -57,7 +58,7 @@ def _holding(disk: Disk, path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is still locked: whoever waits for it finds out and starts anew.
+        # Remove it while it is locked: a waiting process notices this and starts again.
         with contextlib.suppress(FileNotFoundError):
             disk.remove(path)
         os.close(descriptor)
@@ -80,13 +81,13 @@ def _acquired(disk: Disk, path: str) -> int:
 
 
 def _own(descriptor: int, path: str, *, is_new: bool) -> int:
-    """Lock the open file and show that it is still the lock; closes it otherwise.
+    """Lock the open file and check that the path still names it; closes it otherwise.
 
-    `BlockingIOError` if somebody else holds it, `FileNotFoundError` if it was removed.
+    Raises `BlockingIOError` if another process holds it, `FileNotFoundError` if it was removed.
     """
     try:
-        # Others may look into a new file before its maker can lock it, and let go of it at once:
-        # it is not theirs. Its maker waits for that.
+        # Another process may briefly lock a new file before its creator does; it then sees that
+        # the file is not its own and unlocks it. The creator waits for that.
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_new else fcntl.LOCK_NB))
         if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
             raise FileNotFoundError(path)
@@ -101,7 +102,7 @@ def _own(descriptor: int, path: str, *, is_new: bool) -> int:
 
 
 def _here() -> bytes:
-    """This machine, as of its last start."""
+    """An identifier of this machine since its last boot."""
     import socket
 
     try:

@@ -1,4 +1,4 @@
-"""The contents of local files as buffers, and which of them stay at hand."""
+"""Contents of local files as buffers, with a cache of recently used files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from lance_core.store.local.root import Root
 from lance_core.store.ranges import check_ranges
 
 MAP_FROM = 64 << 10
-"""Files of at least this many bytes are mapped; reading shorter ones costs less than mapping."""
+"""Size in bytes from which files are mapped; reading a shorter file is cheaper than mapping it."""
 
 MAX_OPEN_FILES = 512
-"""How many files a store keeps at hand: at most 32 MiB of short ones, the rest mapped."""
+"""Maximum number of cached files per store: at most 32 MiB of short ones, the rest mapped."""
 
 SETTLED_NS = 2_000_000_000
-"""A file changed less than these nanoseconds ago may change again within one tick of its clock."""
+"""A file changed less than this many nanoseconds ago may change again without a change of its time
+stamp, because the clock of a file system is coarse."""
 
-# Neither follow a link out of the root, nor wait for the other end of a pipe.
+# Do not follow links, and do not wait for the other end of a pipe.
 _READ = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -40,16 +41,16 @@ _Identity: TypeAlias = tuple[int, int, int, int, int]
 
 
 def _identity(status: os.stat_result) -> _Identity:
-    """What tells a file from others. Programs can set ``mtime``, but not ``ctime``."""
+    """The identity of a file's content. Programs can set ``mtime``, but not ``ctime``."""
     return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_dev)
 
 
 _Content: TypeAlias = tuple[str, _Identity, pa.Buffer]
-"""A file's full path, what it was when it was opened, and its bytes."""
+"""A file's full path, its identity when it was opened, and its bytes."""
 
 
 def open_for_reading(root: Root, full_path: str) -> int:
-    """A descriptor of a file that is inside ``root``, links resolved. Raises `OSError`."""
+    """Open a file that is inside ``root`` after resolving links. Raises `OSError`."""
     try:
         return os.open(full_path, _READ)
     except OSError:
@@ -62,14 +63,14 @@ def open_for_reading(root: Root, full_path: str) -> int:
 
 
 def regular_file_size(descriptor: int, full_path: str) -> int:
-    """Size of an open file in bytes; raises what `check_regular` does."""
+    """The size of an open file in bytes; raises like `check_regular`."""
     return check_regular(os.fstat(descriptor), full_path).st_size
 
 
 def check_regular(status: os.stat_result, full_path: str) -> os.stat_result:
-    """``status``; `FileNotFoundError` if it is that of a folder, `StoreError` of a pipe or device.
+    """Return ``status``; `FileNotFoundError` for a folder, `StoreError` for a pipe or device.
 
-    Folders come into being with the objects below them, and are no objects themselves.
+    Folders exist only as parents of objects and are not objects themselves.
     """
     if stat.S_ISDIR(status.st_mode):
         raise FileNotFoundError(errno.ENOENT, "a folder, not an object", full_path)
@@ -79,13 +80,12 @@ def check_regular(status: os.stat_result, full_path: str) -> os.stat_result:
 
 
 class OpenFiles:
-    """Whole files as buffers: mapped from `MAP_FROM` bytes on, else read.
+    """Whole files as buffers: mapped from `MAP_FROM` bytes, otherwise read.
 
-    Where the file system cannot map files, or too many are, ranges of large ones are copied.
-
-    Recently used ones are kept and used again as long as the file at the path is the same: tables
-    can be dropped and made again. Objects are never changed in place by this library; if another
-    program cuts a mapped file short, touching what is gone kills the process, as with any mapping.
+    If files cannot be mapped, or too many are, ranges of large files are copied. Recently used
+    files are cached and reused while the file at the path has the same identity, because tables can
+    be dropped and created again. This library never changes an object in place. If another program
+    truncates a mapped file, access to the missing part kills the process, as with any mapping.
     """
 
     def __init__(self, root: Root) -> None:
@@ -96,7 +96,7 @@ class OpenFiles:
     def buffer(self, path: str) -> pa.Buffer | None:
         """The whole file at ``path``, or None if it is large and cannot be mapped.
 
-        Raises `OSError`, or `StoreError` for what is no file.
+        Raises `OSError`, or `StoreError` if it is not a regular file.
         """
         with self._lock:
             kept = self._contents.get(path)
@@ -104,14 +104,14 @@ class OpenFiles:
                 self._contents.move_to_end(path)
         if kept is not None:
             full_path, identity, buffer = kept
-            # A mapping keeps its inode from being given to another file.
+            # The inode of a mapped file is not reused.
             if _identity(os.stat(full_path)) == identity:
                 return buffer
             self.forget(path)
         return self._open(path)
 
     def read(self, path: str, ranges: Sequence[ByteRange] | None) -> list[pa.Buffer]:
-        """Copies of ranges of a file, or of all of it, without mapping it; errors as `buffer`."""
+        """Copies of ranges, or of the whole file, without mapping it; raises like `buffer`."""
         full_path = self._root.file(path)
         descriptor = open_for_reading(self._root, full_path)
         try:
@@ -123,7 +123,7 @@ class OpenFiles:
             os.close(descriptor)
 
     def forget(self, path: str) -> None:
-        """Let go of what is kept of the file at ``path``."""
+        """Remove the file at ``path`` from the cache."""
         if path in self._contents:
             with self._lock:
                 self._contents.pop(path, None)
@@ -151,7 +151,7 @@ class OpenFiles:
 
 
 def _read(descriptor: int, start: int, stop: int) -> pa.Buffer:
-    """Bytes of a file, or less if it became shorter meanwhile."""
+    """Bytes of a file; fewer if the file became shorter meanwhile."""
     content = os.pread(descriptor, stop - start, start)
     if start + len(content) == stop or not content:
         return pa.py_buffer(content)

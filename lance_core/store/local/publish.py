@@ -1,4 +1,4 @@
-"""How a file comes to be at a path: written under another name, then moved, as a whole."""
+"""Publish files atomically: write under a temporary name, then move into place."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lance_core.store.local.temporary import temporary_path
 
 
 class UnpublishedFile:
-    """A file that is being written to become the object at ``path``.
+    """A temporary file that is to become the object at ``path``.
 
-    ``descriptor`` is closed by `Publisher.finish` or `Publisher.discard`.
+    `Publisher.finish` or `Publisher.discard` closes ``descriptor``.
     """
 
     __slots__ = ("descriptor", "folder", "full_path", "path", "temporary")
@@ -38,7 +38,7 @@ class UnpublishedFile:
 
 
 class Publisher:
-    """Makes and moves files below a root, and syncs them if they are to be durable."""
+    """Creates and moves files below a root, and syncs them if they must be durable."""
 
     __slots__ = ("disk", "durability", "root")
 
@@ -48,14 +48,14 @@ class Publisher:
         self.disk = disk
 
     def start(self, path: str) -> UnpublishedFile:
-        """An empty file in the folder of ``path``, which is made if need be."""
+        """Create an empty temporary file in the folder of ``path``, and the folder if needed."""
         draft = UnpublishedFile(path, self.root.file(path))
         with preparing(path, self.root.path):
             try:
                 draft.descriptor = self.disk.create(draft.temporary)
             except FileNotFoundError:
                 self._make_folders(draft.folder)
-                self.root.file(path)  # what was made may be below a link
+                self.root.file(path)  # the new folder may be below a link
                 draft.descriptor = self.disk.create(draft.temporary)
         return draft
 
@@ -70,7 +70,7 @@ class Publisher:
             self.disk.copy_bytes(source, _open(draft), length)
 
     def finish(self, draft: UnpublishedFile) -> None:
-        """Sync, if asked for, and close."""
+        """Sync the file if it must be durable, and close it."""
         with preparing(draft.path, self.root.path):
             if self.durability is Durability.durable:
                 self.disk.sync_file(_open(draft))
@@ -78,7 +78,7 @@ class Publisher:
             os.close(descriptor)
 
     def publish(self, draft: UnpublishedFile, mode: PutMode) -> None:
-        """Give a finished file its path."""
+        """Move a finished file to its path."""
         with publishing(draft.path, self.root.path):
             if mode is PutMode.create:
                 self._move_if_absent(draft)
@@ -87,7 +87,7 @@ class Publisher:
         self._sync_folders(draft.path, draft.folder)
 
     def discard(self, draft: UnpublishedFile) -> None:
-        """Close and remove what is left of a draft, as far as possible."""
+        """Close and remove a temporary file, as far as possible."""
         with contextlib.suppress(OSError):
             if draft.descriptor is not None:
                 descriptor, draft.descriptor = draft.descriptor, None
@@ -96,7 +96,7 @@ class Publisher:
             self.disk.remove(draft.temporary)
 
     def move_if_absent(self, source: str, target: str) -> None:
-        """Move an object to ``target``, where nothing is."""
+        """Move an object to ``target``, which must not exist."""
         source_path, target_path = self.root.file(source), self.root.file(target)
         folders = folder_of(source_path), folder_of(target_path)
         if not os.path.isfile(source_path):
@@ -112,7 +112,7 @@ class Publisher:
         self._sync_folders(target, *dict.fromkeys(reversed(folders)))
 
     def remove(self, path: str) -> None:
-        """Remove an object, if it is there."""
+        """Remove an object if it exists."""
         full_path = self.root.file(path)
         with publishing(path, self.root.path):
             try:
@@ -122,7 +122,7 @@ class Publisher:
         self._sync_folders(path, folder_of(full_path))
 
     def remove_empty_folders(self, folder: str) -> None:
-        """Remove a folder and those below it that are empty; links to folders are not followed."""
+        """Remove a folder and its empty subfolders; does not follow links to folders."""
         for path, _, _ in os.walk(self.root.folder(folder), topdown=False):
             with contextlib.suppress(OSError):
                 self.disk.remove_folder(path)

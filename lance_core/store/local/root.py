@@ -1,4 +1,4 @@
-"""The folder that a local store never leaves."""
+"""The root folder of a local store, which no path leaves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _MAX_KNOWN = 4096
 
 
 def folder_of(full_path: str) -> str:
-    """The folder that a full path is in."""
+    """The parent folder of a full path."""
     return full_path[: full_path.rindex("/")] or "/"
 
 
 class Root:
-    """A folder, and the full paths below it.
+    """A root folder, and full paths below it.
 
-    The folder itself may be a symbolic link that the user chose; below it, links that lead
-    outside are refused. Folders that were found to be inside are not looked at again.
+    The root itself may be a symbolic link chosen by the user; links below it that lead outside are
+    refused. Folders that were found to be inside are cached.
     """
 
     __slots__ = ("_inside", "_prefix", "path")
@@ -30,7 +30,7 @@ class Root:
         self._inside: set[str] = set()
 
     def file(self, path: str) -> str:
-        """The full path of an object; `InvalidPathError` if its folder is outside."""
+        """The full path of an object; `InvalidPathError` if its folder is outside the root."""
         check_path(path)
         folder = path.rpartition("/")[0]
         if folder and folder not in self._inside:
@@ -38,7 +38,7 @@ class Root:
         return self._prefix + path
 
     def folder(self, folder: str) -> str:
-        """The full path of a folder; `InvalidPathError` if it is outside."""
+        """The full path of a folder; `InvalidPathError` if it is outside the root."""
         if not check_folder(folder):
             return self.path
         if folder not in self._inside:
@@ -46,7 +46,7 @@ class Root:
         return self._prefix + folder
 
     def target_inside(self, full_path: str) -> str | None:
-        """What a full path is with all links resolved, None if that is outside."""
+        """A full path with all links resolved, or None if that is outside the root."""
         target = os.path.realpath(full_path)
         return target if target.startswith(self._prefix) else None
 
@@ -54,7 +54,7 @@ class Root:
         full_path = self._prefix + folder
         if self.target_inside(full_path) is None:
             raise InvalidPathError(f"path {folder!r} is a link that leads out of its root")
-        # One that does not exist may still become a link to somewhere else.
+        # A missing folder is not cached: it may become a link that leads outside.
         if os.path.isdir(full_path):
             if len(self._inside) >= _MAX_KNOWN:
                 self._inside.clear()

@@ -41,20 +41,20 @@ CAPABILITIES = StoreCapabilities(
     put_if_absent=Guarantee.YES,
     rename_if_absent=Guarantee.YES,
     copy_if_absent=Guarantee.YES,
-    # Listings are sorted, but only once a whole folder was read: looking for the newest of many
-    # versions by name costs less.
+    # Listings are sorted, but only after the whole folder is read. NO makes callers compare names
+    # to find the newest of many versions, which is faster.
     ordered_list=Guarantee.NO,
     strong_reads=Guarantee.YES,
 )
-"""What every local store guarantees; a file system without the means refuses with an error."""
+"""Guarantees of every local store; a file system that cannot provide one raises an error."""
 
 
 class LocalStore(ObjectStore):
-    """Objects are the regular files below a folder, which need not exist yet.
+    """Regular files below a folder, which need not exist yet, as objects.
 
-    Reads of files of 64 KiB and more are views of mapped memory. Writes go to a temporary file in
-    the same folder first. What they wait for is their `Durability`: of ``durability`` or, if it is
-    None, of the environment variable ``LANCE_CORE_DURABILITY``, by default ``durable``.
+    Reads of files from 64 KiB return views of mapped memory. Writes use a temporary file in the
+    same folder first. ``durability`` is a `Durability`; if it is None, the environment variable
+    ``LANCE_CORE_DURABILITY`` applies, by default ``durable``.
     """
 
     coalesce_gap = 1 << 40
@@ -80,12 +80,12 @@ class LocalStore(ObjectStore):
 
     @property
     def root(self) -> str:
-        """The folder, absolute and with links resolved."""
+        """The root folder, absolute and with links resolved."""
         return self._root.path
 
     @property
     def durability(self) -> Durability:
-        """What holds of writes that returned."""
+        """The durability of completed writes."""
         return self._publisher.durability
 
     @property
@@ -183,7 +183,7 @@ class LocalStore(ObjectStore):
 
 
 def open_local(url: StoreUrl, options: Mapping[str, str | Secret]) -> LocalStore:
-    """A store rooted at a ``file`` URL. Its option is ``durability``; others are ignored."""
+    """A store rooted at a ``file`` URL. Its only option is ``durability``; others are ignored."""
     if url.scheme != "file":
         raise InvalidInputError(f"{url} is no local path")
     return LocalStore(url.path, chosen_durability(options))

@@ -1,4 +1,4 @@
-"""Listing local folders in the order of object stores: by the bytes of the whole path."""
+"""List local folders in the order of object stores: by the bytes of the whole path."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lance_core.store.paths import MAX_PATH_BYTES, is_path
 
 
 def meta_of(path: str, status: os.stat_result) -> ObjectMeta:
-    """What is known of the file at ``path``."""
+    """Metadata of the file at ``path``."""
     try:
         modified = datetime.fromtimestamp(status.st_mtime_ns / 1e9, UTC)
-    except (OverflowError, ValueError, OSError):  # a file can be dated to the year 30000
+    except (OverflowError, ValueError, OSError):  # a file may have a date beyond year 9999
         modified = datetime.max.replace(tzinfo=UTC)
     etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
     return ObjectMeta(path, status.st_size, modified, etag)
 
 
 def walk(root: Root, folder: str, start_after: str | None) -> Iterator[ObjectMeta]:
-    """Every object below ``folder`` that sorts after ``start_after``, sorted by path.
+    """All objects below ``folder`` after ``start_after``, sorted by path.
 
-    Links to folders are not followed. Files whose names no path can have are not objects. What
-    vanishes meanwhile is left out. Raises `OSError` for folders that cannot be read.
+    Does not follow links to folders. Files whose names are not valid path segments are not objects.
+    Files that are removed meanwhile are skipped. Raises `OSError` for folders that cannot be read.
     """
     pending = [iter(_sorted_entries(root, folder, start_after))]
     while pending:
@@ -41,7 +41,7 @@ def walk(root: Root, folder: str, start_after: str | None) -> Iterator[ObjectMet
 
 
 def names(root: Root, folder: str, start_after: str | None) -> list[str]:
-    """Names of the objects directly in ``folder``, in no particular order; otherwise as `walk`."""
+    """Names of the objects directly in ``folder``, unordered; otherwise like `walk`."""
     files, _ = _entries(root, folder)
     if start_after is None:
         return files
@@ -50,10 +50,10 @@ def names(root: Root, folder: str, start_after: str | None) -> list[str]:
 
 
 def _sorted_entries(root: Root, folder: str, start_after: str | None) -> list[tuple[str, bool]]:
-    """Path and whether it is a folder, of what may lie after ``start_after``.
+    """Entries that may contain paths after ``start_after``: the path, and True for a folder.
 
-    A folder sorts as its contents do, with a slash behind its name. Comparing text gives the order
-    of its UTF-8 bytes.
+    A folder sorts like its contents, as its name followed by a slash. Comparing text gives the
+    order of its UTF-8 bytes.
     """
     prefix = f"{folder}/" if folder else ""
     files, folders = _entries(root, folder)
@@ -92,10 +92,10 @@ def _is_link_to_file(root: Root, entry: os.DirEntry[str]) -> bool:
 
 
 def _objects(folder: str, found: list[str]) -> list[str]:
-    """Those of ``found`` that a path can name."""
+    """The members of ``found`` that are valid paths."""
     prefix = f"{folder}/" if folder else ""
     together = "".join(found)
-    # One look at all of them: folders can hold thousands of files.
+    # One check of all names together: folders can hold thousands of files.
     is_short = len(prefix) < MAX_PATH_BYTES // 2
     is_usual = is_short and together.isascii() and together.isprintable()
     if is_usual and "\\" not in together and ":" not in together:
@@ -104,7 +104,7 @@ def _objects(folder: str, found: list[str]) -> list[str]:
 
 
 def _status(root: Root, path: str) -> os.stat_result | None:
-    """The state of a file, or None if it vanished or is something else by now."""
+    """The status of a file, or None if it was removed or is no regular file any more."""
     try:
         status = os.stat(root.file(path))
     except (FileNotFoundError, NotADirectoryError):

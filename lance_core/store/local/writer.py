@@ -1,4 +1,4 @@
-"""Streaming writes of local files, from the memory of the caller."""
+"""Streaming writes of local files without copying the caller's buffers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from lance_core.store.buffers import byte_view
 from lance_core.store.local.publish import Publisher, UnpublishedFile
 
 FLUSH_BYTES = 1 << 20
-"""Buffers are gathered until they hold this many bytes, and then written by one call."""
+"""Total bytes of buffers after which they are written by one call."""
 
 FLUSH_VIEWS = 512
 
 
 class LocalWriter(ObjectWriter):
-    """Writes a temporary file that `close` moves into place. Not to be shared by threads.
+    """Writes a temporary file, which `close` moves into place. One writer is for one thread.
 
-    Nothing is copied; buffers are held until `FLUSH_BYTES` of them are there.
+    Copies nothing; references buffers until they have `FLUSH_BYTES` bytes in total.
     """
 
     def __init__(self, publisher: Publisher, path: str) -> None:
-        self._draft: UnpublishedFile | None = None  # until there is one, nothing is to be removed
+        self._draft: UnpublishedFile | None = None  # None: there is no file to remove
         self._publisher = publisher
         self._path = path
         self._gathered: list[memoryview] = []
@@ -43,7 +43,7 @@ class LocalWriter(ObjectWriter):
         if self._gathered_bytes >= FLUSH_BYTES or len(self._gathered) >= FLUSH_VIEWS:
             try:
                 self._flush(draft)
-            except BaseException:  # a part of it may be in the file
+            except BaseException:  # the file may contain a part of the data
                 self.abort()
                 raise
 
@@ -66,12 +66,12 @@ class LocalWriter(ObjectWriter):
 
     def abort(self) -> None:
         draft, self._draft = self._draft, None
-        if draft is not None and self._process == os.getpid():  # else the file is the parent's
+        if draft is not None and self._process == os.getpid():  # not a forked child's
             self._gathered.clear()
             self._publisher.discard(draft)
 
     def __del__(self) -> None:
-        # A forked child has a copy of the writer, but the file is its parent's.
+        # A forked child has a copy of the writer, but the file belongs to its parent.
         if self._draft is not None and self._process == os.getpid():
             self.abort()
 

@@ -1,1 +1,1 @@
-"""Stores around stores."""
+"""Stores that wrap another store."""

@@ -1,4 +1,4 @@
-"""What the stores share that pass calls on to another store and do something around each."""
+"""Base classes of stores that forward calls to another store and act around each call."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ REQUESTS = frozenset(
         "rename_if_absent",
     }
 )
-"""Calls that go to a remote store and back; opening, filling and aborting a writer need not."""
+"""Calls that need a round trip to a remote store; opening, filling and aborting a writer may
+not."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCall:
     """A call of a store or writer, by the name of its method.
 
-    ``target``: second path of ``copy`` and ``rename_if_absent``. ``ranges``: how many were asked
-    for. ``sent``: bytes that a ``put`` or ``write`` carries.
+    ``target``: second path of ``copy`` and ``rename_if_absent``. ``ranges``: number of requested
+    ranges. ``sent``: number of bytes in a ``put`` or ``write``.
     """
 
     method: str
@@ -59,7 +60,7 @@ class StoreCall:
 
 
 class StoreWrapper(ObjectStore):
-    """Passes every call on to ``inner``, through `around`."""
+    """Forwards every call to ``inner`` through `around`."""
 
     def __init__(self, inner: ObjectStore) -> None:
         self.inner = inner
@@ -71,7 +72,7 @@ class StoreWrapper(ObjectStore):
 
     @abstractmethod
     def around(self, call: StoreCall, run: Callable[[], T]) -> T:
-        """Do ``call`` by ``run``, or not, and return or raise how it ended."""
+        """Run ``call`` by calling ``run``, or skip it; return its result or raise its error."""
 
     @property
     def capabilities(self) -> StoreCapabilities:
@@ -156,7 +157,7 @@ class WrappedWriter(ObjectWriter):
         try:
             self._store.around(StoreCall("close", self._path), self._inner.close)
         except OutcomeUnknownError:
-            raise  # it may have been closed, or be closed later
+            raise  # the object may have been published, or may be later
         except BaseException:
             self._inner.abort()
             raise

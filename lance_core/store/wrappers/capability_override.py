@@ -1,4 +1,4 @@
-"""A wrapper for a store of which somebody else says what it guarantees."""
+"""A wrapper that overrides the capabilities of a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class DeclaredStore(StoreWrapper):
-    """``inner``, with the guarantees that a probe or the user's word gives it."""
+    """``inner`` with guarantees from a probe or from the user."""
 
     def __init__(self, inner: ObjectStore, guarantees: StoreCapabilities) -> None:
         super().__init__(inner)

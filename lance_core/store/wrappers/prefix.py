@@ -1,4 +1,4 @@
-"""A folder of a store as a store of its own."""
+"""A folder of a store as a store."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PrefixStore(ObjectStore):
 
     @contextlib.contextmanager
     def _own_paths(self) -> Iterator[None]:
-        """Errors name paths as the caller does."""
+        """Make errors name paths relative to this store."""
         try:
             yield
         except ObjectNotFoundError as error:

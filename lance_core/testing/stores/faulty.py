@@ -80,7 +80,7 @@ class FaultRule:
     probability: float = 1.0
 
     def matches(self, call: StoreCall) -> bool:
-        """Whether the rule is about ``call``."""
+        """True if the rule is about ``call``."""
         return fnmatchcase(call.method, self.method) and any(
             fnmatchcase(path, self.path) for path in (call.path, call.target) if path is not None
         )

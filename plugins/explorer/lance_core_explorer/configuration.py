@@ -30,7 +30,7 @@ class Effects:
         self.handler: CommitHandler = configuration.handler(self)
         self.note = port.note
         self.is_resting = configuration.replaces
-        """Whether writers pause between their commits, so that another actor can run alone."""
+        """True if writers pause between their commits, so that another actor can run alone."""
         self.opened: Version | None = port.worlds.opened
         """The version that `Configuration.setup` made, as read right after it was made."""
         self.most_attempts = sum(actor.commits for actor in configuration.actors) + (
@@ -66,7 +66,7 @@ MakeHandler = Callable[[Effects], CommitHandler]
 
 
 class Eagerness(enum.Enum):
-    """Whether a call commutes with everything that others may do.
+    """True if a call commutes with everything that others may do.
 
     Such a call is made at once: trying calls of others before it leads to no new state.
     """

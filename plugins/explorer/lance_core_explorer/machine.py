@@ -140,7 +140,7 @@ class Machine:
         return self.nodes[entry].notes if entry >= 0 else self.notes[-1 - entry]
 
     def is_end(self, state: State) -> bool:
-        """Whether every actor is done (late writes may still land)."""
+        """True if every actor is done (late writes may still land)."""
         for actor, entry in enumerate(state.actors):
             if entry >= 0 or self._may_start(state, actor):
                 return False
@@ -167,7 +167,7 @@ class Machine:
         return found
 
     def _is_timeless(self, state: State) -> bool:
-        """Whether time does not pass any more."""
+        """True if time does not pass any more."""
         return not (state.passing and self.configuration.passing)
 
     def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:

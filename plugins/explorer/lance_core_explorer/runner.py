@@ -83,7 +83,7 @@ def run(
 
 
 def is_as_expected(report: Report, controls: Iterable[str]) -> bool:
-    """Whether a control violates, and everything else is explored and does not."""
+    """True if a control violates, and everything else is explored and does not."""
     if report.configuration in controls:
         return bool(report.violations)
     return report.exhausted and not report.violations

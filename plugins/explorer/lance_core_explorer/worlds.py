@@ -87,7 +87,7 @@ class Worlds:
         return number
 
     def is_write(self, call: int) -> bool:
-        """Whether a call may change something."""
+        """True if a call may change something."""
         wanted = self.calls[call]
         return wanted.method in self.spaces[wanted.space].writes
 

@@ -92,7 +92,7 @@ def _protocols(filesystem: Any) -> frozenset[str]:
 
 
 def _renames(filesystem: Any) -> bool:
-    """Whether its ``mv`` is more than fsspec's copy with a deletion behind it."""
+    """True if its ``mv`` is more than fsspec's copy with a deletion behind it."""
     from fsspec import AbstractFileSystem
 
     return type(filesystem).mv is not AbstractFileSystem.mv

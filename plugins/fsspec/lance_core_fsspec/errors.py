@@ -38,7 +38,7 @@ class Redaction:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether ``error`` says that there is no object, and not just that none could be reached."""
+    """True if ``error`` says that there is no object, and not just that none could be reached."""
     if isinstance(error, IsADirectoryError | NotADirectoryError | KeyError):
         return True
     if not isinstance(error, FileNotFoundError):

@@ -55,7 +55,7 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
 
 
 def is_folder(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of a listing is a folder and no object.
+    """True if an entry of a listing is a folder and no object.
 
     A server of HTTP shows it by sending on to an address with a slash at its end.
     """

@@ -48,7 +48,7 @@ class Database:
         self._is_ready = False
 
     def has_table(self) -> bool:
-        """Whether the table of rows is there. Makes nothing, no file either."""
+        """True if the table of rows is there. Makes nothing, no file either."""
         if self.file is not None and not self.file.exists():
             return False
         try:

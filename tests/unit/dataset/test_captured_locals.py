@@ -149,9 +149,9 @@ def test_options_that_are_no_mapping_are_refused_unseen(tmp_path: Path) -> None:
     for options in (f'{{"password": "{CANARY}"}}', [("password", CANARY)]):
         for call in ENTRIES.values():
             assert leaks_of(call, str(file / "table"), options) == []  # type: ignore[arg-type]
-        with pytest.raises(LanceError, match="storage options are a mapping, not"):
+        with pytest.raises(LanceError, match="storage options must be a mapping, not"):
             lance.dataset(tmp_path, storage_options=options)  # type: ignore[arg-type]
-        with pytest.raises(LanceError, match="storage options are a mapping, not"):
+        with pytest.raises(LanceError, match="storage options must be a mapping, not"):
             StoreConfig("memory://x", options)  # type: ignore[arg-type]
 
 

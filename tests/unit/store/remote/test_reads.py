@@ -87,9 +87,9 @@ def test_any_ranges_are_what_the_object_holds(store: RemoteStore) -> None:
 
 def test_a_range_that_no_object_has_is_the_callers_mistake() -> None:
     for wrong in ((-1, 5), (5, 4), (-5, -5)):
-        with pytest.raises(InvalidInputError, match="are no range"):
+        with pytest.raises(InvalidInputError, match="are not a valid range"):
             plan_reads([ByteRange(0, 1), ByteRange(*wrong)], 10, 100)
-        with pytest.raises(InvalidInputError, match="are no range"):
+        with pytest.raises(InvalidInputError, match="are not a valid range"):
             plan_reads([ByteRange(*wrong)], 10, 100)
 
 
