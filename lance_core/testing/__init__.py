@@ -1,4 +1,4 @@
-"""The contracts of this project as tests for authors of plugins. Needs pytest and hypothesis."""
+"""The contracts of this project as test classes for plugin authors. Needs pytest and hypothesis."""
 
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler import CommitHandlerTests

@@ -1,4 +1,4 @@
-"""Assertions of the conformance kit: each names the call, its result and the required result.
+"""Assertions of the conformance kit; messages name the call, its result and the required one.
 
 Importing this module makes pytest rewrite the assertions of the whole kit, so that a failure shows
 the values that were compared. `lance_core.testing` therefore imports it first.
@@ -25,7 +25,7 @@ _SHOWN = 40
 
 
 def _rewrite_assertions() -> None:
-    """Have pytest rewrite the modules of the kit that are not imported yet."""
+    """Let pytest rewrite the assertions of the kit's modules that are not imported yet."""
     package, _, _ = __name__.rpartition(".")
     folder = str(Path(__file__).parent)
     names = [f"{package}.{found.name}" for found in pkgutil.iter_modules([folder])]

@@ -34,23 +34,23 @@ __all__ = ["CommitHandlerTests", "MakeHandler", "MakeOther"]
 class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
     """The contract of a commit handler. Subclass it and provide two fixtures.
 
-    ``open_store``: makes another instance of a store each time it is called within a test, all
-    rooted at the same table, which has no objects when the test starts.
-    ``make_handler``: makes a handler of the table, given the store or a wrapper around it.
+    ``open_store``: each call returns a new instance of a store; all instances of a test are rooted
+    at the same table, which has no objects when the test starts.
+    ``make_handler``: returns a handler of the table for the given store or wrapper of it.
 
-    Other processes call both, so it must be possible to pickle them: functions of modules, classes,
-    or `functools.partial` of one. If the store or the handler has state in one process, provide
+    Other processes call both, so both must be picklable: module-level functions, classes, or a
+    `functools.partial` of one. If the store or the handler keeps its state in one process, provide
     ``store`` in place of ``open_store``, and set ``in_process_only``.
 
     ``store``: the instance that most tests use, by default what ``open_store`` makes.
-    ``service``: the `FaultyService` that the handler talks to, None (the default) if it talks to
-    nothing but the store.
-    ``make_other``: makes the store and the handler of another table, which shares with the first
-    what tables share, such as a service; None (the default) if tables share nothing.
+    ``service``: the `FaultyService` that the handler talks to, None (the default) if it uses only
+    the store.
+    ``make_other``: returns the store and the handler of a second table, which shares with the first
+    everything that tables may share, such as a service; None (the default) if tables share nothing.
     """
 
     in_process_only: ClassVar[str] = ""
-    """Why no other process can commit. What needs other processes is not tested then."""
+    """The reason why no other process can commit; tests with several processes are then skipped."""
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -87,7 +87,7 @@ class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
 
     @pytest.fixture
     def failing(self, service: FaultyService | None) -> FaultyService:
-        """``service``, where there is one."""
+        """``service``; skips the test if it is None."""
         if service is None:
             pytest.skip("the fixture `service` is None: the handler talks to the store alone")
         return service

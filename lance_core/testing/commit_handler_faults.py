@@ -1,7 +1,7 @@
-"""Part of the contract of commit handlers: how a commit ends when calls of the store fail.
+"""Part of the contract of commit handlers: the outcome of a commit when store calls fail.
 
-In every case a commit that is reported as done is in the history once, one that is reported as
-failed is not in it, and one whose outcome is unknown is in it at most once.
+In every case the history contains a commit reported as done exactly once, a commit reported as
+failed never, and a commit with unknown outcome at most once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FAULTS = (Refused(), RequestLost(), ResponseLost(), SentTwice(), LandsLate())
 """The faults of a write."""
 
 FINAL = "_versions/*[0-9].manifest"
-"""Where manifests are."""
+"""Pattern of the final paths of manifests."""
 
 WRITES = ("put", "rename_if_absent", "copy", "delete", "close")
 
@@ -114,7 +114,7 @@ class FaultTests:
         assert told == (transaction.uuid, 2), "the error must name the transaction and the version"
         faulty.later.clear()
         faulty.set_rules([])
-        # Committing the same transaction again decides it, applied or not.
+        # Committing the same transaction again determines the outcome.
         made = commit_transaction(handler, faulty, transaction, environment=IMPATIENT)
         _check_made(made, handler, store, transaction)
 
@@ -160,7 +160,7 @@ class FaultTests:
 
 
 class _GoesBlind(FaultyStore):
-    """Strikes from the first write on, which is not that of a manifest."""
+    """Applies ``later`` rules from the first write on, which does not write a manifest."""
 
     def __init__(self, inner: ObjectStore, later: list[FaultRule]) -> None:
         super().__init__(inner)
@@ -173,7 +173,7 @@ class _GoesBlind(FaultyStore):
 
 
 def ending_of(handler: CommitHandler, candidate: Candidate) -> Exception | None:
-    """How the handler says that ``candidate`` ended; None: applied."""
+    """The error with which committing ``candidate`` ended; None: it was applied."""
     try:
         handler.commit(candidate)
     except Exception as error:
@@ -188,9 +188,9 @@ def check_ending(
     candidate: Candidate,
     what: str,
 ) -> None:
-    """Raise `AssertionError` if ``ending`` is untrue; make the version if there is none.
+    """Raise `AssertionError` if ``ending`` is wrong; publish the version if it does not exist.
 
-    ``reader`` and ``store`` have no faults, ``what`` says which ones there were.
+    ``reader`` and ``store`` have no faults; ``what`` names the injected faults.
     """
     version = candidate.version
     try:
@@ -235,7 +235,7 @@ def check_outcome(
     store: ObjectStore,
     transaction: Transaction,
 ) -> Version:
-    """The newest version; `AssertionError` if ``commit`` says something untrue of ``transaction``.
+    """The newest version; `AssertionError` if ``commit`` reports a wrong outcome.
 
     After ``heal``, ``reader`` and ``store`` have no faults.
     """
@@ -252,7 +252,7 @@ def check_outcome(
         f"a commit ended so: {told}. Its transaction is in the history {times} times, must be "
         f"{' or '.join(map(str, sorted(allowed)))}: only CommitUnknownError leaves it open"
     )
-    # The next commit succeeds, also one of the same transaction.
+    # The next commit must succeed, and so must a repeated one of the same transaction.
     commit_transaction(reader, store, transaction, environment=IMPATIENT)
     newest = commit_transaction(reader, store, append(1), environment=IMPATIENT)
     found = history(reader, store)

@@ -1,7 +1,7 @@
-"""Part of the contract of commit handlers: outages that last, and faults of a handler's service.
+"""Part of the contract of commit handlers: lasting outages, and faults of a handler's service.
 
-An outage often begins with the lost answer of a request that was applied. A handler that reports
-such a request as not applied reports a commit that exists as failed.
+An outage often begins with the lost response to a request that was applied. A handler that reports
+this request as not applied reports an existing commit as failed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from lance_core.testing.stores.faulty import WRITES, FaultRule, FaultyStore, Ref
 T = TypeVar("T")
 
 WRITES_OF_A_COMMIT = range(1, 7)
-"""Numbers of the write that begins an outage: more than a handler sends."""
+"""Numbers of the write with which an outage begins; a commit sends fewer writes than the
+largest."""
 
 REQUESTS_OF_A_COMMIT = range(1, 5)
-"""Numbers of the request to a service that meets a fault."""
+"""Numbers of the request to a service that fails."""
 
 
 class OutageTests:
@@ -89,7 +90,7 @@ class OutageTests:
                 environment=IMPATIENT,
             )
             failing.fail(fault, nth, is_lasting)
-            # The same handler must answer again once the service does.
+            # The same handler must work again after the service recovers.
             base = check_outcome(commit, failing.heal, handler, store, transaction)
 
     def test_an_outage_of_the_service_is_an_error_and_no_answer(
@@ -104,7 +105,7 @@ class OutageTests:
 
 
 class _Outage(StoreWrapper):
-    """The answer to the ``nth`` write is lost, and everything later is refused."""
+    """Loses the response to the ``nth`` write and refuses everything after it."""
 
     def __init__(self, inner: ObjectStore, nth: int, is_applied: bool) -> None:
         super().__init__(inner)
@@ -124,7 +125,7 @@ class _Outage(StoreWrapper):
 
 
 def _check_reads(handler: CommitHandler, when: str) -> None:
-    """The handler of a table of two versions finds both or raises."""
+    """Check that the handler of a table with two versions finds both or raises."""
     looks: dict[str, Callable[[], object]] = {
         "latest": lambda: getattr(handler.latest(), "version", None),
         "locate": lambda: handler.locate(2).version,

@@ -1,4 +1,4 @@
-"""Part of the contract of commit handlers: of any number of writers exactly one makes a version."""
+"""Part of the contract of commit handlers: exactly one of several writers publishes a version."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ WRITERS = 6
 ROUNDS = 10
 
 HEAD_START = 0.2
-"""Maximum seconds that a writer waits to be overtaken: it may hold a lock that the other needs."""
+"""Maximum seconds for which a writer is paused to be overtaken; it may hold a lock that the other
+writer needs."""
 
 T = TypeVar("T")
 
 MakeHandler: TypeAlias = Callable[[ObjectStore], CommitHandler]
-"""Makes a handler of the table that the store is rooted at."""
+"""Creates a handler of the table at the root of the store."""
 
 
 @dataclass(frozen=True)
 class OpenTable:
-    """Makes a store and a handler of one table; can be pickled."""
+    """Creates a store and a handler of one table; picklable."""
 
     open_store: OpenStore
     make_handler: MakeHandler
@@ -61,7 +62,7 @@ class RaceTests:
     def test_of_two_writers_one_wins_whenever_one_overtakes_the_other(
         self, store: ObjectStore, make_handler: MakeHandler
     ) -> None:
-        # Of version n, the other one is committed right before the nth call of ours.
+        # For version n, the other writer commits right before our nth call.
         version, was_overtaken = 0, True
         while was_overtaken:
             version += 1
@@ -164,7 +165,7 @@ class RaceTests:
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Attempts to commit versions above those of the race."""
+    """Attempts to commit versions with higher numbers than those of the race."""
 
     open_table: OpenTable
 
@@ -208,7 +209,7 @@ class _Appending:
 
 
 class _Overtaken(StoreWrapper):
-    """Starts a rival right before the nth call, counted from 1, and lets it go first."""
+    """Starts a rival right before the nth call, counted from 1, and lets it run first."""
 
     def __init__(
         self, inner: ObjectStore, before: int, start_rival: Callable[[], Future[bool]]
@@ -227,7 +228,7 @@ class _Overtaken(StoreWrapper):
 
 
 def _sent(handler: CommitHandler, candidate: Candidate) -> bool:
-    """True if the handler says that it made the version of the candidate."""
+    """True if the handler reports that it published the candidate."""
     try:
         handler.commit(candidate)
     except ObjectExistsError:
@@ -242,7 +243,7 @@ def _check_one(winners: list[int], what: str, of: str) -> None:
 
 
 def _check_history(found: Sequence[str], first: str, made: Sequence[Sequence[str]]) -> None:
-    """The history is the creation, then every acknowledged append once."""
+    """Check that the history is the creation and then every acknowledged append once."""
     wanted = [uuid for uuids in made for uuid in uuids]
     lost = [uuid for uuid in wanted if uuid not in found]
     assert not lost, (

@@ -1,4 +1,4 @@
-"""Part of the contract of commit handlers: what is committed is found, and nothing else."""
+"""Part of the contract of commit handlers: finding exactly the committed versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.sample_transactions import append, creation, first_candidate, history
 
 MakeOther: TypeAlias = Callable[[], tuple[ObjectStore, CommitHandler]]
-"""Makes a store and a handler of a table other than the one of the test."""
+"""Creates a store and a handler of another table than that of the test."""
 
 NOT_MANIFESTS = (
     ".tmp_2_0a1b",

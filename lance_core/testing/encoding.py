@@ -8,8 +8,8 @@
         def samples(self):
             return {"few": pa.array([1, 2, 4]), "with nulls": pa.array([1, None])}
 
-Decoding must return the encoded array: as a whole, in ranges and for single rows, from buffers at
-any offset. Damaged data must end in a `LanceError` or in sound arrays.
+Decoding must return the encoded array: as a whole, in ranges and as single rows, from buffers at
+any offset. Decoding damaged data must raise a `LanceError` or return valid arrays.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from lance_core.testing.stored_array import StoredArray, select_rows
 from lance_core.testing.threads import race_threads
 
 MUTANTS = 300
-"""Damaged copies of each sample, half of the buffers, half of the description."""
+"""Number of damaged copies of each sample: in half of them the buffers are damaged, in half the
+description."""
 
 MEASURED = 30
-"""Damaged copies of which the memory is measured, which takes several times as long."""
+"""Number of damaged copies whose memory use is measured, which is several times slower."""
 
 _NEVER, _ALWAYS = 0, 1 << 40
 
@@ -43,8 +44,8 @@ _NEVER, _ALWAYS = 0, 1 << 40
 class EncodingTests:
     """The contract of an encoding of arrays. Subclass it and set ``spec``.
 
-    ``samples`` gives the arrays to store, by name; each must be one that the encoding can hold.
-    An encoding that is only read has no encoder: override ``stored`` then.
+    ``samples`` returns the arrays to store, by name; the encoding must support each of them. If the
+    encoding is read-only and has no encoder, override ``stored``.
     """
 
     spec: EncodingSpec
@@ -53,12 +54,12 @@ class EncodingTests:
         raise NotImplementedError("provide `samples`")
 
     def stored(self, array: pa.Array) -> StoredArray:
-        """``array`` as the encoding stores it."""
+        """The encoded form of ``array``."""
         assert self.spec.encoder is not None, "provide `stored` for an encoding without encoder"
         return StoredArray.encode(array, self.spec.encoder, self.registry())
 
     def registry(self) -> EncodingRegistry:
-        """The encoding among the built-in ones."""
+        """A registry with this encoding and the built-in ones."""
         others = [("built-in", one) for one in v2_0.specs() if one.key != self.spec.key]
         return EncodingRegistry([*others, ("tested", self.spec)])
 
@@ -195,7 +196,7 @@ def _read_damaged(what: str, stored: StoredArray, registry: EncodingRegistry) ->
     for rows in (RowRange(0, count), RowRange(count // 2, count), several):
         try:
             array = stored.decode(rows, registry)
-            # Whether a decimal has as many digits as its type allows is not looked at.
+            # The number of digits of a decimal is not checked.
             array.validate(full=not pa.types.is_decimal(array.type))
             assert len(array) == len(rows), f"{len(array)} rows instead of {len(rows)}"
         except LanceError:
@@ -203,7 +204,7 @@ def _read_damaged(what: str, stored: StoredArray, registry: EncodingRegistry) ->
         except Exception as error:
             raise AssertionError(
                 f"{what}: decoding damaged data raised {error!r}; it must raise a LanceError "
-                "or give an array that is sound"
+                "or return a valid array"
             ) from error
 
 
@@ -222,6 +223,6 @@ def _indices(count: int) -> list[RowIndices]:
 def _assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
     got.validate(full=True)
     assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
-    if pa.types.is_dictionary(got.type):  # which items there are does not matter
+    if pa.types.is_dictionary(got.type):  # the dictionaries may differ
         got, wanted = (array.cast(array.type.value_type) for array in (got, wanted))
     assert got.equals(wanted), f"{name}: {got}, must be {wanted}"

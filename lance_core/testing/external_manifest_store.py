@@ -38,11 +38,11 @@ BASES = (
     'd\'; drop table x; --/"quoted"',
     "long/" + "x" * 900,
 )
-"""Names of tables that must be told apart."""
+"""Names of tables that must not be confused."""
 
 
 def row(version: int, base_uri: str, suffix: str = "") -> ManifestEntry:
-    """The row of ``version``, staged if there is a ``suffix``."""
+    """The row of ``version``; names a staged file if there is a ``suffix``."""
     path = manifest_path(version)
     full = f"{base_uri}/{path}" if base_uri else path
     return ManifestEntry(version, f"{full}{suffix}", 100 + version)
@@ -51,19 +51,20 @@ def row(version: int, base_uri: str, suffix: str = "") -> ManifestEntry:
 class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
     """The contract of an external manifest store. Subclass it and provide a fixture.
 
-    ``make_rows``: makes an `ExternalManifestStore` of the same rows each time it is called within a
-    test, rows that no other test sees. Other processes call it, too, so it must be possible to
-    pickle it: a function of a module, a class or a `functools.partial` of one. For rows that one
-    process alone can use, set ``in_process_only``.
-    ``service``: the `FaultyService` that keeps the rows, None (the default) if there is none that
-    can be made to fail.
+    ``make_rows``: each call returns an `ExternalManifestStore`; all instances of a test share their
+    rows, which no other test sees. Other processes call it, so it must be picklable: a module-level
+    function, a class or a `functools.partial` of one. If only one process can use the rows, set
+    ``in_process_only``.
+    ``service``: the `FaultyService` that stores the rows, or None (the default) if faults cannot be
+    injected.
     """
 
     in_process_only: ClassVar[str] = ""
-    """Why no other process sees the rows. What needs other processes is not tested then."""
+    """The reason why no other process sees the rows; tests with several processes are then
+    skipped."""
 
     keeps_etags: ClassVar[bool] = True
-    """False if rows are kept without the etag, which is then None in every row that is read."""
+    """False if the store does not keep the etag, which is then None in every row read."""
 
     @pytest.fixture
     def make_rows(self) -> MakeRows:
@@ -86,14 +87,14 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
 
     @pytest.fixture
     def failing(self, service: FaultyService | None) -> FaultyService:
-        """``service``, where there is one."""
+        """``service``; skips the test if it is None."""
         if service is None:
             pytest.skip("the fixture `service` is None: nothing can be made to fail")
         return service
 
     @pytest.fixture
     def base_uri(self) -> str:
-        """The name of a table."""
+        """A unique name of a table."""
         return f"tests/{uuid.uuid4()}.lance"
 
     def test_a_table_without_rows_has_none(

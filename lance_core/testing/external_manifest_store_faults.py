@@ -1,4 +1,4 @@
-"""Part of the contract of external manifest stores: how calls end when the service fails."""
+"""Part of the contract of external manifest stores: outcomes of calls when the service fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lance_core.testing.assertions import must_raise
 from lance_core.testing.service import FaultyService, ServiceFault
 
 REQUESTS_OF_A_CALL = range(1, 4)
-"""Numbers of the request that meets a fault."""
+"""Numbers of the request that fails."""
 
 
 class RowFaultTests:
@@ -74,7 +74,7 @@ def _entry(base_uri: str, version: int, name: str) -> ManifestEntry:
 
 
 def _ending(call: Callable[[], object]) -> Exception | None:
-    """How a call ended; None: it returned."""
+    """The error with which a call ended; None: it returned."""
     try:
         call()
     except Exception as error:
@@ -87,7 +87,7 @@ def _check_ending(
     ending: Exception | None,
     rows: tuple[ManifestEntry | None, ManifestEntry | None, ManifestEntry],
 ) -> None:
-    """``rows``: the row before and after the call, and the one that was to be written."""
+    """Check the outcome; ``rows``: the row before the call, after it, and the one to write."""
     before, after, wanted = rows
     if ending is None:
         assert after == wanted, f"{what} returned, but the row is {after}; it must be {wanted}"

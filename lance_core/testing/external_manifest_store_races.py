@@ -1,4 +1,4 @@
-"""Part of the contract of external manifest stores: of racing writers exactly one adds a row."""
+"""Part of the contract of external manifest stores: exactly one racing writer adds a row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITERS = 6
 ROUNDS = 12
 
 MakeRows: TypeAlias = Callable[[], ExternalManifestStore]
-"""Makes an object for the same rows each time it is called within a test."""
+"""Creates an instance; all instances of a test share their rows."""
 
 
 class RowRaceTests:
@@ -94,7 +94,7 @@ class RowRaceTests:
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Attempts to add rows above those of the race."""
+    """Attempts to add rows of higher versions than those of the race."""
 
     make_rows: MakeRows
     base_uri: str
@@ -111,7 +111,7 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Adding:
-    """Adds a row for each version; returns those that were acknowledged."""
+    """Adds a row for each version; returns the acknowledged rows."""
 
     make_rows: MakeRows
     base_uri: str
@@ -130,7 +130,7 @@ class _Adding:
 
 @dataclass(frozen=True)
 class _Following:
-    """Looks for the newest row, then adds ``entry``; returns what was found."""
+    """Reads the newest row, then adds ``entry``; returns the row read."""
 
     make_rows: MakeRows
     base_uri: str

@@ -1,4 +1,4 @@
-"""How much memory a decoder may use for damaged data."""
+"""A memory limit for decoding damaged data."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 MOST = 64 << 20
-"""Bytes that decoding a small piece of damaged data may take."""
+"""Maximum bytes of memory for decoding a small piece of damaged data."""
 
 
 @contextmanager
 def bounded_memory(name: str, size: int, most: int = MOST) -> Iterator[None]:
-    """Raise `AssertionError` if the block uses more than ``most`` and 32 times ``size`` bytes.
+    """Raise `AssertionError` if the block uses more than ``most`` plus 32 times ``size`` bytes.
 
-    Counts what Python, numpy and Arrow's default memory pool hold at a time, beyond what they held
-    before.
+    Measures the peak memory of Python, numpy and Arrow's default memory pool above its initial
+    value.
     """
     pool, counting = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
-    # A buffer does not keep its pool alive, and a cache may hold buffers until the interpreter ends
-    # and clears modules in any order. To free a buffer after its pool is a segmentation fault.
+    # A buffer does not keep its pool alive, and a cache may hold buffers until interpreter exit,
+    # which clears modules in any order. Freeing a buffer after its pool is a segmentation fault.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(counting))
     pa.set_memory_pool(counting)
     tracemalloc.start()

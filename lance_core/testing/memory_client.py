@@ -1,4 +1,4 @@
-"""A client of a service in memory, for tests of stores that are made of such clients."""
+"""A client of a service in memory, for tests of stores that use a `RemoteClient`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CAPABILITIES = replace(
     rename_if_absent=Guarantee.NO,
     link_if_absent=Guarantee.NO,
 )
-"""Every guarantee that such services can give."""
+"""All guarantees that such a service can give."""
 
 
 class MemoryClient(RemoteClient):
     """Requests to objects in the memory of this process.
 
-    ``requests`` lists the method and key of each request, in order. ``page_size``: objects that one
-    page of a listing has at most.
+    ``requests`` lists the method and key of each request, in order. ``page_size``: maximum number
+    of objects in one page of a listing.
     """
 
     def __init__(

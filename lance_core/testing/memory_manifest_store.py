@@ -22,7 +22,7 @@ T = TypeVar("T")
 class MemoryManifestStore(ExternalManifestStore):
     """Rows by table and version, shared by all users of this object.
 
-    ``service``: requests go through it, so that tests can make them fail.
+    ``service``: receives all requests, so that tests can make them fail.
     """
 
     def __init__(self, service: InProcessService | None = None) -> None:

@@ -1,6 +1,6 @@
-"""Damaged copies of files: a reader must raise a typed error or return sound data.
+"""Damaged copies of files, for which a reader must raise a typed error or return valid data.
 
-Mutants follow from a seed, so that a failing one can be made again.
+Mutants are derived from a seed, so a failing one can be reproduced.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LONGEST_CUT = 300
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A damaged copy; ``kind`` says what was done to it, and where."""
+    """A damaged copy; ``kind`` describes the damage and its position."""
 
     kind: str
     data: bytes
 
 
 Mutation = Callable[[bytes, random.Random], Mutant]
-"""Makes one damaged copy."""
+"""Creates one damaged copy."""
 
 
 def mutants(
@@ -36,9 +36,9 @@ def mutants(
 ) -> Iterator[Mutant]:
     """``count`` damaged copies of ``data``.
 
-    Half of the damage is to the last ``hot`` bytes, where a format keeps what describes the rest
-    (0: all places are equal). ``extra`` mutations know the format; each counts as much as all
-    others together do.
+    Half of the mutations affect the last ``hot`` bytes, where a format has its metadata (0: all
+    positions are equally likely). ``extra`` contains mutations that are specific to the format;
+    each of them is as likely as all generic mutations together.
     """
     chance = random.Random(seed)  # noqa: S311 (no secret)
     general = [_with_place(change, hot) for change in _CHANGES]
@@ -49,16 +49,16 @@ def mutants(
 
 
 def mutate_message(message: Message, chance: random.Random) -> str:
-    """Change one thing in ``message`` or in a message inside it; says what.
+    """Change one field of ``message`` or of a nested message; returns a description.
 
-    A number gets another value, mostly one at an edge; bytes and text are damaged; messages and
-    items of lists are removed, doubled, emptied or swapped.
+    A number gets another value, mostly a boundary value; bytes and text are damaged; messages and
+    list items are removed, duplicated, cleared or swapped.
     """
     fields = list(message.DESCRIPTOR.fields)
     if not fields:
         return "nothing"
     present = [field for field, _ in message.ListFields()]
-    # Mostly fields that are set: most fields are absent, and setting one often changes nothing.
+    # Prefer fields that are set: setting one of the many absent fields often has no effect.
     field: Any = chance.choice(present if present and chance.random() < 0.8 else fields)
     if field.is_repeated and field.message_type and field.message_type.GetOptions().map_entry:
         message.ClearField(field.name)
@@ -103,7 +103,7 @@ def _mutate_items(items: Any, field: Any, chance: random.Random) -> str:
 
 
 def _zero(field: Any) -> Any:
-    """An item that a list of scalars may have."""
+    """A valid item for a list of scalars."""
     if field.cpp_type != FieldDescriptor.CPPTYPE_STRING:
         return 0
     return b"" if field.type == FieldDescriptor.TYPE_BYTES else ""
@@ -119,7 +119,7 @@ _BITS = {
 
 
 def _scalar(field: Any, value: Any, chance: random.Random) -> Any:
-    """A value for a field that is not ``value``, as a rule."""
+    """A value for a field that mostly differs from ``value``."""
     if isinstance(value, bytes):
         return _damaged(value, chance)
     if isinstance(value, str):
@@ -149,7 +149,7 @@ def _with_place(change: _Change, hot: int) -> Mutation:
 
 
 _Change = Callable[[bytes, random.Random, int, int], Mutant]
-"""Damages something that begins between the two places."""
+"""Damages bytes that start between the two positions."""
 
 
 def _flip_bit(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
@@ -165,7 +165,7 @@ def _change_byte(data: bytes, chance: random.Random, start: int, stop: int) -> M
 def _forge_number(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
     width = chance.choice([4, 8])
     place = chance.randrange(start, stop)
-    # Real numbers are mostly aligned, counted from the end or from the start.
+    # Numbers in files are mostly aligned relative to the end or the start.
     place = max(start, place - (place - stop) % width)
     size = len(data)
     value = chance.choice([*_EDGES, size, size - 1, size + 1, chance.getrandbits(64)])
@@ -203,7 +203,7 @@ def _clear(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
 
 
 def _put(data: bytes, place: int, part: bytes) -> bytes:
-    """``data`` with ``part`` written over it, and as long as before."""
+    """``data`` with ``part`` written over it; the length does not change."""
     return (data[:place] + part + data[place + len(part) :])[: len(data)]
 
 

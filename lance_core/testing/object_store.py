@@ -7,8 +7,8 @@
         def open_store(self, tmp_path):
             return functools.partial(VaultStore, tmp_path / "table.vault")
 
-The declared capabilities decide what is tested: threads and processes race for a capability that
-is YES; calls that need one that is NO must be refused.
+The tests depend on the declared capabilities: if a capability is YES, threads and processes race to
+test it; if it is NO, calls that require it must be refused.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class ObjectStoreTests(
 ):
     """The contract of a store. Subclass it and provide the fixture ``open_store``.
 
-    ``open_store``: makes another instance of a store each time it is called within a test, all of
-    the same place, which is empty when the test starts. Other processes call it, too, so it must be
-    possible to pickle it: a function of a module, a class or a `functools.partial` of one.
-    ``store``: the instance that most tests use, by default what ``open_store`` makes. Provide it
-    where an instance must be closed at the end.
-    ``reopened``: the same objects through another instance, by default what ``open_store`` makes.
-    ``secrets``: texts that the store was opened with and must never show.
-
-    A store whose objects live in one process cannot be opened by another: provide ``store`` in
-    place of ``open_store``, and set ``in_process_only``.
+    ``open_store``: each call returns a new instance of a store; all instances of a test share their
+    objects, and there are none when the test starts. Other processes call it, so it must be
+    picklable: a module-level function, a class or a `functools.partial` of one.
+    ``store``: the instance that most tests use, by default one from ``open_store``. Override it if
+    an instance must be closed at the end.
+    ``reopened``: another instance with the same objects, by default from ``open_store``.
+    ``secrets``: texts with which the store was opened and which it must never show. If other
+    processes cannot access the objects of the store, provide ``store`` in place of ``open_store``,
+    and set ``in_process_only``.
     """
 
     in_process_only: ClassVar[str] = ""
-    """Why no other process can open the store. What needs other processes is not tested then."""
+    """The reason why no other process can open the store; tests with several processes are
+    skipped."""
 
     @pytest.fixture
     def open_store(self) -> OpenStore:

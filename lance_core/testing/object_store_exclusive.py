@@ -15,7 +15,7 @@ KEYS = 20
 
 
 class ExclusiveWriteTests:
-    """Put, rename and copy if absent: guaranteed, or refused."""
+    """Conditional put, rename and copy: each is guaranteed, or refused."""
 
     def test_put_if_absent_never_replaces(self, store: ObjectStore) -> None:
         guarantee = store.capabilities.put_if_absent
@@ -98,7 +98,7 @@ class ExclusiveWriteTests:
 def _check_never_replaces(
     store: ObjectStore, guarantee: Guarantee, create: Callable[[str, bytes], None], what: str
 ) -> None:
-    """Both attempts end as ``guarantee`` says, and no object is replaced in any case."""
+    """Check that creating two objects ends as ``guarantee`` requires and never replaces one."""
     store.put("folder/old", b"old")
     refusal = UnsupportedFeatureError if guarantee is Guarantee.NO else ObjectExistsError
     doing = f"{what} ({guarantee.name}) where an object is"
@@ -125,7 +125,7 @@ def _check_never_replaces(
 
 
 def _check_race(store: ObjectStore, what: str, create: Callable[[str, int], None]) -> None:
-    """Of `THREADS` that create each of `KEYS` paths at once, one wins, and its bytes are there."""
+    """Check that one of `THREADS` wins each of `KEYS` paths and that its bytes are stored."""
     if getattr(store.capabilities, what) is not Guarantee.YES:
         refused = (UnsupportedFeatureError, ObjectExistsError)
         ends = [_raised(create, 1), _raised(create, 2)]

@@ -1,4 +1,4 @@
-"""Part of the contract of object stores: several instances and processes see one set of objects."""
+"""Part of the contract of object stores: all instances and processes share the objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lance_core.testing.processes import (
 )
 
 OpenStore: TypeAlias = Callable[[], ObjectStore]
-"""Makes an instance of a store; can be pickled."""
+"""Creates an instance of a store; picklable."""
 
 KEYS = 20
 CONTENT = bytes(range(256)) * 300
@@ -105,7 +105,7 @@ _CREATE: dict[str, Callable[[ObjectStore, str, bytes], None]] = {
     "rename_if_absent": _rename,
     "copy_if_absent": _copy,
 }
-"""Ways to create an object that must not exist, by the capability that they need."""
+"""Functions that create an object only if it does not exist, by the required capability."""
 
 
 def _content(writer: int) -> bytes:
@@ -134,7 +134,7 @@ class _Attempts:
 
 @dataclass(frozen=True)
 class _Creating:
-    """Creates every object; returns the paths of those that were acknowledged."""
+    """Creates every object; returns the acknowledged paths."""
 
     open_store: OpenStore
     method: str
@@ -155,7 +155,7 @@ class _Creating:
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """Reads and deletes an object and writes another; returns what it read."""
+    """Reads and deletes an object and writes another; returns the bytes read."""
 
     open_store: OpenStore
     path: str
@@ -223,7 +223,7 @@ _STEPS = (
 
 
 def _check_views(store: ObjectStore, other: ObjectStore, change: Callable[[_Step], None]) -> None:
-    """Both instances read everything before and after each step of ``change``."""
+    """Read everything with both instances before and after each step of ``change``."""
     objects: dict[str, bytes] = {}
     is_strong = store.capabilities.strong_reads is Guarantee.YES
     for step in (*_STEPS, _Step("folder/object", None)):
@@ -238,7 +238,7 @@ def _check_views(store: ObjectStore, other: ObjectStore, change: Callable[[_Step
 
 
 def _look(store: ObjectStore, objects: dict[str, bytes], is_strong: bool) -> None:
-    """Read everything in all ways; a store with strong reads must see ``objects``."""
+    """Read everything with all methods; a store with strong reads must return ``objects``."""
     after = "after another instance had changed it"
     for path in ("folder/object", "folder/second"):
         content = objects.get(path)
@@ -258,7 +258,7 @@ def _look(store: ObjectStore, objects: dict[str, bytes], is_strong: bool) -> Non
 
 
 def _seen(store: ObjectStore, path: str) -> tuple[object, ...] | None:
-    """The object, its first bytes and its size, None if all say that there is none."""
+    """The object, its first bytes and its size; None if every method reports it as missing."""
     found: list[object] = []
     reads: tuple[Callable[[], object], ...] = (
         lambda: bytes(store.get(path)),

@@ -63,17 +63,17 @@ ALIKE = [
     *("stra\u00dfe", "strasse", "\u00e9", "e\u0301", "\u212b", "\u00c5"),
     *("a", "a ", "a.", "1", "01"),
 ]
-"""Paths that differ in case, in normalisation or in one character only."""
+"""Paths that differ only in case, in Unicode normalisation or in one character."""
 
 
 def fill(store: ObjectStore, paths: list[str]) -> None:
-    """Make objects whose content is their path."""
+    """Create objects whose content is their path."""
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda path: store.put(path, path.encode()), paths))
 
 
 def in_order(paths: list[str]) -> list[str]:
-    """Sorted by UTF-8 bytes."""
+    """``paths`` sorted by UTF-8 bytes."""
     return sorted(paths, key=str.encode)
 
 
@@ -176,7 +176,7 @@ class ListingTests:
 
 
 def _check_same(found: Sequence[str], wanted: Sequence[str], doing: str) -> None:
-    """Raise `AssertionError` unless both hold the same, in any order, each once."""
+    """Raise `AssertionError` unless both contain the same paths once, in any order."""
     missing, extra = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
     assert not missing, f"{doing} does not give {missing}, which must be there"
     assert not extra, f"{doing} gives {extra}, which must not be there"

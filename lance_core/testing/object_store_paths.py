@@ -1,4 +1,4 @@
-"""Part of the contract of object stores: paths that every call refuses."""
+"""Part of the contract of object stores: paths that every method refuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNPRINTABLE = [
 _LONG = ["a" * 256, "a/" + "b" * 300, "é" * 130, "/".join(["abcdefghi"] * 103), "x/" * 600 + "x"]
 
 HOSTILE = [*_LEAVING, *_ABSOLUTE, *_HOLLOW, *_UNPRINTABLE, *_LONG]
-"""Paths that are invalid, or that mean another object on some system."""
+"""Paths that are invalid, or that name another object on some system."""
 
 Use = Callable[[ObjectStore, str], object]
 
@@ -79,7 +79,7 @@ class PathTests:
 
 
 def _is_refused(store: ObjectStore, use: Use, path: str) -> bool:
-    """True if ``path``, or else the whole operation, is refused."""
+    """True if the store refuses ``path``, or does not support the operation."""
     try:
         use(store, path)
     except (InvalidPathError, UnsupportedFeatureError):

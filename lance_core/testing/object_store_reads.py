@@ -19,13 +19,13 @@ MIB = 1 << 20
 CONTENT = random.Random(7).randbytes(5 * MIB // 2)  # noqa: S311 (test data must be repeatable)
 SIZES = (0, 1, 4096, (64 << 10) - 1, 64 << 10, MIB - 1, MIB, MIB + 1, len(CONTENT))
 LARGE = 24 * MIB + 5
-"""More bytes than stores send or fetch by one request."""
+"""Bytes of an object that is longer than one request of any store."""
 
 BEYOND = ((0, 1), (-1, 1), (1, 2), (5_000_000_000, 5_000_000_001))
-"""Ranges that do not lie within an object, from its end."""
+"""Ranges outside an object, relative to its end."""
 
 CLOCK_ERROR = timedelta(minutes=10)
-"""How far the clock of a service may be off. A wrong time zone is off by 15 minutes and more."""
+"""Allowed clock error of a service. A wrong time zone causes at least 15 minutes."""
 
 
 class ReadTests:
@@ -221,7 +221,7 @@ def _check_ranges(
 
 
 def _check_not_found(store: ObjectStore, path: str) -> None:
-    """Every way to read an object fails."""
+    """Check that every method fails to read the object."""
     with must_raise(ObjectNotFoundError, f"get of {path!r}") as caught:
         store.get(path)
     told = caught.error.path

@@ -256,7 +256,7 @@ class WriteTests:
             _use_everything(store)
         left = _more_than(before)
         if max(left) >= ROUNDS // 2:
-            gc.collect()  # what only waits for that is given back
+            gc.collect()  # releases what is only waiting for collection
             left = _more_than(before)
         for what, count in zip(("descriptors", "threads"), left, strict=True):
             assert count < ROUNDS // 2, (
@@ -266,7 +266,7 @@ class WriteTests:
 
 
 def _use_everything(store: ObjectStore) -> None:
-    """Each call, with its usual errors."""
+    """Call every method once, including its usual errors."""
     store.put("folder/object", bytes(70_000))
     store.get("folder/object")
     store.get_ranges("folder/object", [ByteRange(0, 9), ByteRange(60_000, 60_009)])

@@ -1,8 +1,7 @@
-"""Processes of the conformance kit, which share the storage alone.
+"""Worker processes of the conformance kit, which share only the storage.
 
-The processes are started when a test needs them first, and end with the process that runs the
-tests. What they run is pickled: functions of modules, classes, `functools.partial`, and instances
-of such classes.
+The processes are started on first use and end with the test process. Their tasks are pickled:
+module-level functions, classes, `functools.partial`, and instances of such classes.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ LONGEST = 300.0
 """Seconds after which a process counts as hanging."""
 
 OVERTAKEN = 16
-"""Points within an attempt at which another process overtakes it."""
+"""Number of points within an attempt at which another process overtakes it."""
 
 HEAD_START = 0.2
-"""Maximum seconds for that: the process that is overtaken may hold a lock."""
+"""Maximum seconds for overtaking; the overtaken process may hold a lock."""
 
 
 class Wait:
-    """Waits, when it is called, until all processes of a race have come as far.
+    """A callable that waits until all processes of a race have called it.
 
-    ``overtaken`` is set by one of two processes for the other.
+    One of two processes sets ``overtaken`` for the other.
     """
 
     def __init__(self, barrier: Barrier, overtaken: Event) -> None:
@@ -47,7 +46,7 @@ class Wait:
         self._barrier.wait()
 
     def abort(self) -> None:
-        """Release all that wait."""
+        """Release all waiting processes."""
         self._barrier.abort()
 
 
@@ -55,10 +54,7 @@ _BROKEN = "another process failed"
 
 
 def portable(function: F, fixture: str) -> F:
-    """``function``, the value of a fixture, which another process must be able to call.
-
-    Raises `AssertionError` if it cannot be pickled.
-    """
+    """Return ``function``, the value of a fixture, if other processes can call it."""
     try:
         ForkingPickler.dumps(function)
     except Exception as error:
@@ -71,23 +67,20 @@ def portable(function: F, fixture: str) -> F:
 
 
 def race_processes(run: Callable[[int, Wait], T]) -> list[T]:
-    """What ``run`` returns in each of `PROCESSES` processes, given their number and a `Wait`.
-
-    All must wait equally often. An exception of a process is an `AssertionError` here.
-    """
+    """The results of ``run`` in `PROCESSES` processes, called with their number and a `Wait`."""
     return _results([(run, (number,), True) for number in range(PROCESSES)])
 
 
 Attempt: TypeAlias = Callable[[int, int], bool]
-"""One attempt, given the number of the process and of the round; true if it succeeded."""
+"""An attempt with the number of the process and of the round; returns True on success."""
 
 
 def race_overtaken(start: Callable[[], Attempt]) -> list[list[int]]:
     """The winners of each round in which one process overtakes another in the middle of an attempt.
 
-    The first process is stopped at a function call within its attempt, each time at a later one,
-    until the attempt of the second is over. So a store that checks first and writes then is always
-    detected.
+    The first process is stopped at a function call within its attempt, in each round at a later
+    one, until the second process has finished its attempt. So this always detects a store that
+    checks first and writes afterwards.
     """
     ours, theirs, *_ = race_processes(_Overtaking(start))
     rounds = zip(ours, theirs, strict=True)
@@ -137,7 +130,7 @@ class _Calls:
             return attempt()
         finally:
             sys.setprofile(None)
-            self._let_overtake()  # if there were fewer calls than the first time
+            self._let_overtake()  # this run may make fewer calls than the first one
 
     def _watch(self, frame: FrameType, event: str, argument: object) -> None:
         if event in {"call", "c_call"}:
@@ -153,16 +146,16 @@ class _Calls:
 
 
 def in_another_process(run: Callable[[], T]) -> T:
-    """What ``run`` returns in another process, which is the same one each time."""
+    """The result of ``run`` in another process, which is the same one for all calls."""
     return _results([(run, (), False)])[0]
 
 
 _Task: TypeAlias = tuple[Callable[..., T], tuple[int, ...], bool]
-"""A function, its arguments, and whether it is also given a `Wait`."""
+"""A function, its arguments, and True if it also takes a `Wait`."""
 
 
 class _Worker:
-    """A process that runs one task after the other."""
+    """A process that runs tasks one by one."""
 
     def __init__(self, wait: Wait) -> None:
         self.connection, theirs = _context.Pipe()
@@ -179,7 +172,7 @@ class _Worker:
 _context = multiprocessing.get_context("forkserver")
 _workers: list[_Worker] = []
 _waits: list[Wait] = []
-"""That of the workers."""
+"""The `Wait` of the workers."""
 
 
 def _results(tasks: Sequence[_Task[T]]) -> list[T]:
@@ -189,7 +182,7 @@ def _results(tasks: Sequence[_Task[T]]) -> list[T]:
             worker.connection.send(sys.path)  # it may have grown since the process was started
             worker.connection.send(task)
         answers = [_answer(worker) for worker in chosen]
-    except BaseException:  # what a process answers later would be taken for the next answer
+    except BaseException:  # a late result would be taken for that of the next task
         _end_workers()
         raise
     failures = [text for text, _ in answers if text is not None]
@@ -202,7 +195,7 @@ def _results(tasks: Sequence[_Task[T]]) -> list[T]:
 
 def _started(count: int) -> list[_Worker]:
     if not _workers:
-        # Their parent is a process that has imported the kit and nothing else.
+        # Workers are forked from a process that has imported only the kit.
         _context.set_forkserver_preload(["lance_core.testing"])
         _waits[:] = [Wait(_context.Barrier(PROCESSES), _context.Event())]
     while len(_workers) < count:

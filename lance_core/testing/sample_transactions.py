@@ -27,11 +27,11 @@ IMPATIENT = Environment(sleep=lambda _: None)
 """The system environment, but sleeping takes no time."""
 
 PATIENT = CommitOptions(max_retries=200)
-"""For many writers at a time."""
+"""Options for many concurrent writers."""
 
 
 def creation() -> Transaction:
-    """Makes a table with one fragment."""
+    """Creates a table with one fragment."""
     return Transaction(0, str(uuid.uuid4()), Overwrite((_fragment(),), SCHEMA))
 
 
@@ -41,10 +41,7 @@ def append(read_version: int) -> Transaction:
 
 
 def first_candidate(naming: NamingScheme = NamingScheme.V2, version: int = 1) -> Candidate:
-    """A manifest that is ready to be committed; ``version`` other than 1 only says so in its name.
-
-    Two of them differ, as those of two writers do.
-    """
+    """A candidate for a new table; a ``version`` other than 1 changes only its name."""
     return candidate_of(creation(), naming, version)
 
 
@@ -54,7 +51,7 @@ def candidate_of(
     version: int = 1,
     timestamp_ns: int = 1,
 ) -> Candidate:
-    """The manifest that a transaction which makes a table leads to."""
+    """The candidate for a transaction that creates a table."""
     file = apply(None, transaction, CommitFacts(timestamp_ns))
     return Candidate(
         version=version,
@@ -66,7 +63,7 @@ def candidate_of(
 
 
 def history(handler: CommitHandler, store: ObjectStore) -> list[str]:
-    """The uuids of the transactions that led to the versions, oldest first."""
+    """The uuids of the transactions of all versions, oldest first."""
     found = [read_transaction(store, location) for location in handler.list_versions()]
     return ["" if transaction is None else transaction.uuid for transaction in found]
 

@@ -1,8 +1,8 @@
-"""Services of commit handlers and of manifest stores that fail when a test asks for it.
+"""Services of commit handlers and manifest stores into which a test injects faults.
 
-The tests of handlers and of rows make the service fail through a `FaultyService`, which the fixture
-``service`` provides. `ProxiedService` is one for services that speak HTTP, `InProcessService` for
-clients that send their requests by a function.
+The tests inject faults through a `FaultyService`, which the fixture ``service`` provides. Use
+`ProxiedService` for services with HTTP, `InProcessService` for clients that send their requests
+with a function.
 """
 
 from __future__ import annotations
@@ -30,25 +30,24 @@ class ServiceFault(enum.Enum):
 
 
 class FaultyService(ABC):
-    """A service that fails when it is told to."""
+    """A service into which tests inject faults."""
 
     @abstractmethod
     def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
-        """Let the ``nth`` request from now on, counted from 1, meet ``fault``.
+        """Apply ``fault`` to the ``nth`` request from now on, counted from 1.
 
-        ``is_lasting``: that is the beginning of an outage, and every later request is refused,
-        until `heal`.
+        ``is_lasting``: this begins an outage; every later request is refused until `heal`.
         """
 
     @abstractmethod
     def heal(self) -> None:
-        """Let every request pass from now on."""
+        """Forward every request from now on."""
 
 
 class InProcessService(FaultyService):
-    """Passes on requests that are functions.
+    """Forwards requests that are functions.
 
-    ``struck``: how many requests met a fault.
+    ``struck``: number of requests with a fault.
     """
 
     def __init__(self) -> None:
@@ -67,10 +66,10 @@ class InProcessService(FaultyService):
             self._fault = None
 
     def send(self, request: Callable[[], T]) -> T:
-        """What ``request`` returns.
+        """The result of ``request``.
 
-        Raises `ConnectionRefusedError` for a request that is refused, `TimeoutError` for one that
-        gets no answer.
+        Raises `ConnectionRefusedError` if the fault refuses it, `TimeoutError` if the response is
+        lost.
         """
         match self._met():
             case None:
@@ -94,10 +93,9 @@ class InProcessService(FaultyService):
 
 
 class ProxiedService(FaultyService):
-    """The service behind a `FaultProxy`, which the client has to send its requests to.
+    """The service behind a `FaultProxy`, to which the client must send its requests.
 
-    Requests whose connection is refused and those that are lost look alike: the connection is
-    reset.
+    The client cannot distinguish refused connections from lost requests: both reset the connection.
     """
 
     def __init__(self, proxy: FaultProxy) -> None:

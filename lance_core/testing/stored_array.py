@@ -1,4 +1,4 @@
-"""One encoded array in a piece of memory that stands for a data file."""
+"""One encoded array in memory that represents a data file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """``data`` is the file, ``buffers`` are those of the page, which holds just this array."""
+    """An encoded array: ``data`` is the file, ``buffers`` are those of its only page."""
 
     data: bytes
     buffers: tuple[ByteRange, ...]
@@ -37,7 +37,7 @@ class StoredArray:
     def encode(
         cls, array: pa.Array, encoder: ArrayEncoder, registry: EncodingRegistry
     ) -> StoredArray:
-        """``array`` as ``encoder`` stores it."""
+        """Encode ``array`` with ``encoder``."""
         scope = EncodeScope(registry)
         encoding = encoder(array, scope)
         return cls.of(scope.buffers, encoding, array.type, len(array))
@@ -50,7 +50,7 @@ class StoredArray:
         type_: pa.DataType,
         num_values: int,
     ) -> StoredArray:
-        """An array from its buffers, which are laid out as in a file."""
+        """Build a file from the buffers of an array, in the layout of a data file."""
         data, ranges = b"", []
         for buffer in buffers:
             content = bytes(buffer)
@@ -65,7 +65,7 @@ class StoredArray:
         return self.data[place.start : place.stop]
 
     def with_data(self, data: bytes) -> StoredArray:
-        """The same array in a file of other bytes."""
+        """The same array with other bytes in the file."""
         return replace(self, data=data)
 
     def with_encoding(self, encoding: ArrayEncoding) -> StoredArray:
@@ -75,9 +75,9 @@ class StoredArray:
     def decode(
         self, rows: Rows, registry: EncodingRegistry, gap: int = 1 << 40, again: bool = False
     ) -> pa.Array:
-        """The rows, decoded; ``again``: for the second time by the same plan.
+        """The decoded rows; ``again``: execute the same plan a second time.
 
-        Raises `AssertionError` if a range is asked for that the file does not have.
+        Raises `AssertionError` if the decoder requests a range outside the file.
         """
         scope = PlanScope(registry, self.buffers, (), self.type, self.num_values, len(self.data))
         context = DecodeContext(gap, len(self.data), FileVersion.V2_0, registry)
@@ -91,7 +91,7 @@ class StoredArray:
 def run_decoding(
     decoding: Decoding[list[pa.Array]], data: bytes | pa.Buffer
 ) -> tuple[list[pa.Array], int]:
-    """What a decoding of ``data`` returns, and how often it asked for bytes."""
+    """The result of a decoding of ``data``, and its number of read requests."""
     whole, rounds = pa.py_buffer(data), 0
     try:
         ranges = next(decoding)

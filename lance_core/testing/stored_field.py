@@ -1,4 +1,4 @@
-"""The columns of one field in a piece of memory that stands for a data file."""
+"""The columns of one field in memory that represents a data file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALIGNMENT = 64
 
 @dataclass(slots=True)
 class StoredField:
-    """``data`` is the file; ``pages`` are as the encoder gave them, in this order."""
+    """An encoded field: ``data`` is the file; ``pages`` are in the order of the encoder."""
 
     field: Field
     version: FileVersion
@@ -37,7 +37,7 @@ class StoredField:
     columns: list[Column]
     pages: list[EncodedPage]
     asked: int = 0
-    """How often `read` asked for ranges, the last time."""
+    """Number of read requests of the last `read`."""
 
     @classmethod
     def write(
@@ -48,7 +48,7 @@ class StoredField:
         version: FileVersion = FileVersion.V2_0,
         **limits: int,
     ) -> StoredField:
-        """Encode ``arrays`` one after the other; ``limits`` are those of `EncodeContext`."""
+        """Encode ``arrays`` in order; ``limits`` are fields of `EncodeContext`."""
         data = bytearray()
 
         def write_buffer(buffer: pa.Buffer) -> int:
@@ -90,9 +90,9 @@ class StoredField:
         return [page for page in self.pages if page.column == column]
 
     def read(self, rows: Rows, gap: int = 1 << 40, only: Field | None = None) -> list[pa.Array]:
-        """The rows, decoded; ``only``: of the field pruned to this.
+        """The decoded rows; ``only``: decode the field pruned to this one.
 
-        Raises `AssertionError` if a range is asked for that the file does not have.
+        Raises `AssertionError` if the decoder requests a range outside the file.
         """
         context = DecodeContext(gap, len(self.data), self.version, self.registry)
         wanted = only or self.field

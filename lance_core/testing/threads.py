@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def race_threads(run: Callable[[int], T], count: int) -> list[T]:
-    """What ``run`` returns for each of ``count`` threads, all started at the same time.
+    """The results of ``run`` in ``count`` threads, which start at the same time.
 
-    An exception of a thread is raised, once all have ended.
+    An exception of a thread is raised after all threads have ended.
     """
     start = threading.Barrier(count)
 
@@ -28,7 +28,7 @@ def race_threads(run: Callable[[int], T], count: int) -> list[T]:
 
 @contextmanager
 def meanwhile(run: Callable[[], None], count: int = 2) -> Iterator[None]:
-    """Run ``run`` in ``count`` threads, again and again until the block ends.
+    """Call ``run`` repeatedly in ``count`` threads until the block ends.
 
     Each thread has run it once before the block starts, and runs it once more after the block. An
     exception of a thread ends that thread and is raised at the end of the block.

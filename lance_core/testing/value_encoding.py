@@ -5,9 +5,9 @@
     class TestAlp(ValueEncodingTests):
         spec = lance_core_alp.SPEC
 
-Values come back with all of their bits, of every type that the encoding accepts, from whole blocks
-and from pages of every file version, below nulls, lists and structs. Damaged data ends in an error
-or in a sound array, and takes no more memory than sound data.
+Values of every accepted type must be preserved bit for bit, in whole blocks and in pages of every
+file version, also below nulls, lists and structs. Decoding damaged data must raise an error or
+return a valid array, and must not use more memory than for valid data.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from lance_core.testing.threads import race_threads
 from lance_core.testing.value_samples import TYPES, VALUES, hard_arrays
 
 MUTANTS = 30
-"""Damaged copies of each block that is tried."""
+"""Number of damaged copies of each tested block."""
 
 VERSIONS = (FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2)
 
@@ -55,7 +55,7 @@ _SMALL_BLOCKS = 64
 class ValueEncodingTests:
     """The contract of an encoding of values. Subclass it and set ``spec``.
 
-    ``samples`` adds arrays to those that are tried anyway, best of data that it is made for.
+    ``samples`` adds arrays to the standard ones; return data for which the encoding is designed.
     """
 
     spec: ValueEncodingSpec
@@ -65,7 +65,7 @@ class ValueEncodingTests:
         return {}
 
     def types(self) -> list[pa.DataType]:
-        """The types to try: those of `lance_core.testing.value_samples` that it accepts."""
+        """The types to test: the accepted ones of `lance_core.testing.value_samples`."""
         return [type_ for type_ in TYPES if self.spec.accepts(type_)]
 
     def test_the_descriptor_is_found_by_name_and_by_type_url(self) -> None:
@@ -83,7 +83,7 @@ class ValueEncodingTests:
                     assert_same(name, self.spec.decoder(block, part.type, len(part)), part)
 
     def test_taken_values_are_those_that_decoding_gives(self) -> None:
-        """Only if it has a ``take``."""
+        """Tested only if the encoding has a ``take``."""
         take = self.spec.take
         for name, array in self._arrays() if take is not None else ():
             assert take is not None
@@ -136,7 +136,7 @@ class ValueEncodingTests:
             if count > 3:
                 rows += [RowRange(1, 3), RowIndices(np.arange(0, count, 3))]
                 rows += [RowIndices(np.array([0, count - 1]))]
-            if (array.type, count) in tried:  # blocks are chosen by their numbers of values
+            if (array.type, count) in tried:  # blocks differ in their numbers of values
                 rows = [rows[0], rows[-1]]
             tried.add((array.type, count))
             self._check_stored(name, array, version, rows)
@@ -202,7 +202,7 @@ class ValueEncodingTests:
                 self.spec.decoder(self._block(array), array.type, len(array))
 
     def _arrays(self) -> Iterator[tuple[str, pa.Array]]:
-        """The arrays to try, without nulls at the top."""
+        """The arrays to test, without nulls at the top level."""
         for type_ in self.types():
             for name, array in hard_arrays(type_):
                 yield f"{type_}, {name}", array
@@ -221,7 +221,7 @@ class ValueEncodingTests:
         return self.spec.decoder(self._block(array), array.type, len(array))
 
     def _decode_damaged(self, array: pa.Array, data: bytes, count: int) -> pa.Array | None:
-        """The sound array that a reader decodes from a block, or None for a `LanceError`."""
+        """The valid array decoded from a block, or None after a `LanceError`."""
         spec = dataclasses.replace(self.spec, block_values=MAX_BLOCK_VALUES)
         message, _ = encode_blocks(array.slice(0, 1), spec)
         message.num_values = count
@@ -237,7 +237,7 @@ class ValueEncodingTests:
     def _check_stored(
         self, name: str, array: pa.Array, version: FileVersion, rows: list[Rows]
     ) -> None:
-        """Write an array in small blocks, as a field of its own, and read the rows."""
+        """Write an array as a field in small blocks, and check the rows read."""
         spec = dataclasses.replace(self.spec, block_values=_SMALL_BLOCKS)
         others = [("built-in", one) for one in lance_encodings()]
         registry = EncodingRegistry([*others, ("tested", spec)])
@@ -255,7 +255,7 @@ class ValueEncodingTests:
 
 
 def assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
-    """Raise `AssertionError` unless the arrays are the same, bit for bit where not null."""
+    """Raise `AssertionError` unless the arrays are equal, bit for bit where not null."""
     got.validate(full=not _has_decimals(got.type))
     assert got.type == wanted.type, f"{name}: the type is {got.type}, must be {wanted.type}"
     pairs = zip(_in_bits(got), _in_bits(wanted), strict=True)
@@ -263,7 +263,7 @@ def assert_same(name: str, got: pa.Array, wanted: pa.Array) -> None:
 
 
 def _in_bits(array: pa.Array) -> list[pa.Array]:
-    """The parts of an array, in which floating-point numbers are whole numbers of the same bits."""
+    """The parts of an array, with floating-point numbers as integers of the same bits."""
     type_ = array.type
     if pa.types.is_floating(type_):
         return [array.view(f"uint{type_.bit_width}")]
@@ -278,7 +278,7 @@ def _in_bits(array: pa.Array) -> list[pa.Array]:
 
 
 def _width_of(type_: pa.DataType) -> int:
-    """Bits of a value of a type without children, 0 where that is not fixed."""
+    """Bits of a value of a type without children; 0 if values have no fixed width."""
     try:
         return 0 if pa.types.is_nested(type_) else int(type_.bit_width)
     except ValueError:
@@ -300,7 +300,7 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
 
 @contextmanager
 def _no_input_or_output(name: str) -> Iterator[None]:
-    """Fail if a file, socket or process is opened inside."""
+    """Raise `AssertionError` if the block opens a file, socket or process."""
     if not _hooked:
         sys.addaudithook(_watch)
         _hooked.append(True)

@@ -21,7 +21,7 @@ TYPES: tuple[pa.DataType, ...] = (
     *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
     *(pa.binary(3), pa.list_(pa.float32(), 4), pa.list_(pa.uint8(), 3)),
 )
-"""Types that a column of values may have; an encoding says which of them it accepts."""
+"""Types that a column of values may have; an encoding accepts some of them."""
 
 COUNTS = (1, 2, 7, 1023, 1024, 1025, 3000)
 
@@ -76,7 +76,7 @@ _PATTERNS: dict[str, Callable[[int], np.ndarray[tuple[int], np.dtype[np.int64]]]
 
 
 def _of_bits(type_: pa.DataType, count: int, chance: np.random.Generator) -> pa.Array:
-    """Values of any bits, unusual ones included."""
+    """Values with random bits, including unusual values."""
     if pa.types.is_fixed_size_list(type_):
         items = _of_bits(type_.value_type, count * type_.list_size, chance)
         return pa.FixedSizeListArray.from_arrays(items, type=type_)
@@ -85,7 +85,7 @@ def _of_bits(type_: pa.DataType, count: int, chance: np.random.Generator) -> pa.
         letters = ["".join(map(chr, chance.integers(32, 0x2FF, size))) for size in lengths]
         return pa.array(letters, pa.string()).cast(type_)
     bits = chance.bytes((count * type_.bit_width + 7) // 8)
-    if pa.types.is_decimal(type_):  # not more digits than the type has
+    if pa.types.is_decimal(type_):  # no more digits than the precision
         return _from_numbers(type_, chance.integers(-(10**9), 10**9, count))
     return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(bits)], 0)
 
@@ -93,7 +93,7 @@ def _of_bits(type_: pa.DataType, count: int, chance: np.random.Generator) -> pa.
 def _from_numbers(
     type_: pa.DataType, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> pa.Array:
-    """Numbers as values of a type, cut to the bits that it has."""
+    """Numbers as values of a type, truncated to its width in bits."""
     if pa.types.is_fixed_size_list(type_):
         items = _from_numbers(type_.value_type, np.repeat(numbers, type_.list_size))
         return pa.FixedSizeListArray.from_arrays(items, type=type_)
@@ -114,7 +114,7 @@ def _from_numbers(
 
 
 def _special_floats(type_: pa.DataType) -> pa.Array:
-    """Both zeros, infinities, numbers next to zero and the largest, NaNs of any payload."""
+    """Both zeros, infinities, the smallest and largest numbers, and NaNs with any payload."""
     dtype = np.dtype(type_.to_pandas_dtype())
     limits = np.finfo(dtype)
     numbers = [0.0, -0.0, np.inf, -np.inf, limits.tiny, limits.smallest_subnormal, limits.max]

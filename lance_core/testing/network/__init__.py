@@ -1,4 +1,4 @@
-"""A proxy between a client and an HTTP service that makes chosen requests fail as networks do."""
+"""A proxy that injects network faults into chosen requests to an HTTP service."""
 
 from lance_core.testing.network.fault_proxy import FaultProxy, Request
 from lance_core.testing.network.faults import (

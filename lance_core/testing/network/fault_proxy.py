@@ -1,4 +1,4 @@
-"""A server between a client and an HTTP service that makes chosen requests fail as networks do.
+"""A proxy that injects network faults into chosen requests to an HTTP service.
 
 ::
 
@@ -9,9 +9,9 @@
         assert proxy.struck == 1
         assert proxy.count("PUT", "*.manifest") == 2
 
-Rules are tried in order, and the first that strikes is applied; all other requests pass. Paths are
-shell patterns for the decoded path of the URL, such as ``/bucket/table/_versions/*``; ``query`` is
-a pattern for its query. `lance_core.testing.network.faults` has the faults.
+Rules are tried in order, and the first matching one is applied; all other requests are forwarded.
+Paths are shell patterns for the decoded path of the URL, such as ``/bucket/table/_versions/*``;
+``query`` is a pattern for its query. `lance_core.testing.network.faults` defines the faults.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ GCS_CONDITION = "x-goog-if-generation-match"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that was answered.
+    """A request that was handled.
 
-    ``status``: what the client was told, None: nothing at all. ``sent`` and ``received``: bytes of
-    the bodies. ``condition``, ``range`` and ``authorization``: headers of the request.
+    ``status``: status code sent to the client; None: no response. ``sent`` and ``received``: bytes
+    of the bodies. ``condition``, ``range`` and ``authorization``: headers of the request.
     """
 
     method: str
@@ -73,9 +73,9 @@ class Request:
 class FaultProxy:
     """Listens on a free port of this machine while the block runs, for any number of clients.
 
-    ``target``: the URL of the service, without TLS. ``seed``: of rules that strike by chance.
-    ``url``: where clients send their requests. ``requests``: what came, in the order of the
-    answers.
+    ``target``: the URL of the service, without TLS. ``seed``: seed of rules with a probability.
+    ``url``: the URL to which clients send their requests. ``requests``: handled requests, in the
+    order of the responses.
     """
 
     def __init__(self, target: str, seed: int = 0) -> None:
@@ -105,7 +105,7 @@ class FaultProxy:
         self._thread.join()
 
     def set_rules(self, rules: Iterable[Rule]) -> None:
-        """Replace the rules, forget what came, and start counting anew."""
+        """Replace the rules, clear the recorded requests and reset the counts."""
         with self._lock:
             self._rules = tuple(rules)
             self._seen = [0] * len(self._rules)
@@ -113,7 +113,7 @@ class FaultProxy:
             self.requests: list[Request] = []
 
     def add_rules(self, rules: Iterable[Rule]) -> None:
-        """More rules, behind the others; what came is remembered, the count goes on."""
+        """Append rules; keeps the recorded requests and the counts."""
         with self._lock:
             more = tuple(rules)
             self._rules += more
@@ -122,7 +122,7 @@ class FaultProxy:
 
     @property
     def struck(self) -> int:
-        """The number of requests that a fault struck."""
+        """The number of requests with an injected fault."""
         return sum(self._struck)
 
     def count(self, method: str = "*", path: str = "*", query: str = "*") -> int:
@@ -136,7 +136,7 @@ class FaultProxy:
             )
 
     def choose(self, method: str, path: str, query: str, authorization: str) -> Fault | None:
-        """The fault that strikes the request that has just come."""
+        """The fault to apply to a received request, or None."""
         with self._lock:
             for number, rule in enumerate(self._rules):
                 patterns = (
@@ -157,7 +157,7 @@ class FaultProxy:
         return None
 
     def record(self, request: Request) -> None:
-        """Remember a request."""
+        """Record a request."""
         with self._lock:
             self.requests.append(request)
 
@@ -172,11 +172,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that go away are usual here."""
+        """Ignore clients that close their connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection of a client, with one of its own to the service."""
+    """A connection of a client, with its own connection to the service."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: `FaultProxy.requests` tells more."""
+        """Log nothing; `FaultProxy.requests` has the requests."""
 
     def setup(self) -> None:
         super().setup()
@@ -201,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         proxy = self.server.proxy
-        self.path = re.sub("^http://[^/]*", "", self.path)  # whole, from those it is a proxy to
+        self.path = re.sub("^http://[^/]*", "", self.path)  # if used as an HTTP proxy
         path, _, query = self.path.partition("?")
         authorization = self.headers.get("Authorization", "")
         fault = proxy.choose(self.command, unquote(path), query, authorization)
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = None if answer is None else answer[0]
         condition = self.headers.get("If-None-Match") or self.headers.get(GCS_CONDITION)
         wanted = self.headers.get("Range") or self.headers.get("x-ms-range")
-        # Recorded before the client gets the answer, so that the client finds its request.
+        # Record before responding, so that the client finds its request recorded.
         proxy.record(
             Request(
                 self.command,
@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(
         self, fault: Fault | None, body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes] | None:
-        """Status, headers and body that the fault leaves of the service's answer; None: nothing."""
+        """Status, headers and body after applying the fault; None: no response."""
         match fault:
             case Reset(after) | Answer(after=after) if after:
                 self._forward(body)
@@ -257,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
         return answer
 
     def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        """The service's answer. A connection that it has given up meanwhile is made anew."""
+        """The service's response; reconnects if the service closed the connection."""
         was_open = self._upstream.sock is not None
         try:
             return self._exchange(body)
@@ -290,7 +290,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = str(len(content))
         for name, value in headers:
             if self.command == "HEAD" and name.lower() == "content-length":
-                length = value  # of the body that a GET would have
+                length = value  # length of the body of a GET
             elif name.lower() not in HOP_BY_HOP:
                 self.send_header(name, value)
         if status not in (204, 304):

@@ -1,4 +1,4 @@
-"""Ways in which requests over a network fail, and rules that say which of them do."""
+"""Faults of requests over a network, and rules that select requests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The connection is reset; with ``after``, the service has done what was asked for."""
+    """The connection is reset; with ``after``, after the service has applied the request."""
 
     after: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """This answer; with ``after``, the service has done what was asked for and said otherwise."""
+    """Respond with this; with ``after``, after the service has applied the request."""
 
     status: int
     body: bytes = b""
@@ -27,21 +27,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The request arrives so many seconds later."""
+    """The request is forwarded after a delay in seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
-    """The service does what was asked for at once; its answer takes so many seconds more."""
+    """The service applies the request at once; its response is delayed by some seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SlowBody:
-    """The body of the answer comes in pieces, for so many seconds in all."""
+    """The body of the response is sent in pieces over the given number of seconds."""
 
     seconds: float
     pieces: int = 10
@@ -49,19 +49,19 @@ class SlowBody:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The connection ends after this share of the answer's body."""
+    """The connection is closed after this fraction of the response's body."""
 
     share: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Twice:
-    """The request arrives twice; the second answer is returned."""
+    """The request is forwarded twice; the second response is returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """The request arrives without these headers, as at a server that ignores them."""
+    """The request is forwarded without these headers, as if the server ignored them."""
 
     headers: frozenset[str]
     """In lower case."""
@@ -71,14 +71,14 @@ Fault: TypeAlias = Reset | Answer | Delay | LateAnswer | SlowBody | Truncated | 
 
 
 def xml_error(status: int, code: str, **options: bool) -> Answer:
-    """How S3, GCS (XML) and Azure say ``code``, such as 503 SlowDown or 400 ExpiredToken."""
+    """The response of S3, GCS (XML) and Azure for ``code``, such as 503 SlowDown."""
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>injected</Message></Error>"
     headers = {"Content-Type": "application/xml", "x-ms-error-code": code}
     return Answer(status, body.encode(), headers, **options)
 
 
 def json_error(status: int, reason: str, **options: bool) -> Answer:
-    """How GCS (JSON) and DynamoDB say ``reason``."""
+    """The response of GCS (JSON) and DynamoDB for ``reason``."""
     details = {"code": status, "message": "injected", "errors": [{"reason": reason}]}
     body = json.dumps({"error": details, "__type": reason, "message": "injected"})
     return Answer(status, body.encode(), {"Content-Type": "application/json"}, **options)
@@ -86,11 +86,11 @@ def json_error(status: int, reason: str, **options: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a fault strikes: see the module for patterns.
+    """Selects the requests to which a fault applies; patterns are described in `fault_proxy`.
 
-    ``authorization``: a pattern for the header of this name, "" where there is none. ``nth``: only
-    the nth request that matches, from 1; ``since``: that one and all later ones. ``times``: at most
-    so often. ``probability``: by chance, drawn from the seed of the proxy.
+    ``authorization``: a pattern for the header of this name, "" if it is missing. ``nth``: only the
+    nth matching request, counted from 1; ``since``: this one and all later ones. ``times``: maximum
+    number of times. ``probability``: chance of a fault, drawn with the seed of the proxy.
     """
 
     fault: Fault

@@ -1,4 +1,4 @@
-"""Wrappers of stores for tests: faults, delays, and counts of calls."""
+"""Store wrappers for tests: they inject faults, add delays, and count calls."""
 
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore
 from lance_core.testing.stores.throttled import ThrottledStore

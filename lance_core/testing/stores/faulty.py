@@ -1,4 +1,4 @@
-"""A wrapper that makes chosen calls fail in the ways in which stores fail."""
+"""A wrapper that injects the typical faults of stores into chosen calls."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 T = TypeVar("T")
 
 WRITES = frozenset({"close", "copy", "delete", "put", "rename_if_absent"})
-"""Calls that change what the store holds."""
+"""Calls that change the objects of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Not applied, and the caller is told so: raises ``error``, by default a `StoreError`."""
+    """Not applied, and the caller learns this: raises ``error``, by default a `StoreError`."""
 
     error: Callable[[StoreCall], Exception] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLost:
-    """Not applied, and the caller cannot know: `OutcomeUnknownError`."""
+    """Not applied, but the caller cannot know this: raises `OutcomeUnknownError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseLost:
-    """Applied, and the caller cannot know: `OutcomeUnknownError`."""
+    """Applied, but the caller cannot know this: raises `OutcomeUnknownError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentTwice:
-    """Applied, the answer was lost, and the client sent it again: `ObjectExistsError`."""
+    """Applied, but the response was lost and the client retries: raises `ObjectExistsError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandsLate:
-    """`OutcomeUnknownError`; applied when `FaultyStore.land` is called."""
+    """Raises `OutcomeUnknownError`; applied when `FaultyStore.land` is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """Applied after so many seconds."""
+    """Applied after a delay in seconds."""
 
     seconds: float
 
@@ -65,11 +65,11 @@ Fault: TypeAlias = Refused | RequestLost | ResponseLost | SentTwice | LandsLate 
 
 @dataclass(frozen=True, slots=True)
 class FaultRule:
-    """When a fault strikes.
+    """Selects the calls to which a fault applies.
 
     ``method`` and ``path`` are shell patterns; for calls with two paths, either may match.
-    ``nth``: only the nth call that matches, counted from 1. ``times``: at most so often.
-    ``probability``: by chance, drawn from the seed of the store.
+    ``nth``: only the nth matching call, counted from 1. ``times``: maximum number of times.
+    ``probability``: chance of a fault, drawn with the seed of the store.
     """
 
     fault: Fault
@@ -80,7 +80,7 @@ class FaultRule:
     probability: float = 1.0
 
     def matches(self, call: StoreCall) -> bool:
-        """True if the rule is about ``call``."""
+        """True if ``method`` and ``path`` match ``call``."""
         return fnmatchcase(call.method, self.method) and any(
             fnmatchcase(path, self.path) for path in (call.path, call.target) if path is not None
         )
@@ -88,7 +88,7 @@ class FaultRule:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A fault that struck."""
+    """A fault that was injected."""
 
     rule: FaultRule
     call: StoreCall
@@ -97,9 +97,9 @@ class Injected:
 class FaultyStore(StoreWrapper):
     """Applies ``rules`` to the calls on their way to ``inner``.
 
-    Of several rules that strike, the first is the outermost. What struck is in ``injected``, so
-    that a test can show that its faults happened. With one thread, the same ``seed`` and calls
-    give the same faults. A read of which the answer is lost ends with `StoreError`.
+    If several rules match a call, the first one is the outermost. ``injected`` lists the injected
+    faults, so that a test can check that its faults happened. With one thread, the same ``seed``
+    and calls give the same faults. A read with a lost response raises `StoreError`.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class FaultyStore(StoreWrapper):
             self._struck = [0] * len(self._rules)
 
     def land(self) -> list[Exception | None]:
-        """Apply the calls that were to land late, in order; how each of them ended."""
+        """Apply the delayed writes in order; returns the error of each, or None."""
         with self._lock:
             late, self._late = self._late, []
         return [_outcome(run) for run in late]
@@ -177,7 +177,7 @@ class FaultyStore(StoreWrapper):
                     with self._lock:
                         self._late.append(run)
                     raise _unknown(call)
-            raise InvalidInputError(f"{fault!r} is no fault")
+            raise InvalidInputError(f"{fault!r} is not a fault")
 
         return faulty
 

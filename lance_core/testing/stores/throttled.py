@@ -1,4 +1,4 @@
-"""A wrapper that is as slow as a remote store."""
+"""A wrapper with the latency and bandwidth of a remote store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class ThrottledStore(StoreWrapper):
-    """Each request takes ``latency`` seconds more, and its bytes so many per second.
+    """Adds ``latency`` seconds to each request, and the time to transfer its bytes.
 
-    Calls of several threads wait at the same time, as if each had a connection of its own.
+    Calls of several threads wait in parallel, as if each thread had its own connection.
     """
 
     def __init__(

@@ -18,12 +18,12 @@ from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
 T = TypeVar("T")
 
 MAX_RECORDS = 100_000
-"""Maximum calls that a trace keeps; older ones are only counted."""
+"""Maximum number of calls that a trace records; older calls are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call that ended: bytes that came back, how long it took, and the error's class if any."""
+    """A finished call: number of received bytes, seconds, and the class of its error."""
 
     call: StoreCall
     received: int
@@ -35,7 +35,7 @@ class Trace:
     """Counts of the calls of all threads.
 
     ``bytes_read`` and ``bytes_written`` count the bytes of results and of arguments;
-    ``round_trips`` the calls that a remote store answers by a request.
+    ``round_trips`` counts the calls that send a request to a remote store.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Trace:
         return f"Trace({counts}; {self.bytes_read} bytes read, {self.bytes_written} written)"
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all records and counts."""
         with self._lock:
             self.counts: Counter[str] = Counter()
             self.bytes_read = 0
@@ -66,7 +66,7 @@ class Trace:
             return list(self._records)
 
     def add(self, traced: TracedCall) -> None:
-        """Count a call."""
+        """Count and record a call."""
         with self._lock:
             self.counts[traced.call.method] += 1
             self.bytes_read += traced.received
@@ -115,7 +115,7 @@ class TracingStore(StoreWrapper):
 
 
 def received_bytes(result: object) -> int:
-    """Bytes that the result of a read holds; 0 for other results."""
+    """Number of bytes in the result of a read; 0 for other results."""
     if isinstance(result, pa.Buffer):
         return int(result.size)
     if isinstance(result, list):

@@ -1,24 +1,24 @@
-"""Every schedule of small commits, tried on the code that is shipped.
+"""Explore every schedule of small commits with the shipped code.
 
-A `Configuration` says who works on a table (actors: functions that call the commit, read and
-cleanup code), by which commit handler, on which kind of store, and how much may go wrong. `explore`
-runs the actors' code against a simulated store, stops it at every call, and tries every order of
-the calls and every fault of each: a crash, a lost answer, a write that lands late, a request that
-the client sends twice, a refusal, a stale read. Every state is judged by the invariants I1 to I14.
+A `Configuration` defines the actors (functions that call the commit, read and cleanup code), their
+commit handler, the kind of store, and how many faults may occur. `explore` runs the actors' code
+against a simulated store, stops it at every call, and tries every order of the calls and every
+fault of each call: a crash, a lost response, a write that takes effect late, a request that the
+client sends twice, a refusal, a stale read. The invariants I1 to I14 judge every state.
 
 ::
 
     report = explore(writers(PUT_IF_ABSENT, 2, 1, 2))
     assert report.exhausted and not report.violations
 
-What breaks an invariant is reported as a `Schedule`: a short text, one line for each step, that
-`replay` runs again. A defect that was put in on purpose must be found::
+A violation is reported with a `Schedule`: a short text with one line for each step, which `replay`
+runs again. A defect that was planted on purpose must be found::
 
     forgets = lambda: mock.patch.object(conflicts, "check", lambda *_: None)
     assert explore(configuration, patches=[forgets]).violations
 
-How it works, and what it does not try, is in ``docs/design/0005-schedule-explorer.md``; how to
-explore a handler of one's own in ``docs/how-to/explore-your-handler.md``.
+``docs/design/0005-schedule-explorer.md`` explains how it works and what it does not try;
+``docs/how-to/explore-your-handler.md`` shows how to explore another handler.
 """
 
 from lance_core_explorer.actors import (

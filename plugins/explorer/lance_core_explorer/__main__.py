@@ -13,7 +13,7 @@ from lance_core_explorer.search import Limits
 
 
 def main() -> int:
-    """Explore and print a table; the exit code is 1 if a configuration is not as it should be."""
+    """Explore and print a table; returns exit code 1 if a result is not as expected."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true", help="the set that runs with every change")
     parser.add_argument("--only", default="", help="configurations whose name contains this")

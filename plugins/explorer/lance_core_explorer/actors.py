@@ -1,7 +1,7 @@
-"""Bodies of actors that write and read tables with the shipped code.
+"""Bodies of actors that read and write tables with the shipped code.
 
-A `Change` makes an operation from the version that was read; `writer` commits changes one after the
-other. The content of a data file does not matter here: it is the file's name.
+A `Change` creates an operation from the version read; `writer` commits changes one by one. The
+content of a data file is irrelevant here; it is the file's name.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ROWS = 10
 SCHEMA = Schema.from_arrow(pa.schema([("x", pa.int64())]))
 
 Change = Callable[[Effects, Version], Operation]
-"""Makes an operation of the version that was read; writes the files that it needs."""
+"""Creates an operation from the version read; writes the files that the operation needs."""
 
 
 def creating(fragments: int = 1, stable_row_ids: bool = False) -> Body:
-    """Makes the table: fragments of `ROWS` rows each. For `Configuration.setup`."""
+    """Creates the table with fragments of `ROWS` rows each. For `Configuration.setup`."""
 
     def body(effects: Effects) -> None:
         parts = tuple(new_fragment(effects) for _ in range(fragments))
@@ -51,7 +51,7 @@ def creating(fragments: int = 1, stable_row_ids: bool = False) -> Body:
 
 
 def aged(versions: int = 2) -> Body:
-    """Makes a table of several versions, each with a fragment more than the one before."""
+    """Creates a table with several versions, each with one more fragment than the one before."""
 
     def body(effects: Effects) -> None:
         creating()(effects)
@@ -73,7 +73,7 @@ def aged(versions: int = 2) -> Body:
 
 
 def new_fragment(effects: Effects) -> Fragment:
-    """A new data file, written, as a fragment without an id."""
+    """Write a new data file and return its fragment, without an id."""
     name = f"{effects.port.actor}-{effects.environment.new_uuid().hex[:8]}.lance"
     content = name.encode()
     effects.store.put(f"data/{name}", content)
@@ -87,30 +87,30 @@ def appending(effects: Effects, base: Version) -> Operation:
 
 
 def overwriting(effects: Effects, base: Version) -> Operation:
-    """A `Change` that replaces all fragments by a new one."""
+    """A `Change` that replaces all fragments with a new one."""
     return Overwrite((new_fragment(effects),), SCHEMA)
 
 
 def restoring(version: int) -> Change:
-    """A `Change` that brings an old version back."""
+    """A `Change` that restores an old version."""
     return lambda effects, base: Restore(version)
 
 
 def reserving(effects: Effects, base: Version) -> Operation:
-    """A `Change` that takes a fragment id."""
+    """A `Change` that reserves a fragment id."""
     return ReserveFragments(1)
 
 
 def rewriting(effects: Effects, base: Version) -> Operation:
-    """A `Change` that compacts all fragments of the version read into one."""
+    """A `Change` that compacts all fragments of the version read into one fragment."""
     old = tuple(base.file.manifest.fragments)
     return Rewrite((RewriteGroup(old, (new_fragment(effects),)),), ())
 
 
 def writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) -> Body:
-    """Commits ``changes``, each on top of what it made before; it has the table open already.
+    """Commits ``changes``, each on top of the previous one, without opening the table first.
 
-    Stops at the first one that is not committed.
+    Stops at the first change that is not committed.
     """
 
     def body(effects: Effects) -> None:
@@ -127,7 +127,7 @@ def writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) -> Body:
 
 
 def opening_writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) -> Body:
-    """Opens the newest version, then does what `writer` does."""
+    """Opens the newest version, then acts like `writer`."""
 
     def body(effects: Effects) -> None:
         try:
@@ -146,7 +146,7 @@ def opening_writer(*changes: Change, settings: CommitOptions = DEFAULT_OPTIONS) 
 def commit(
     effects: Effects, change: Change, base: Version, settings: CommitOptions = DEFAULT_OPTIONS
 ) -> Version | None:
-    """Commit one change of ``base``, and note how it ended; the version made, if it was."""
+    """Commit one change of ``base`` and note the outcome; returns the new version or None."""
     try:
         operation = change(effects, base)
     except LanceError as error:
@@ -162,7 +162,7 @@ def send(
     base: Version | None,
     settings: CommitOptions = DEFAULT_OPTIONS,
 ) -> Version | None:
-    """Commit a transaction, and note how it ended; the version made, if it was."""
+    """Commit a transaction and note the outcome; returns the new version or None."""
     added = added_files(transaction.operation)
     uuid = transaction.uuid
     before = effects.port.decisions
@@ -184,9 +184,9 @@ def send(
 
 
 def recommitter(change: Change) -> Body:
-    """Commits a change; if the answer is unknown, sends the same transaction again, from scratch.
+    """Commits a change; if the outcome is unknown, commits the same transaction again.
 
-    What counts is the last answer.
+    The last outcome counts.
     """
 
     def body(effects: Effects) -> None:
@@ -224,7 +224,7 @@ def recommitter(change: Change) -> Body:
 
 
 def reader(times: int = 2) -> Body:
-    """Opens the newest version and looks for the files that it names, several times."""
+    """Opens the newest version and checks that its files exist, several times."""
 
     def body(effects: Effects) -> None:
         for _ in range(times):
@@ -250,7 +250,7 @@ def _missing(effects: Effects, version: Version) -> str:
 
 
 def added_files(operation: Operation) -> frozenset[str]:
-    """Paths of the data files that an operation brings in."""
+    """Paths of the data files that an operation adds."""
     if isinstance(operation, Append | Overwrite):
         return added_files_of(operation.fragments)
     if isinstance(operation, Rewrite):

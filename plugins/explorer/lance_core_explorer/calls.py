@@ -1,8 +1,8 @@
-"""Calls of an actor to what it shares with others, and how such a call ends.
+"""Calls of an actor to shared services, and their results.
 
 Both are values: two actors that make the same call on the same world get the same answer. A call
-names the *space* that it concerns (the objects of the store, the rows of an external manifest
-store, leases), a method of that space and its arguments, the first of which is the key or path.
+names its *space* (the objects of the store, the rows of an external manifest store, leases), a
+method of that space and its arguments, the first of which is the key or path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lance_core.errors import ObjectExistsError, ObjectNotFoundError, OutcomeUnk
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that changes or reads what actors share."""
+    """A call that changes or reads shared state."""
 
     space: str
     method: str
@@ -29,7 +29,7 @@ class Call:
 
 
 class Raised(NamedTuple):
-    """An answer that is an exception: its class and the arguments to make it of."""
+    """An answer that is an exception: its class and constructor arguments."""
 
     kind: Callable[..., Exception]
     arguments: tuple[str, ...]
@@ -45,7 +45,7 @@ def unknown(call: Call) -> Raised:
 
 
 def not_found(path: str) -> Raised:
-    """The answer to a read of what is not there."""
+    """The answer to a read of a missing object."""
     return Raised(ObjectNotFoundError, (path,))
 
 

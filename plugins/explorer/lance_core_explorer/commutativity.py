@@ -1,12 +1,12 @@
-"""Calls that commute with every other call, so that their order makes no difference.
+"""Calls that commute with every other call, so their order is irrelevant.
 
 Such calls are:
 
-- `data/` and `_transactions/`: files whose names carry an identity that only their writer knows.
-  Unless an actor lists these folders, no other actor can see whether they exist.
-- staged manifests: names of the same kind, which listings of versions pass over. Others learn the
-  name from a row that names it, and that comes after it.
-- reads of a manifest that is in place: the answer stays the same if no actor removes or replaces
+- `data/` and `_transactions/`: files whose names contain an id that only their writer knows. Unless
+  an actor lists these folders, no other actor can see if they exist.
+- staged manifests: unique names as well, which listings of versions ignore. Other actors learn the
+  name from a row that is added later.
+- reads of an existing manifest: the answer does not change if no actor removes or replaces
   manifests.
 
 The passing of time is not a call: while the schedule may still let time pass, no call is eager.

@@ -30,9 +30,9 @@ class Effects:
         self.handler: CommitHandler = configuration.handler(self)
         self.note = port.note
         self.is_resting = configuration.replaces
-        """True if writers pause between their commits, so that another actor can run alone."""
+        """True if writers pause between commits, so that another actor can run alone."""
         self.opened: Version | None = port.worlds.opened
-        """The version that `Configuration.setup` made, as read right after it was made."""
+        """The version that `Configuration.setup` created, as read right after that."""
         self.most_attempts = sum(actor.commits for actor in configuration.actors) + (
             configuration.max_faults + 1
         )
@@ -40,17 +40,17 @@ class Effects:
 
 
 Body = Callable[[Effects], None]
-"""The code of an actor. The explorer runs it again from its start for each new answer, so it keeps
-nothing between runs and takes everything from its `Effects`."""
+"""The code of an actor. The explorer runs it again from the start for each new answer, so it keeps
+no state between runs and takes all input from its `Effects`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """One of those that work on the table at the same time.
+    """One of the concurrent users of the table.
 
     ``follows``: the name of the actor after whose crash this one starts, None to start at once.
-    ``starts_late``: may start after time has passed. ``may_fail``: whether faults strike its calls.
-    ``commits``: how many commits it makes.
+    ``starts_late``: it may start after time has passed. ``may_fail``: its calls may fail.
+    ``commits``: number of its commits.
     """
 
     name: str
@@ -62,18 +62,18 @@ class Actor:
 
 
 MakeHandler = Callable[[Effects], CommitHandler]
-"""Makes the commit handler of an actor."""
+"""Creates the commit handler of an actor."""
 
 
 class Eagerness(enum.Enum):
-    """True if a call commutes with everything that others may do.
+    """States if a call commutes with every possible call of other actors.
 
-    Such a call is made at once: trying calls of others before it leads to no new state.
+    A commuting call is executed at once: trying other calls before it leads to no new state.
     """
 
     NEVER = enum.auto()
     ONCE_PRESENT = enum.auto()
-    """If there is an object under its key, because no actor removes or replaces it."""
+    """Commutes if its object exists, because no actor removes or replaces it."""
     ALWAYS = enum.auto()
 
 
@@ -83,7 +83,7 @@ def never_eager(call: Call) -> Eagerness:
 
 
 class Scope(enum.Enum):
-    """How often an invariant is asked."""
+    """When an invariant is checked."""
 
     WORLD = "world"
     STATE = "state"
@@ -92,10 +92,10 @@ class Scope(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A property of every state. ``check`` returns how a state breaks it, or "".
+    """A property of every state. ``check`` describes how a state violates it, or returns "".
 
-    The argument of ``check`` is `Facts`. Facts hold the configuration, which holds invariants, so
-    the type cannot be named here.
+    The argument of ``check`` is `Facts`. The annotation cannot name this type, because `Facts`
+    contains the configuration, which contains invariants.
     """
 
     name: str
@@ -115,26 +115,25 @@ applied at once) and a lost request (the write is never applied)."""
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One exploration.
+    """The parameters of one exploration.
 
-    ``handler`` makes an actor's commit handler. ``setup`` makes the table, alone and first; the
-    actors begin ``begins`` seconds after that.
+    ``handler`` creates an actor's commit handler. ``setup`` first creates the table alone; the
+    actors begin ``begins`` seconds later.
 
-    ``faults`` may strike ``max_faults`` times. ``passing``: seconds that may pass at a time, at
-    most ``max_passing`` times; a call that was not answered lands within ``late_for`` seconds or
-    never. ``preemptions``: how often the schedule may leave an actor that could go on, None for any
-    number. ``shortest_sleep``: if positive, a sleep takes at least so many seconds, and time passes
-    when every actor sleeps. If 0, a sleep takes no time.
+    At most ``max_faults`` of ``faults`` occur. ``passing``: numbers of seconds that may pass in one
+    step, at most ``max_passing`` times; an unanswered write takes effect within ``late_for``
+    seconds or never. ``preemptions``: maximum number of switches away from an actor that could
+    continue, None for any number. ``shortest_sleep``: if positive, a sleep takes at least this many
+    seconds, and time passes when every actor sleeps. If 0, a sleep takes no time.
 
-    ``is_local``: looking at the store takes no request, as with local files. ``page``: see
-    `Objects`. ``spaces``: what actors share besides the objects. ``eager``: which
-    calls may be made at once, without trying what others could do before them. ``only_adds``: no
-    transaction removes data files. ``cleans``: old versions are removed; ``has_foreign_cleaner``:
-    by a program that follows none of our rules. ``replaces``: the table is dropped and made again.
-
-    At the end ``next_writer`` commits, and ``final_cleanup`` removes what no version needs.
-    ``invariants``: what must hold, None for all. ``violates``: a control, whose schedules are
-    expected to break an invariant.
+    ``is_local``: checks of the store cost no request, as with local files. ``page``: see `Objects`.
+    ``spaces``: shared services besides the object store. ``eager``: selects calls that are executed
+    at once, without trying calls of other actors before them. ``only_adds``: no transaction removes
+    data files. ``cleans``: an actor removes old versions; ``has_foreign_cleaner``: without the
+    rules of our cleanup. ``replaces``: the table is dropped and created again. At the end
+    ``next_writer`` commits, and ``final_cleanup`` removes unneeded files. ``invariants``: the
+    checked invariants, None for all. ``violates``: a control, whose schedules must violate an
+    invariant.
     """
 
     name: str
@@ -164,9 +163,9 @@ class Configuration:
     violates: bool = False
 
     def all_spaces(self) -> tuple[Space, ...]:
-        """The objects of the store, and the rest.
+        """The space of the store's objects, and the other spaces.
 
-        If writing a file commutes with every listing, listings cannot show it.
+        If writing a file commutes with every listing, listings need not show the file.
         """
 
         def is_hidden(path: str) -> bool:

@@ -1,7 +1,7 @@
-"""The configurations of the shipped handlers, and the two sets that are run.
+"""The configurations of the shipped handlers, in two sets.
 
-`SHORT` is run with every change, `FULL` before a release. Configurations that bound pre-emptions
-say so in their name.
+`SHORT` runs with every change, `FULL` before a release. If a configuration limits pre-emptions, its
+name says so.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NEXT = opening_writer(appending)
 """The writer that commits at the end (I12)."""
 
 STALLS = (601.0, 1201.0)
-"""Just past the commit deadline, and past twice that."""
+"""Seconds just past the commit deadline, and past twice the deadline."""
 
 
 def configuration(subject: Subject, name: str, actors: Sequence[Actor]) -> Configuration:
-    """``actors`` on a table of one fragment, with the handler of ``subject``, without faults.
+    """A configuration of ``actors`` and the handler of ``subject``: one fragment, no faults.
 
     Change it by `dataclasses.replace`.
     """
@@ -73,37 +73,37 @@ def _writer(name: str, commits: int = 1) -> Actor:
 
 
 def succession(subject: Subject) -> Configuration:
-    """A writer crashes, and another one takes its place."""
+    """A writer crashes, and another writer replaces it."""
     actors = (_writer("w1"), _writer("w2"), Actor("w1b", opening_writer(appending), follows="w1"))
     made = configuration(subject, "2w + successor, 1 crash", actors)
     return replace(made, max_faults=1, faults=(Fate.CRASH,))
 
 
 def recommits(subject: Subject) -> Configuration:
-    """A writer whose commit ended in "unknown" sends it again while another commits."""
+    """A writer repeats a commit with unknown outcome while another writer commits."""
     actors = (Actor("r1", recommitter(appending), commits=2), _writer("w2"))
     made = configuration(subject, "recommit + 1w, 2 faults", actors)
     return replace(made, max_faults=2, faults=(Fate.LATE, Fate.SENT_TWICE, Fate.REFUSED))
 
 
 def readers(subject: Subject) -> Configuration:
-    """Readers, who complete commits where the handler asks for it, beside a writer."""
+    """Readers, which complete commits if the handler requires this, beside a writer."""
     actors = (_writer("w1", 2), Actor("reader", reader(2), commits=0))
     return replace(configuration(subject, "1w x 2op + reader, 1 fault", actors), max_faults=1)
 
 
 def operations(subject: Subject, name: str, *bodies: Body) -> Configuration:
-    """Other operations than appending, which remove data files."""
+    """Operations that remove data files."""
     actors = [Actor(f"w{i + 1}", body, commits=2) for i, body in enumerate(bodies)]
     made = configuration(subject, f"{name}, 1 fault", actors)
     return replace(made, max_faults=1, only_adds=False)
 
 
 def with_cleaner(subject: Subject, number: int, faults: int = 0, passing: int = 1) -> Configuration:
-    """Writers, and a cleanup that wants to keep the newest version only.
+    """Writers, and a cleanup that selects all versions except the newest.
 
-    The table has an old version that may go. Time passes ``passing`` times, so much that what is
-    new at the beginning may go as well.
+    The table has a removable old version. Time passes ``passing`` times, enough to make the initial
+    files removable as well.
     """
     actors = [_writer(f"w{i + 1}") for i in range(number)]
     actors.append(Actor("cleaner", cleaner(), commits=0, starts_late=True))
@@ -126,7 +126,7 @@ def _pauses(passing: int) -> str:
 
 
 def stalled(subject: Subject) -> Configuration:
-    """A writer is stopped for long while another commits twice and a cleanup runs (lance#3718)."""
+    """A writer is suspended while another commits twice and a cleanup runs (lance#3718)."""
     actors = (
         _writer("w1"),
         Actor("w2", writer(appending, appending), commits=2),
@@ -139,10 +139,10 @@ def stalled(subject: Subject) -> Configuration:
 def beside_foreign_cleaner(
     subject: Subject, change: Change = appending, is_local: bool = True
 ) -> Configuration:
-    """A writer is stopped while another commits twice and a cleanup removes what was superseded.
+    """A writer is suspended while another commits twice and a foreign cleanup runs.
 
-    On a local store the cleanup removes it at once. Elsewhere it leaves versions alone for a second
-    after they were superseded: attempts that take less than that are not looked at again.
+    On a local store the cleanup removes superseded versions at once. On other stores it removes
+    them one second later, because commits check only slower attempts again.
     """
     patience = 0.0 if is_local else SLOW
     actors = (
@@ -165,12 +165,12 @@ def beside_foreign_cleaner(
 
 
 def paged(configuration: Configuration, page: int) -> Configuration:
-    """Listings take several requests, between which others go on."""
+    """Listings take several requests, between which other actors may run."""
     return replace(configuration, name=f"{configuration.name}, pages of {page}", page=page)
 
 
 def forgetful(configuration: Configuration) -> Configuration:
-    """Without faults, but reads and listings may return the state at the start."""
+    """No faults, but reads and listings may return the initial state."""
     name = f"{configuration.name}: stale reads"
     return replace(configuration, name=name, faults=(Fate.STALE,))
 
@@ -194,10 +194,10 @@ def reader_and_cleaner(subject: Subject, number: int = 2) -> Configuration:
 
 
 def recreation(subject: Subject, faults: int = 0) -> Configuration:
-    """A table is dropped and made anew under writers that have the old one open (lance#8738).
+    """A table is dropped and created again while writers have the old one open (lance#8738).
 
-    No writer is in the middle of a commit while the table is dropped: the format has nothing that
-    could protect that commit.
+    No commit is in progress while the table is dropped, because the format cannot protect such a
+    commit.
     """
     actors = (
         _writer("w1", 2),
@@ -209,13 +209,13 @@ def recreation(subject: Subject, faults: int = 0) -> Configuration:
 
 
 def bounded(configuration: Configuration, preemptions: int) -> Configuration:
-    """With so many pre-emptions at most."""
+    """The configuration with at most this many pre-emptions."""
     name = f"{configuration.name}, {preemptions} pre-emptions"
     return replace(configuration, name=name, preemptions=preemptions)
 
 
 CONTROL = writers(subjects.UNSAFE, 2, 1, 0)
-"""The unsafe handler: the explorer must find that it loses commits."""
+"""The unsafe handler, which loses commits: the explorer must find this."""
 
 SHORT = (
     CONTROL,
@@ -234,7 +234,7 @@ SHORT = (
 """The configurations that run with every change."""
 
 FULL = (
-    # The largest first, so that two processes end at about the same time.
+    # Largest first, so that parallel processes end at about the same time.
     writers(subjects.EXTERNAL, 2, 1, 2),
     writers(subjects.LEASE, 2, 1, 2),
     bounded(writers(subjects.EXTERNAL, 3, 1, 1), 4),

@@ -4,10 +4,10 @@ Each invariant is a function that returns how a state breaks it, or "". It is ca
 world (`Scope.WORLD`), for each world together with the notes of the actors (`Scope.STATE`), or when
 all actors are done (`Scope.END`).
 
-A *ghost* is a version that a stopped writer published long after its time, below the newest
-version, where a cleanup had freed the number. Its writer does not acknowledge it, and no later
-version contains it. Ghosts are possible only where so much time may pass, or where a cleanup that
-follows none of our rules frees numbers at any time; elsewhere they are violations.
+A *ghost* is a version that a suspended writer publishes after its deadline, below the newest
+version, under a number that a cleanup has freed. Its writer does not acknowledge it, and no later
+version contains it. Ghosts are possible only in configurations where enough time may pass, or where
+a foreign cleanup frees numbers at any time; elsewhere they are violations.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from lance_core_explorer.view import Seen, View
 class Facts:
     """The facts about a state that an invariant judges.
 
-    ``notes``: what each actor found out. ``now``: virtual seconds. ``is_busy``: an actor is not
-    done. ``is_quiet``: no write is under way any more.
+    ``notes``: the notes of each actor. ``now``: virtual seconds. ``is_busy``: an actor has not
+    finished. ``is_quiet``: no write can still take effect.
     """
 
     configuration: Configuration
@@ -49,7 +49,7 @@ class Facts:
 
 
 def no_broken_actor(facts: Facts) -> str:
-    """C1: an operation ends as its contract says; no other exception leaves it."""
+    """C1: an operation ends as its contract requires, without any other exception."""
     return next((note.error for note in facts.each(Broken) if isinstance(note, Broken)), "")
 
 
@@ -57,7 +57,7 @@ def acknowledged_is_kept(facts: Facts) -> str:
     """I1: every acknowledged transaction is in the newest version exactly once."""
     head = facts.view.head
     if _is_replaced(facts):
-        return ""  # they were in the table that was dropped
+        return ""  # the commits are in the dropped table
     ghosts = _ghosts(facts)
     for note in facts.committed:
         if head is None or head.version < note.version:
@@ -82,9 +82,9 @@ def _is_replaced(facts: Facts) -> bool:
 
 
 def tables_are_kept_apart(facts: Facts) -> str:
-    """I8: what was computed from a table that was dropped is not in the one made in its place.
+    """I8: a change computed from a dropped table is not in the table that replaced it.
 
-    Of the configurations that replace a table: every writer has the old one open.
+    Applies to configurations that replace a table, where every writer has the old table open.
     """
     numbers = [seen.version for seen in facts.view.versions]
     if _is_replaced(facts) and numbers != [1]:
@@ -93,7 +93,7 @@ def tables_are_kept_apart(facts: Facts) -> str:
 
 
 def nothing_twice(facts: Facts) -> str:
-    """I2: no transaction is in the history twice, no data file in a version twice."""
+    """I2: no transaction is in the history twice, and no data file is in a version twice."""
     uuids = [seen.uuid for seen in facts.view.versions if seen.uuid]
     twice = {uuid for uuid in uuids if uuids.count(uuid) > 1}
     if twice:
@@ -105,7 +105,7 @@ def nothing_twice(facts: Facts) -> str:
 
 
 def failed_is_invisible(facts: Facts) -> str:
-    """I3: a commit that was reported as failed is in no version, now and later."""
+    """I3: a commit reported as failed is in no version, now or later."""
     settled = {note.transaction for note in facts.committed}
     visible = {seen.uuid for seen in facts.view.versions}
     for note in facts.each(NotCommitted):
@@ -115,7 +115,7 @@ def failed_is_invisible(facts: Facts) -> str:
 
 
 def versions_are_contiguous(facts: Facts) -> str:
-    """I4: above the oldest version that was not kept on purpose, no version is missing."""
+    """I4: no version is missing above the oldest version that was not kept on purpose."""
     numbers = [seen.version for seen in facts.view.versions]
     if not facts.configuration.cleans and numbers != list(range(1, len(numbers) + 1)):
         return f"the versions are {numbers}"
@@ -123,7 +123,7 @@ def versions_are_contiguous(facts: Facts) -> str:
 
 
 def manifests_are_readable(facts: Facts) -> str:
-    """I5: every manifest that is visible parses, and says that it is the version of its name."""
+    """I5: every visible manifest can be parsed and has the version of its name."""
     if facts.view.problem and facts.view.objects:
         return facts.view.problem
     for seen in facts.view.versions:
@@ -133,7 +133,7 @@ def manifests_are_readable(facts: Facts) -> str:
 
 
 def files_are_there(facts: Facts) -> str:
-    """I6: every file that a version names exists and has the size that the version says."""
+    """I6: every file that a version names exists and has the recorded size."""
     ghosts = _ghosts(facts)
     for seen in facts.view.versions:
         if seen.version not in ghosts:
@@ -144,7 +144,7 @@ def files_are_there(facts: Facts) -> str:
 
 
 def missing_file(seen: Seen, view: View) -> str:
-    """A file that a version needs and that is not there or has another size."""
+    """The first file of a version that is missing or has a wrong size; "" if there is none."""
     for found in references(seen.file):
         if not found.is_folder and found.base_id is None and found.path not in view.objects:
             return f"{found.path}, which is not there"
@@ -157,7 +157,7 @@ def missing_file(seen: Seen, view: View) -> str:
 
 
 def readers_see_snapshots(facts: Facts) -> str:
-    """I7: a reader sees one committed version, whole, and never an older one after a newer one."""
+    """I7: a reader sees complete committed versions, and never an older one after a newer one."""
     ghosts = _ghosts(facts)
     versions = [seen for seen in facts.view.versions if seen.version not in ghosts]
     digests = {seen.version: seen.digest for seen in versions}
@@ -178,10 +178,10 @@ def readers_see_snapshots(facts: Facts) -> str:
 
 
 def content_follows_history(facts: Facts) -> str:
-    """I8: each version is its predecessor, changed by its transaction and by nothing else.
+    """I8: each version is its predecessor changed only by its transaction.
 
-    So the newest version is what the transactions make of the oldest one when they are applied one
-    after the other, in the order of the versions.
+    So applying all transactions to the oldest version, in the order of the versions, gives the
+    newest version.
     """
     ghosts = _ghosts(facts)
     by_number = facts.view.by_number
@@ -196,7 +196,7 @@ def content_follows_history(facts: Facts) -> str:
 
 
 def numbers_never_go_back(facts: Facts) -> str:
-    """I9: fragment ids are unique, the highest one and the next row id never go back."""
+    """I9: fragment ids are unique; the highest fragment id and the next row id never decrease."""
     ghosts = _ghosts(facts)
     fragment, row = -1, 0
     for seen in facts.view.versions:
@@ -228,7 +228,7 @@ def folder_tells_all(facts: Facts) -> str:
 
 
 def next_writer_succeeds(facts: Facts) -> str:
-    """I12: whatever happened, the next writer commits the next version without help."""
+    """I12: in every state the next writer commits the next version."""
     body = facts.configuration.next_writer
     if body is None or facts.view.head is None:
         return ""
@@ -242,7 +242,7 @@ def next_writer_succeeds(facts: Facts) -> str:
 
 
 def quiet_cleanup_leaves_no_orphan(facts: Facts) -> str:
-    """I11: once all is quiet, a cleanup removes every file that no version needs, and no other."""
+    """I11: after all writes have ended, a cleanup removes exactly the unneeded files."""
     body = facts.configuration.final_cleanup
     if body is None or not facts.is_quiet or facts.view.head is None:
         return ""
@@ -274,7 +274,7 @@ def _is_kept(path: str, needed: set[str]) -> bool:
 
 
 def _ghosts(facts: Facts) -> set[int]:
-    """Versions that were not acknowledged and that the next one lacks; see the module."""
+    """Unacknowledged versions whose changes are not in the next version; see the module."""
     configuration = facts.configuration
     may_be = configuration.has_foreign_cleaner or (configuration.passing and configuration.cleans)
     if not may_be or facts.view.head is None:
@@ -285,7 +285,7 @@ def _ghosts(facts: Facts) -> set[int]:
     for seen in reversed(facts.view.versions[:-1]):
         after = by_number.get(seen.version + 1)
         detached = after is None or bool(mismatch(seen, after, by_number))
-        if configuration.has_foreign_cleaner:  # another stopped writer may have read a ghost
+        if configuration.has_foreign_cleaner:  # another suspended writer may have read a ghost
             detached = detached or seen.version + 1 in ghosts
         if detached and (seen.version, seen.uuid) not in acknowledged:
             ghosts.add(seen.version)

@@ -1,4 +1,4 @@
-"""Judging states by the invariants, each distinct combination once."""
+"""Judge states by the invariants, each distinct combination once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_core_explorer.view import View
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An invariant that does not hold, and why."""
+    """A violated invariant, and the reason."""
 
     invariant: str
     text: str
@@ -21,7 +21,7 @@ class Verdict:
 class Judge:
     """Applies the invariants of a configuration to states.
 
-    Each world, each pair of a world and the notes of the actors, and each end is judged once.
+    Judges each world, each pair of a world and the actors' notes, and each end once.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -38,7 +38,7 @@ class Judge:
         self._ends: dict[tuple[object, ...], Verdict | None] = {}
 
     def state(self, state: State) -> Verdict | None:
-        """The first invariant that ``state`` breaks, if it breaks one."""
+        """The first violated invariant in ``state``, or None."""
         world = state.world
         if self._machine.configuration.replaces and self._is_between(state):
             return None
@@ -61,7 +61,7 @@ class Judge:
         return self._ends[key]
 
     def _is_between(self, state: State) -> bool:
-        """True while a table is half dropped or half made, which no invariant judges."""
+        """True while a table is partly dropped or created, which no invariant covers."""
         nodes = self._machine.nodes
         return any(nodes[entry].is_alone for entry in state.actors if entry >= 0)
 

@@ -1,6 +1,6 @@
-"""Whether a version is its predecessor changed by a transaction: what each operation may change.
+"""Check that a version is its predecessor changed by a transaction.
 
-The effects of operations are written down here a second time, on fragments and their files only, so
+This specifies the effect of each operation a second time, on fragments and their files only, so
 that a defect in the code that applies operations is not part of the expectation.
 """
 
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def mismatch(before: Seen, after: Seen, history: Mapping[int, Seen]) -> str:
-    """How ``after`` differs from ``before`` changed by the transaction of ``after``, or ""."""
+    """How ``after`` differs from ``before`` changed by its transaction; "" if it does not."""
     if after.transaction is None:
         return ""
     old, new = _parts(before.file.manifest.fragments), _parts(after.file.manifest.fragments)

@@ -1,7 +1,7 @@
-"""States of an exploration, the decisions that a schedule can take, and the states they lead to.
+"""States of an exploration, and the decisions that lead from state to state.
 
-A state consists of the world, the node of each actor, the faults that are left, the time, and the
-unanswered writes that may still land. All of these are numbers or tuples of numbers.
+A state consists of the world, the node of each actor, the number of faults left, the time, and the
+unanswered writes that may still take effect. All of these are numbers or tuples of numbers.
 
 An actor that ended or crashed is represented by its notes alone, as `-1 - notes`.
 """
@@ -19,11 +19,11 @@ from lance_core_explorer.port import ALARM, REST, LivePort
 from lance_core_explorer.worlds import Fate, Worlds
 
 WAITING = -(1 << 40)
-"""In place of an actor that has not started."""
+"""Represents an actor that has not started."""
 
 
 class Late(NamedTuple):
-    """A write that was not answered and may still land, until ``until`` (virtual seconds)."""
+    """An unanswered write that may take effect until ``until`` (virtual seconds)."""
 
     call: int
     until: float
@@ -32,8 +32,8 @@ class Late(NamedTuple):
 class State(NamedTuple):
     """A state of the exploration.
 
-    ``last`` is the actor that made the latest call. ``preemptions``: how often the schedule may
-    still leave an actor that could go on. Both are 0 if pre-emptions are not bounded.
+    ``last`` is the actor that made the latest call. ``preemptions``: number of further switches
+    away from an actor that could continue. Both are 0 if pre-emptions are not limited.
     """
 
     world: int
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Start(NamedTuple):
-    """An actor that could wait starts."""
+    """An actor that has not started yet starts."""
 
     actor: int
 
@@ -98,7 +98,7 @@ class Machine:
 
     @cached_property
     def initial(self) -> State:
-        """The table as it was set up, and every actor that does not wait before its first call."""
+        """The state after setup; every actor that starts at once is before its first call."""
         port = LivePort(self.worlds, "setup", self.worlds.empty)
         self.configuration.setup(Effects(port, self.configuration))
         self.worlds.start = port.world
@@ -134,13 +134,13 @@ class Machine:
         return -1 - number
 
     def notes_of(self, entry: int) -> tuple[Hashable, ...]:
-        """What an actor has found out; ``entry`` is its number in `State.actors`."""
+        """The notes of an actor; ``entry`` is its number in `State.actors`."""
         if entry == WAITING:
             return ()
         return self.nodes[entry].notes if entry >= 0 else self.notes[-1 - entry]
 
     def is_end(self, state: State) -> bool:
-        """True if every actor is done (late writes may still land)."""
+        """True if every actor has finished (late writes may still take effect)."""
         for actor, entry in enumerate(state.actors):
             if entry >= 0 or self._may_start(state, actor):
                 return False
@@ -150,7 +150,7 @@ class Machine:
         return state.actors[actor] == WAITING and self.players[actor].actor.follows is None
 
     def successors(self, state: State) -> list[tuple[Decision, State]]:
-        """Every decision that can be taken in ``state`` and what it leads to."""
+        """All possible decisions in ``state`` and the resulting states."""
         found: list[tuple[Decision, State]] = []
         if self.configuration.replaces and self._only_one(state, found):
             return found
@@ -167,7 +167,7 @@ class Machine:
         return found
 
     def _is_timeless(self, state: State) -> bool:
-        """True if time does not pass any more."""
+        """True if no more time can pass."""
         return not (state.passing and self.configuration.passing)
 
     def _take_eager(self, state: State, found: list[tuple[Decision, State]]) -> bool:
@@ -181,7 +181,7 @@ class Machine:
         return False
 
     def _take_steps(self, state: State, found: list[tuple[Decision, State]]) -> list[float]:
-        """The next calls of all actors; returns when the sleeping ones wake up."""
+        """Add the next calls of all actors; returns the times at which sleeping actors wake up."""
         wakes: list[float] = []
         for actor, entry in enumerate(state.actors):
             if entry >= 0:
@@ -211,7 +211,7 @@ class Machine:
         return False
 
     def _due(self, call: int) -> float:
-        """When a call can be answered; only sleep has to wait."""
+        """The time at which a call can be answered; later than now only for sleep."""
         due = self._dues.get(call)
         if due is None:
             wanted = self.worlds.calls[call]
@@ -235,7 +235,7 @@ class Machine:
     def _steps(
         self, state: State, actor: int, node: Node, found: list[tuple[Decision, State]]
     ) -> None:
-        """Every outcome of the pending call of one actor."""
+        """Add every outcome of the pending call of one actor."""
         if self._bounded:
             left = self._preempted(state, actor)
             if left < 0:
@@ -253,17 +253,14 @@ class Machine:
                 self._fate(state, actor, node, fate, found)
 
     def _preempted(self, state: State, actor: int) -> int:
-        """How many pre-emptions are left once ``actor`` goes on; negative if it may not."""
+        """Number of pre-emptions left if ``actor`` continues; negative if it must not continue."""
         last = state.actors[state.last]
         if state.last == actor or last < 0 or self._due(self.nodes[last].call) > state.now:
             return state.preemptions
         return state.preemptions - 1
 
     def _fates_of(self, state: State, call: int) -> tuple[Fate, ...]:
-        """The faults of a call.
-
-        If no other actor can see when a late write lands, it lands at once or never.
-        """
+        """The possible faults of a call."""
         if Fate.LATE in self._fates and self._is_timeless(state):
             self._is_eager(call, state.world)
             if self._eager[call] is Eagerness.ALWAYS:
@@ -278,7 +275,7 @@ class Machine:
         fate: Fate,
         found: list[tuple[Decision, State]],
     ) -> None:
-        """An answer to the pending call, if ``fate`` makes a difference to it."""
+        """Add the answer to the pending call if ``fate`` changes it."""
         world, actors, faults, now, passing, late, last, left = state
         effect = self.worlds.effect(world, node.call, fate, now)
         if effect is None:
@@ -318,7 +315,7 @@ class Machine:
 
 
 def _without_lapsed(state: State) -> State:
-    """Without the late writes that cannot land any more."""
+    """The state without late writes that can no longer take effect."""
     late = tuple(late for late in state.late if late.until >= state.now)
     return state._replace(late=late)
 

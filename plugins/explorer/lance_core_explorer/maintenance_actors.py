@@ -1,4 +1,4 @@
-"""Actors that remove objects: cleanups, and one that drops a table and makes it again."""
+"""Actors that remove objects: cleanups, and one that drops and recreates a table."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lance_core_explorer.configuration import Body, Effects
 from lance_core_explorer.notes import Ended
 
 IMPATIENT = CleanupPolicy(older_than=timedelta(0), error_if_tagged=False)
-"""Every version but the newest may go; the rule about recently superseded versions protects them,
-and nothing else does."""
+"""A policy that selects every version except the newest. Only the rule about recently superseded
+versions protects them."""
 
 
 _SKIP = len(VERSIONS) + 1
 
 
 def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
-    """Cleans the table up once."""
+    """Runs one cleanup of the table."""
 
     def body(effects: Effects) -> None:
         try:
@@ -37,9 +37,9 @@ def cleaner(policy: CleanupPolicy = IMPATIENT) -> Body:
 
 
 def foreign_cleaner(patience: float = 0.0) -> Body:
-    """Removes every version that was superseded ``patience`` seconds ago, newest first.
+    """Removes every version superseded at least ``patience`` seconds ago, newest first.
 
-    It follows none of the rules by which our cleanup protects writers: no deadline, no pins.
+    Unlike our cleanup, it does not protect writers: it ignores deadlines and pins.
     """
 
     def body(effects: Effects) -> None:
@@ -56,12 +56,12 @@ def foreign_cleaner(patience: float = 0.0) -> Body:
 
 
 def janitor(effects: Effects) -> None:
-    """Cleans up much later, when every file may be removed; for `Configuration.final_cleanup`."""
+    """Runs a cleanup at a time when all files are old enough; for `Configuration.final_cleanup`."""
     clean(effects.store, effects.handler, IMPATIENT, effects.environment)
 
 
 def recreator(effects: Effects) -> None:
-    """Drops the table while no writer is in the middle of a commit, and makes it again."""
+    """Drops and recreates the table while no commit is in progress."""
     effects.port.ask("rest", "alone", "drop")
     drop(effects.store)
     effects.handler.forget()

@@ -1,4 +1,4 @@
-"""The rows of an external manifest store, simulated."""
+"""A simulated external manifest store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "rows"
 
 
 class ManifestRows(Space):
-    """Rows by table and version; every call is atomic, and reads see every write before them."""
+    """Rows by table and version. Calls are atomic, and reads see every earlier write."""
 
     name = NAME
     writes = frozenset({"put_if_absent", "put_if_present", "delete"})
@@ -36,7 +36,7 @@ class ManifestRows(Space):
 
 
 class SimulatedManifestStore(ExternalManifestStore):
-    """Asks for the rows through a port."""
+    """Accesses the rows through a port."""
 
     def __init__(self, port: Port) -> None:
         self._port = port

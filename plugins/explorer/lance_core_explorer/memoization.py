@@ -1,8 +1,8 @@
-"""Memoized pure functions, so that running an actor again costs less.
+"""Memoization of pure functions, which makes running an actor again cheaper.
 
-Parsing, applying and serialising depend on their arguments alone. An actor that runs again with
-the same answers calls them again with the same arguments. Results are those of the shipped
-functions, patches included, and are kept for one exploration.
+Parsing, applying and serialising depend only on their arguments. An actor that runs again with the
+same answers repeats the same calls. The results are those of the shipped functions, including
+patches, and are kept for one exploration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lance_core.table.transactions.transaction import Transaction
 
 @contextlib.contextmanager
 def remembering() -> Iterator[None]:
-    """While the context lasts, the commit code remembers what its pure functions returned."""
+    """Memoize the pure functions of the commit code while the context is active."""
     with contextlib.ExitStack() as stack:
         for module in (loop, catch_up, history, outcome):
             for name, remember in _REMEMBER.items():
@@ -63,7 +63,7 @@ def _apply(function: Callable[..., ManifestFile]) -> Callable[..., ManifestFile]
         key = (id(base), id(facts.source), transaction.to_bytes(), settings)
         found = known.get(key)
         if found is None:
-            # Objects that are kept do not give their ids to others.
+            # The ids of objects that are kept alive are not reused.
             found = known[key] = ((base, facts), function(base, transaction, facts))
         return found[1]
 

@@ -1,6 +1,7 @@
-"""Notes of an actor: how its commits ended and what it read. Invariants judge them.
+"""Notes of an actor: outcomes of its commits and results of its reads. Invariants judge them.
 
-Transactions are known by their uuids. Notes are values, so that equal histories meet in one state.
+Notes identify transactions by their uuids. Notes are values, so equal histories lead to the same
+state.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A commit was acknowledged as ``version``; ``added`` are the data files that it brought in."""
+    """A commit was acknowledged as ``version``; ``added`` are the data files that it added."""
 
     transaction: str
     version: int
@@ -20,7 +21,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class NotCommitted:
-    """A commit ended in the error ``kind``, all of which say: definitely not applied."""
+    """A commit ended with the error ``kind``, which means that it was definitely not applied."""
 
     transaction: str
     kind: str
@@ -29,7 +30,7 @@ class NotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A commit ended in `CommitUnknownError`."""
+    """A commit ended with `CommitUnknownError`."""
 
     transaction: str
 
@@ -38,8 +39,8 @@ class Unknown:
 class Read:
     """A reader saw ``version``.
 
-    ``digest`` is that of the manifest file. ``missing`` names a file that the version needs and
-    that was not there, "" if all were.
+    ``digest``: digest of the manifest file. ``missing``: a file of the version that did not exist,
+    or "".
     """
 
     version: int
@@ -49,7 +50,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Something other than a commit ended well (``kind`` is ""), or in an error that may happen."""
+    """An operation that is not a commit succeeded (``kind`` is "") or failed as allowed."""
 
     what: str
     kind: str = ""
@@ -57,7 +58,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An actor ended in an exception that its contract does not allow."""
+    """An actor ended with an exception that its contract does not allow."""
 
     error: str
 

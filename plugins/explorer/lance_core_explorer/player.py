@@ -1,11 +1,12 @@
-"""Actors as tries: the next call of an actor is a function of the answers that it got.
+"""Actors as tries: the next call of an actor is a function of the answers so far.
 
-A `Node` is one actor after one history of answers. It holds the actor's next call, or its end. For
-an answer that is new after that history the actor runs from its start, and there is a new node. So
-the shipped code alone fills the trie, and all schedules with the same answers share it.
+A `Node` represents an actor after a sequence of answers. It holds the actor's next call, or its
+end. For a new answer after this sequence the actor runs again from its start, which creates a new
+node. So all nodes result from running the shipped code, and all schedules with the same answers
+share them.
 
-A run that reaches a new node continues without other actors and without faults. That is a schedule
-as well, and it saves the runs from the start that the search would make for each of its nodes.
+A run that reaches a new node continues without other actors and faults. This is a possible schedule
+as well, and it saves a run from the start for each of its nodes.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from lance_core_explorer.port import ALARM, REST, Pending, ReplayPort
 from lance_core_explorer.worlds import Fate, Worlds
 
 DEEPEST = 250
-"""Maximum calls of an actor; one that makes more never ends (I13)."""
+"""Maximum number of calls of an actor; an actor with more calls counts as endless (I13)."""
 
 ENDED = -1
-"""In place of the number of a call: the actor is done."""
+"""Replaces the number of a call: the actor has finished."""
 
 
 class Node:
-    """An actor after a history of answers.
+    """An actor after a sequence of answers.
 
-    ``call`` is the number of its pending call, or `ENDED`. ``notes``: what it has found out.
-    ``number`` is unique among the nodes of all actors.
+    ``call`` is the number of its pending call, or `ENDED`. ``notes``: its notes. ``number`` is
+    unique among the nodes of all actors.
     """
 
     __slots__ = (
@@ -55,7 +56,7 @@ class Node:
         self.notes: tuple[Hashable, ...] = ()
 
     def after(self, answer: int, now: float, world: int) -> Node:
-        """The actor once its call was answered at the time ``now``, in ``world``."""
+        """The node after its call got ``answer`` at the time ``now``, in ``world``."""
         found = self._children.get(answer)
         if found is None:
             return self._grow(answer, now, world)
@@ -69,7 +70,7 @@ class Node:
         return node
 
     def settle(self, port: ReplayPort, call: int) -> None:
-        """Take what ``port`` knows as it meets ``call``; `after` finds this node from now on."""
+        """Store the call and the notes from ``port``; from then on `after` returns this node."""
         self.call = call
         self.is_alone = port.is_alone
         self.notes = tuple(port.notes)
@@ -114,7 +115,7 @@ class Player:
         return node
 
     def run(self, node: Node, world: int) -> None:
-        """Run the actor to ``node``, and on if it is alone in ``world``."""
+        """Run the actor to ``node``, and further while it is alone in ``world``."""
         self.runs += 1
         history = node.history()
         run = _Run(self._worlds, node, world)
@@ -137,7 +138,7 @@ class Player:
 
 
 class _Run:
-    """Where a run of an actor is that goes on alone."""
+    """The state of a run that continues without other actors."""
 
     port: ReplayPort
 
@@ -146,10 +147,10 @@ class _Run:
         self._world = world
         self.node = node
         self.reached = [node]
-        """The new nodes, the latest of which is ``node``."""
+        """The new nodes; the last one is ``node``."""
 
     def go_on(self, call: int) -> tuple[int, float] | None:
-        """The answer to the pending call of the latest node, and when it comes; None to stop."""
+        """The answer to the latest node's pending call, and its time; None to stop."""
         if self.node.depth >= DEEPEST or self._worlds.calls[call].space in (ALARM, REST):
             return None
         now = self.port.now

@@ -1,7 +1,7 @@
-"""Ports: every call of an actor to what it shares goes through one.
+"""Ports, through which an actor makes every call to shared services.
 
-A `ReplayPort` answers from a record and stops the actor at the first call that has no answer. A
-`LivePort` applies every call at once: for setting up a table, and for looking at one.
+A `ReplayPort` returns recorded answers and stops the actor at the first call without an answer. A
+`LivePort` executes every call at once, to set up a table or to read one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lance_core_explorer.calls import Call, Raised
 from lance_core_explorer.worlds import Fate, Worlds
 
 EPOCH_NS = 1_700_000_000_000_000_000
-"""The clock's reading, in nanoseconds since 1970, at virtual time 0."""
+"""The clock's value, in nanoseconds since 1970, at virtual time 0."""
 
 
 ALARM = "time"
@@ -28,7 +28,7 @@ REST = "rest"
 """The space of pauses; see `Rest`."""
 
 _DECIDING = frozenset({"create", "rename", "put_if_absent"})
-"""Methods that make a version."""
+"""Methods that publish a version."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -37,11 +37,11 @@ def _identity(actor: str, number: int) -> uuid.UUID:
 
 
 class Pending(BaseException):
-    """Unwinds an actor that waits for an answer. Not to be caught."""
+    """Unwinds an actor that waits for an answer. Do not catch it."""
 
 
 class Port(ABC):
-    """Calls of an actor, and its own time, chance and identities."""
+    """Calls of an actor, and its own clock, randomness and ids."""
 
     shortest_sleep = 0.0
 
@@ -52,9 +52,9 @@ class Port(ABC):
         """The notes of the actor, which invariants judge."""
         self.read_time = False
         self.is_alone = False
-        """True while no other actor may go on; see `Rest`."""
+        """True while no other actor may run; see `Rest`."""
         self.decisions = 0
-        """How often a call was made that decides about a version."""
+        """Number of calls that try to publish a version."""
         self._identities = 0
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Port(ABC):
         """Virtual seconds."""
 
     def ask(self, space: str, method: str, *arguments: Hashable) -> Any:
-        """The answer to a call; raises what it raises."""
+        """The answer to a call; raises it if it is an exception."""
         answer = self.send(Call(space, method, arguments))
         if space == REST:
             self.is_alone = method == "alone"
@@ -82,12 +82,12 @@ class Port(ABC):
         self.notes.append(value)
 
     def new_uuid(self) -> uuid.UUID:
-        """The next identity of this actor: the same one whenever it is run again."""
+        """The next uuid of this actor: the same sequence in every run."""
         self._identities += 1
         return _identity(self.actor, self._identities)
 
     def environment(self) -> Environment:
-        """An environment whose time the schedule moves, and without chance."""
+        """An environment with the virtual time of the schedule and constant randomness."""
         return Environment(
             clock=lambda: EPOCH_NS + int(self._time() * 1e9),
             monotonic=self._time,
@@ -107,10 +107,7 @@ class Port(ABC):
 
 
 class ReplayPort(Port):
-    """Answers from ``answers``, each of which came at the time beside it.
-
-    Calls beyond them are answered by ``go_on``; None stops the actor.
-    """
+    """Returns the recorded ``answers``, pairs of answer and time."""
 
     def __init__(
         self,
@@ -126,7 +123,7 @@ class ReplayPort(Port):
         self._position = 0
         self._start = start
         self.pending: int | None = None
-        """The call that is not answered."""
+        """The unanswered call."""
 
     @property
     def now(self) -> float:
@@ -134,7 +131,7 @@ class ReplayPort(Port):
 
     def send(self, call: Call) -> Hashable:
         if self.pending is not None:
-            raise Pending  # calls of an actor that is being unwound (leaving a `with`) are not made
+            raise Pending  # ignore calls made while unwinding the actor (on leaving a `with`)
         if self._position == len(self._answers):
             number = self.worlds.call(call)
             answer = self._go_on(number)
@@ -149,7 +146,7 @@ class ReplayPort(Port):
 
 
 class LivePort(Port):
-    """Applies calls to ``world``, which moves on."""
+    """Applies calls to ``world``, which it replaces by the result."""
 
     def __init__(self, worlds: Worlds, actor: str, world: int, now: float = 0.0) -> None:
         super().__init__(worlds, actor)

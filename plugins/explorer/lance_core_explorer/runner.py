@@ -1,4 +1,4 @@
-"""Running sets of configurations and printing their reports."""
+"""Run sets of configurations and print their reports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _HEADING = ("configuration", "states", "ends", "runs", "seconds", "exhausted", "
 def explore_all(
     configurations: Sequence[Configuration], limits: Limits = UNLIMITED, processes: int = 1
 ) -> Iterator[Report]:
-    """Explore each configuration, in several processes if asked for; reports come as they are done.
+    """Explore each configuration, optionally in several processes; yields finished reports.
 
-    Configurations hold functions, so processes are forked and know them by their numbers.
+    Configurations contain functions, which cannot be pickled, so processes are forked and identify
+    configurations by number.
     """
     if processes == 1:
         for configuration in configurations:
@@ -55,9 +56,9 @@ def run(
     limits: Limits = UNLIMITED,
     processes: int = 1,
 ) -> bool:
-    """Explore ``configurations`` and write a table; true if all are as expected.
+    """Explore ``configurations`` and write a table; True if all results are as expected.
 
-    Expected is that each is explored to the end without a violation, and each control violates.
+    Each configuration must be exhausted without a violation, and each control must have one.
     """
     controls = {one.name for one in configurations if one.violates}
     write(_line(_HEADING))
@@ -83,7 +84,7 @@ def run(
 
 
 def is_as_expected(report: Report, controls: Iterable[str]) -> bool:
-    """True if a control violates, and everything else is explored and does not."""
+    """True if a control has a violation, or any other configuration is exhausted without one."""
     if report.configuration in controls:
         return bool(report.violations)
     return report.exhausted and not report.violations

@@ -1,4 +1,4 @@
-"""Schedules as text: writing, reading, replaying and shortening them.
+"""Schedules as text: write, read, replay and shorten them.
 
 ::
 
@@ -10,7 +10,7 @@
     passes 601.0 s
     violates I1: …
 
-One line for each decision. After the last one the actors that can go on do so, one after the other.
+Each line is one decision. After the last line, the actors that can continue do so, one by one.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from lance_core_explorer.worlds import Fate
 _STEP = re.compile(r"(?P<actor>\S+) (?P<call>\S+ \S+(?: \S+)?) -> (?P<fate>.+)")
 _PASSES = re.compile(r"passes (?P<seconds>[0-9.]+) s")
 MOST_TRIES = 3000
-"""Maximum schedules that are tried to find a shorter one."""
+"""Maximum number of schedules tried to find a shorter one."""
 
 _FATES = {fate.value: fate for fate in Fate}
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Decisions, one line each, and what they lead to. ``verdict`` is None if nothing breaks."""
+    """Decisions, one line each, and the result. ``verdict`` is None without a violation."""
 
     configuration: str
     lines: tuple[str, ...]
@@ -61,10 +61,9 @@ class Schedule:
 
 
 def replay(text: str, configurations: Iterable[Configuration]) -> Schedule:
-    """Run the schedule that ``text`` writes down, and judge every state on the way.
+    """Run the schedule in ``text``, and judge every state on the way.
 
-    Raises `InvalidInputError` if it does not fit the code: if an actor does not make the call that
-    the text says.
+    Raises `InvalidInputError` if an actor does not make the call that the text names.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if not lines or not lines[0].startswith("configuration "):
@@ -92,7 +91,7 @@ def _replayed(machine: Machine, lines: Sequence[str]) -> Schedule:
         }
         if line not in choices:
             options = "\n  ".join(choices)
-            raise InvalidInputError(f"line {line!r} is not possible here; possible is\n  {options}")
+            raise InvalidInputError(f"line {line!r} is not possible here; possible:\n  {options}")
         state = choices[line][1]
         said.append(line)
         verdict = judge.state(state)
@@ -102,7 +101,7 @@ def _replayed(machine: Machine, lines: Sequence[str]) -> Schedule:
 
 
 def text_of(machine: Machine, state: State, decision: Decision) -> str:
-    """The line of a decision that is taken in ``state``."""
+    """The line for a decision in ``state``."""
     match decision:
         case Step(actor, fate):
             call = machine.nodes[state.actors[actor]].call
@@ -125,7 +124,7 @@ def _call(machine: Machine, number: int) -> str:
 def shrunk(
     machine: Machine, judge: Judge, decisions: Sequence[Decision], invariant: str
 ) -> Schedule:
-    """The shortest schedule found, by leaving out decisions, that breaks the same invariant."""
+    """The shortest schedule with the same violation that leaving out decisions gives."""
     runs = _Runs(machine, judge)
     taken, verdict = runs.run(tuple(decisions))
     tried = set[tuple[Decision, ...]]()
@@ -145,7 +144,7 @@ def shrunk(
 
 
 def _shorter(taken: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
-    """``taken`` without a run of decisions: long runs first, the latest first."""
+    """``taken`` without a subsequence: long subsequences first, the latest first."""
     for size in (8, 4, 2, 1):
         for start in range(len(taken) - size, -1, -1):
             yield taken[:start] + taken[start + size :]
@@ -161,7 +160,7 @@ def _cost(decisions: Sequence[Decision]) -> tuple[int, int, int]:
 
 
 class _Runs:
-    """Runs that follow given decisions. What can be done in a state is computed once."""
+    """Runs with given decisions. The possible decisions of a state are computed once."""
 
     def __init__(self, machine: Machine, judge: Judge) -> None:
         self._machine = machine
@@ -175,9 +174,9 @@ class _Runs:
         return found
 
     def run(self, decisions: Sequence[Decision]) -> tuple[tuple[Decision, ...], Verdict | None]:
-        """Take the decisions that are possible, then go on without any fault.
+        """Take the given decisions that are possible, then continue without faults.
 
-        Stops at a violation. Returns what was decided, and the verdict.
+        Stops at a violation. Returns the decisions taken, and the verdict.
         """
         state = self._machine.initial
         taken: list[Decision] = []

@@ -1,7 +1,7 @@
-"""Trying every schedule of a configuration.
+"""Try every schedule of a configuration.
 
-The search goes depth first and visits each state once: two schedules that lead to the same state
-have the same continuations. That makes millions of schedules affordable.
+The search is depth-first and visits each state once: two schedules that lead to the same state have
+the same continuations. This makes millions of schedules affordable.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lance_core_explorer.memoization import remembering
 from lance_core_explorer.schedule import Schedule, shrunk
 
 Patch = Callable[[], AbstractContextManager[object]]
-"""Changes the code under exploration for as long as the context lasts, to show that a defect would
-be found: ``lambda: unittest.mock.patch.object(module, "function", other)``."""
+"""Patches the code under exploration while the context is active, to show that a defect is found:
+``lambda: unittest.mock.patch.object(module, "function", other)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that does not hold, and the shortest schedule found that breaks it."""
+    """A violated invariant, and the shortest schedule found that violates it."""
 
     invariant: str
     text: str
@@ -38,9 +38,9 @@ class Violation:
 class Report:
     """The result of an exploration.
 
-    ``states`` and ``ends`` are distinct ones; an end is a state in which all actors are done.
-    ``runs``: how often an actor's code was run. ``exhausted``: every schedule within the bounds of
-    the configuration was tried.
+    ``states`` and ``ends``: numbers of distinct states and ends; an end is a state in which all
+    actors have finished. ``runs``: number of runs of actors' code. ``exhausted``: every schedule
+    within the bounds of the configuration was tried.
     """
 
     configuration: str
@@ -54,10 +54,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop.
+    """The limits of a search.
 
-    After so many ``states`` or ``seconds`` (None: not before all is explored), or once so many
-    different invariants are broken.
+    Stop after this many ``states`` or ``seconds`` (None: no limit), or after violations of this
+    many different invariants.
     """
 
     states: int | None = None
@@ -71,7 +71,7 @@ UNLIMITED = Limits()
 def explore(
     configuration: Configuration, patches: Iterable[Patch] = (), limits: Limits = UNLIMITED
 ) -> Report:
-    """Try every schedule of ``configuration`` with ``patches`` applied, and judge every state."""
+    """Try every schedule of ``configuration`` with ``patches`` applied; judge every state."""
     with ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch())
@@ -84,7 +84,7 @@ def explore(
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Without garbage collection: millions of small values stay alive until the end."""
+    """Disable garbage collection: millions of small values stay alive until the end."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -118,7 +118,7 @@ class _Search:
         )
 
     def _visit_all(self, started: float) -> bool:
-        """Depth first, so that the path to the state at hand is a prefix of ``path``."""
+        """Search depth-first, so that the path to the current state is a prefix of ``path``."""
         first = self._machine.initial
         seen = {first}
         path: list[Decision | None] = []
@@ -133,7 +133,7 @@ class _Search:
                 self._report(verdict, path)
                 if len(self._violations) >= self._limits.violations:
                     return False
-                continue  # states after a broken one prove nothing
+                continue  # states after a violation prove nothing
             if self._states % 1024 == 0:
                 gc.collect(1)
                 if self._is_over(started):

@@ -1,8 +1,8 @@
-"""What actors share, as pure functions from a state and a call to changes and an answer.
+"""Services shared by actors, as pure functions from a state and a call to changes and an answer.
 
-A `Space` holds hashable values by key. `Space.answer` gets the state and returns the changes; a
-state itself is never changed. To explore a protocol with a service of its own, write a `Space` for
-the service and a client that sends its calls through `Port.ask`.
+A `Space` holds hashable values by key. `Space.answer` takes the state and returns the changes;
+states are immutable. To explore a protocol with another service, write a `Space` for the service
+and a client that sends its calls through `Port.ask`.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class Space(ABC):
     """A service that actors share."""
 
     name: str
-    """As in `Call.space`."""
+    """The value of `Call.space` for its calls."""
     writes: frozenset[str]
-    """The methods that change something."""
+    """The methods that change values."""
 
     @abstractmethod
     def answer(self, items: Items, call: Call, now: float) -> tuple[Changes, Hashable]:
-        """What ``call`` changes at the time ``now`` (virtual seconds), and its answer.
+        """The changes by ``call`` at the time ``now`` (virtual seconds), and its answer.
 
-        The answer is hashable, a `Raised` where the call raises.
+        The answer is hashable; it is a `Raised` if the call raises.
         """
 
     def stale_answers(self, before: Items, items: Items, call: Call) -> tuple[Hashable, ...]:
-        """What a store with weak reads may answer as well; ``before`` is the state at the start."""
+        """Further possible answers of a store with weak reads; ``before`` is the initial state."""
         return ()
 
 
@@ -50,7 +50,7 @@ class Stored(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A line of a listing."""
+    """An entry of a listing."""
 
     path: str
     stored: Stored
@@ -59,8 +59,8 @@ class Listed(NamedTuple):
 class Objects(Space):
     """The objects of one store: all methods of `lance_core.store.base.ObjectStore`, atomic.
 
-    ``page``: how many objects one request of a listing returns, None for all. ``is_hidden``: paths
-    that listings leave out, because every actor ignores them.
+    ``page``: number of objects that one listing request returns, None for all. ``is_hidden``:
+    selects paths that listings omit because every actor ignores them.
     """
 
     name = "store"
@@ -117,7 +117,7 @@ class Objects(Space):
         return (NOTHING, exists(path)) if path in items else ({path: stored}, None)
 
     def _listing(self, items: Items, call: Call) -> tuple[Listed, ...]:
-        """In ascending order; of the paths after ``start_after``, if that is given."""
+        """The listing in ascending order, after ``start_after`` if that is given."""
         folder, start = call.key, call.arguments[1]
         prefix = f"{folder}/" if folder else ""
         found = sorted(
@@ -144,8 +144,8 @@ def _as_stored(value: Hashable) -> Stored:
 class Rest(Space):
     """Pauses of actors, and the right to run alone.
 
-    ``pause`` ends like any call. ``alone`` ends when every other actor is done or pauses; no other
-    actor goes on until ``over``.
+    ``pause`` ends like any call. ``alone`` ends when every other actor has finished or pauses; then
+    no other actor continues until ``over``.
     """
 
     name = "rest"
@@ -156,7 +156,7 @@ class Rest(Space):
 
 
 class Alarm(Space):
-    """Sleep that takes time: a call ends at the time that it names."""
+    """Sleep that takes time: a call ends at the time in its argument."""
 
     name = "time"
     writes = frozenset()

@@ -34,14 +34,14 @@ EVERYTHING = StoreCapabilities(
     ordered_list=Guarantee.YES,
     strong_reads=Guarantee.YES,
 )
-"""What the simulated store can do; a configuration may declare less."""
+"""Capabilities of the simulated store; a configuration may declare less."""
 
 _checked = lru_cache(maxsize=1 << 16)(check_path)
 _EPOCH = datetime.fromtimestamp(EPOCH_NS // 10**9, UTC)
 
 
 class SimulatedStore(ObjectStore):
-    """Objects of the space ``store``. A listing is asked for page by page."""
+    """The objects of the space ``store``. Listings are requested page by page."""
 
     def __init__(self, port: Port, capabilities: StoreCapabilities, page: int | None) -> None:
         self._port = port
@@ -92,7 +92,7 @@ class SimulatedStore(ObjectStore):
 
 
 class _Writer(ObjectWriter):
-    """A multipart upload: one put when it is closed, and nothing before."""
+    """A multipart upload: one put when it is closed, and no call before."""
 
     def __init__(self, store: SimulatedStore, path: str) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The shipped commit handlers, each on a store with the guarantees that it requires."""
+"""The shipped commit handlers, each on a store with its required guarantees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import StoreLeases
 
 TERMS = LeaseTerms(duration=9.0, request_lifetime=4.0, patience=60.0)
-"""Short terms: a waiting writer lists often, and each listing is a step."""
+"""Short terms, because a waiting writer lists often, and each listing is a step."""
 
 _UNORDERED = replace(EVERYTHING, ordered_list=Guarantee.NO)
 _LEASES = replace(_UNORDERED, rename_if_absent=Guarantee.NO)
@@ -41,7 +41,7 @@ class Subject:
     is_lasting: bool = True
 
     def eager(self, call: Call) -> Eagerness:
-        """Which calls commute if there is no cleanup and no table is dropped."""
+        """The calls that commute if there is no cleanup and no table is dropped."""
         return lasting_manifests(call) if self.is_lasting else private_files(call)
 
 
@@ -72,7 +72,7 @@ LEASE = Subject(
 UNSAFE = Subject("unsafe", lambda e: UnsafeCommitHandler(e.store), _DUMB, is_lasting=False)
 
 DIRECT = (PUT_IF_ABSENT, UNORDERED, RENAME)
-"""The handlers that need nothing but the store."""
+"""The handlers that use only the store."""
 
 SAFE = (*DIRECT, EXTERNAL, LEASE)
-"""Every handler that may serve several writers."""
+"""Every handler that supports several writers."""

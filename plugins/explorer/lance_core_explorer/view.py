@@ -1,7 +1,7 @@
-"""Views: a world as a reader finds it while no other actor runs.
+"""Views: a world as a reader sees it while no other actor runs.
 
-The shipped code reads a copy of the world: a reader that completes the commits of others changes
-that copy only.
+The shipped code reads a copy of the world: a reader that completes other commits changes only that
+copy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A version as a reader finds it. ``transaction`` made it, None if that is unknown."""
+    """A version as a reader sees it. ``transaction`` created it, None if it is unknown."""
 
     location: ManifestLocation
     file: ManifestFile
@@ -46,12 +46,12 @@ class Seen:
 
     @property
     def uuid(self) -> str:
-        """The transaction's."""
+        """The uuid of the transaction."""
         return "" if self.transaction is None else self.transaction.uuid
 
     @property
     def data_files(self) -> list[str]:
-        """Paths of the data files, in order, as often as they are named."""
+        """Paths of the data files, in order and with repetitions."""
         return [file.path for part in self.file.manifest.fragments for file in part.files]
 
 
@@ -75,7 +75,7 @@ class View:
     def alone(
         self, body: Callable[[Effects], object], now: float = 0.0, name: str = "observer"
     ) -> Look:
-        """Run ``body`` from this world on, without other actors and without faults."""
+        """Run ``body`` in this world without other actors and without faults."""
         port = LivePort(self.worlds, name, self.world, now)
         try:
             result = body(Effects(port, self._configuration))
@@ -106,7 +106,7 @@ class View:
 
     @property
     def problem(self) -> str:
-        """Why the versions cannot be read, "" if they can."""
+        """The reason why the versions cannot be read, or ""."""
         error = self.read.error
         return "" if error is None else f"{type(error).__name__}: {error}"
 
@@ -148,7 +148,7 @@ _PARSED: dict[bytes, ManifestFile] = {}
 
 
 def parsed(data: bytes, path: str) -> ManifestFile:
-    """A manifest file, parsed once; parsing does not depend on anything else."""
+    """A manifest file, parsed once; parsing depends on the bytes only."""
     file = _PARSED.get(data)
     if file is None:
         if len(_PARSED) > 100_000:

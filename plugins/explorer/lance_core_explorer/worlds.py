@@ -1,7 +1,7 @@
-"""All states of the world that were reached, and the steps between them, each computed once.
+"""All reached states of the world, and the steps between them, each computed once.
 
-Worlds, calls and answers are numbered, and a step is looked up by numbers. That makes exploring a
-state cheap: the code under exploration runs only when an actor sees something new.
+Worlds, calls and answers are numbered, and steps are looked up by these numbers. This makes
+exploring a state cheap: the code under exploration runs only when an actor gets a new answer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Worlds:
         self.start = self.empty
         """The world at the start of a schedule, which stale reads may return."""
         self.opened: Version | None = None
-        """The newest version at the beginning."""
+        """The newest version of the initial world."""
 
     def call(self, call: Call) -> int:
         """The number of ``call``."""
@@ -75,7 +75,7 @@ class Worlds:
         return number
 
     def content(self, data: bytes) -> bytes:
-        """``data`` itself or the same bytes seen before: what is equal is the same object."""
+        """``data``, or the equal bytes object seen before: equal contents are one object."""
         return self._contents.setdefault(data, data)
 
     def world(self, state: dict[str, dict[str, Hashable]]) -> int:
@@ -87,12 +87,12 @@ class Worlds:
         return number
 
     def is_write(self, call: int) -> bool:
-        """True if a call may change something."""
+        """True if a call may change the world."""
         wanted = self.calls[call]
         return wanted.method in self.spaces[wanted.space].writes
 
     def effect(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
-        """The step of ``call`` in ``world``; None if ``fate`` makes no difference to it."""
+        """The effect of ``call`` in ``world``; None if ``fate`` makes no difference."""
         key = (world, call, fate, now)
         try:
             return self._effects[key]

@@ -1,4 +1,4 @@
-"""Tables on any fsspec file system: by URL, or on an object of this process."""
+"""Tables on any fsspec file system, given by URL or as a Python object."""
 
 from lance_core_fsspec.registry import register_file_system, unregister_file_system
 

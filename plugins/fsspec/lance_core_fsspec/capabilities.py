@@ -1,7 +1,7 @@
-"""What is known of a file system beyond its interface, which promises little.
+"""Known properties of file systems that fsspec's interface does not declare.
 
-fsspec's ``mode="create"`` looks first and writes then, and its ``mv`` replaces what is at the
-target, unless an implementation does better. Only what is known to hold is relied upon.
+fsspec's ``mode="create"`` checks first and writes afterwards, and its ``mv`` replaces the target,
+unless an implementation does better. This plugin relies only on known properties.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from lance_core.store.base import Guarantee, StoreCapabilities
 
 FORWARDING = frozenset({"adlfs", "gcsfs", "s3fs"})
-"""Packages whose ``pipe_file(mode="create")`` sends the condition to the service. The probe tells
-whether the service applies it."""
+"""Packages whose ``pipe_file(mode="create")`` sends the condition to the service. The probe tests
+if the service applies it."""
 
 STRONG = frozenset(
     {
@@ -23,25 +23,25 @@ STRONG = frozenset(
         *("arrow_hdfs", "ftp", "hdfs", "sftp", "smb", "ssh", "webhdfs"),
     }
 )
-"""Protocols whose services show every read what was written before it."""
+"""Protocols whose services show every earlier write to every read."""
 
 OBJECT_STORES = frozenset({"cos", "cosn", "hf", "lakefs", "obs", "oci", "ocilake", "oss", "tos"})
 """Protocols of file systems without folders whose single writes are atomic. Asynchronous file
-systems are such without being named."""
+systems count as such even if they are not listed."""
 
 READ_ONLY = frozenset(
     {"data", "gist", "git", "github", "http", "https", "libarchive", "reference", "tar", "zip"}
 )
-"""Protocols that are for reading."""
+"""Read-only protocols."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What holds of a file system.
+    """Properties of a file system.
 
-    ``stages``: writes go to a name of their own and are then renamed, since nothing else is atomic
-    there, and folders have to be made. ``is_parallel``: threads may call it at the same time.
-    ``keeps_bytes``: it holds whole objects in memory anyway. ``quotes``: its paths are URLs.
+    ``stages``: write to a temporary name and rename, because only renames are atomic; folders must
+    be created. ``is_parallel``: several threads may call it concurrently. ``keeps_bytes``: it holds
+    whole objects in memory. ``quotes``: its paths are URLs.
     """
 
     protocol: str
@@ -54,7 +54,7 @@ class Traits:
 
 
 def traits_of(filesystem: Any) -> Traits:
-    """What is known of an `AbstractFileSystem`, or of the one that it is a view of."""
+    """The properties of an `AbstractFileSystem`, or of the one that it wraps."""
     inner, is_cached = _innermost(filesystem)
     protocols = _protocols(inner)
     is_asynchronous = bool(getattr(inner, "async_impl", False))
@@ -75,7 +75,7 @@ def traits_of(filesystem: Any) -> Traits:
 
 
 def _innermost(filesystem: Any) -> tuple[Any, bool]:
-    """What does the work behind views of folders and caches, and whether one of them is a cache."""
+    """The file system inside wrappers for folders and caches; True if one of them is a cache."""
     from fsspec import AbstractFileSystem
     from fsspec.implementations.cached import CachingFileSystem
 
@@ -92,7 +92,7 @@ def _protocols(filesystem: Any) -> frozenset[str]:
 
 
 def _renames(filesystem: Any) -> bool:
-    """True if its ``mv`` is more than fsspec's copy with a deletion behind it."""
+    """True if its ``mv`` is not fsspec's default, a copy followed by a deletion."""
     from fsspec import AbstractFileSystem
 
     return type(filesystem).mv is not AbstractFileSystem.mv

@@ -1,8 +1,8 @@
-"""The errors of the store contract for exceptions of file systems.
+"""Convert exceptions of file systems to errors of the store contract.
 
-Each implementation raises other ones. A write counts as not applied only if that is certain: many
-implementations send requests again by themselves, and their last exception tells nothing of the
-attempts before.
+Each implementation raises different exceptions. A write counts as not applied only if this is
+certain: many implementations retry requests internally, and their last exception says nothing about
+earlier attempts.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from lance_core.errors import (
 )
 
 _LONGEST = 300
-"""Characters of an exception's text that are shown."""
+"""Maximum characters of an exception's text that are shown."""
 
 _GONE = (404, 410)
-"""Statuses of HTTP for what is not there."""
+"""HTTP status codes for missing objects."""
 
 
 class Redaction:
-    """Puts ``***`` in the place of secrets."""
+    """Replaces secrets by ``***``."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._secrets = tuple(secrets)
@@ -38,12 +38,12 @@ class Redaction:
 
 
 def is_missing(error: BaseException) -> bool:
-    """True if ``error`` says that there is no object, and not just that none could be reached."""
+    """True if ``error`` proves that the object does not exist, not just that it is unreachable."""
     if isinstance(error, IsADirectoryError | NotADirectoryError | KeyError):
         return True
     if not isinstance(error, FileNotFoundError):
         return False
-    # fsspec's HTTP takes every failure of a look at an object for its absence.
+    # fsspec's HTTP file system reports every failed request as a missing object.
     cause = error.__cause__
     status = getattr(cause, "status", None)
     if isinstance(status, int):
@@ -52,7 +52,7 @@ def is_missing(error: BaseException) -> bool:
 
 
 def read_failure(error: Exception, path: str, where: str, redact: Redaction) -> LanceError:
-    """For a failure to read the object, or the folder, at ``path``."""
+    """The error for a failure to read the object or folder at ``path``."""
     if is_missing(error):
         return ObjectNotFoundError(path, where)
     if isinstance(error, NotImplementedError):
@@ -62,7 +62,7 @@ def read_failure(error: Exception, path: str, where: str, redact: Redaction) -> 
 
 
 def write_failure(error: Exception, path: str, where: str, redact: Redaction) -> LanceError:
-    """For a failure of the step that makes a write of ``path`` visible."""
+    """The error for a failure of the step that makes a write of ``path`` visible."""
     if isinstance(error, NotImplementedError):
         return UnsupportedFeatureError(f"{where} cannot write {path!r}: {one_line(error, redact)}")
     if isinstance(error, FileExistsError):
@@ -74,6 +74,6 @@ def write_failure(error: Exception, path: str, where: str, redact: Redaction) ->
 
 
 def one_line(error: BaseException, redact: Redaction) -> str:
-    """The exception in one line that can be shown."""
+    """The exception in one line, without secrets."""
     text = " ".join(redact(str(error)).split())
     return f"{type(error).__name__}: {text[:_LONGEST]}"

@@ -1,7 +1,7 @@
-"""What a file system tells of its objects, as the store contract words it.
+"""Convert listings of file systems to those of the store contract.
 
-Folders are walked by ``ls``, one after the other: fsspec's ``find`` takes a folder that cannot be
-read for an empty one.
+Folders are listed one by one with ``ls``, because fsspec's ``find`` treats an unreadable folder as
+empty.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _DATES = (
     *("LastModified", "last_modified", "mtime", "modified", "updated", "modificationTime"),
     *("modify", "last_commit", "created"),
 )
-"""Where file systems put the date of a file, the best first."""
+"""Keys under which file systems report the date of a file, the best first."""
 
 _TAGS = ("ETag", "etag", "e_tag", "md5Hash", "sha")
 
 
 def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
-    """What is directly in ``folder``, by path; a folder that does not exist is empty.
+    """The entries directly in ``folder``, by path; a missing folder is empty.
 
-    Raises what the file system raises.
+    Raises the exceptions of the file system.
     """
     filesystem = mount.filesystem
     filesystem.invalidate_cache()
@@ -45,25 +45,25 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
         path = mount.path(entry["name"])
         if path is not None and (not folder or path.startswith(f"{folder}/")):
             name = path[start:]
-            # What no path can be, such as "..", is none of this store; and no folder is in itself.
+            # Ignore names that are not valid paths, such as "..", and the folder itself.
             if name and "/" not in name and is_path(path):
                 found[path] = entry
     if folder and list(found) == [f"{folder}/{folder.rpartition('/')[2]}"]:
-        # Some, FTP for one, take a file for a folder with itself inside.
+        # Some file systems, such as FTP, list a file as a folder that contains itself.
         return found if filesystem.isdir(mount.key(folder)) else {}
     return found
 
 
 def is_folder(entry: Mapping[str, Any]) -> bool:
-    """True if an entry of a listing is a folder and no object.
+    """True if an entry of a listing is a folder.
 
-    A server of HTTP shows it by sending on to an address with a slash at its end.
+    An HTTP server shows this by a redirect to an address with a trailing slash.
     """
     return entry.get("type") == "directory" or str(entry.get("url", "")).endswith("/")
 
 
 def walk(mount: Mount, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every object below ``folder``, at any depth, with its path."""
+    """All objects below ``folder``, at any depth, with their paths."""
     pending = [folder]
     while pending:
         with mount.lock:
@@ -76,10 +76,10 @@ def walk(mount: Mount, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def meta_of(mount: Mount, path: str, entry: Mapping[str, Any]) -> ObjectMeta:
-    """An entry of a listing; what it lacks is asked for.
+    """The metadata of a listing's entry; requests the missing parts.
 
-    Where a file system knows no date an object is as new as it can be, so that nothing takes it
-    for abandoned.
+    If the file system has no dates, the object gets the latest possible date, so that no cleanup
+    treats it as old.
     """
     if entry.get("size") is None:
         with mount.lock:
@@ -96,7 +96,7 @@ def _date_of(entry: Mapping[str, Any]) -> datetime:
         date = _date(entry.get(name))
         if date is not None:
             return date
-    stamp = entry.get("date_time")  # of an archive's member: year to second, of no time zone
+    stamp = entry.get("date_time")  # of an archive's member: year to second, without a time zone
     if isinstance(stamp, tuple) and len(stamp) == 6:
         with contextlib.suppress(ValueError, TypeError):
             year, month, day, hour, minute, second = stamp
@@ -105,9 +105,9 @@ def _date_of(entry: Mapping[str, Any]) -> datetime:
 
 
 def _date(value: object) -> datetime | None:
-    """A date with its time zone, UTC where none is given; None if ``value`` is not one."""
+    """A date with a time zone, UTC by default; None if ``value`` is not a date."""
     try:
-        if isinstance(value, int | float):  # some count in milliseconds
+        if isinstance(value, int | float):  # some use milliseconds
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
         date = datetime.fromisoformat(value) if isinstance(value, str) else value
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""A file system, and the folder in it that a store is rooted at."""
+"""A file system and the folder in it at which a store is rooted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lance_core_fsspec.capabilities import Traits, traits_of
 
 
 class Mount:
-    """Paths below ``root``, as the file system writes it, and the keys that it knows them by.
+    """Converts between paths below ``root`` and keys of the file system.
 
-    ``lock`` is held around every call: most file systems are not for several threads.
+    ``lock`` is held during every call, because most file systems are not thread-safe.
     """
 
     def __init__(self, filesystem: Any, root: str, lock: ForkSafeLock) -> None:
@@ -25,12 +25,12 @@ class Mount:
         self._folder = root if root.endswith("/") or not root else f"{root}/"
 
     def key(self, path: str) -> str:
-        """What the file system calls ``path`` ("" for the root)."""
+        """The key of ``path`` in the file system ("" is the root)."""
         key = self._folder + (quote(path) if self.traits.quotes else path)
         return key.rstrip("/") or self._folder
 
     def path(self, name: str) -> str | None:
-        """The path of what the file system calls ``name``; None if it is not below the root."""
+        """The path of the key ``name``; None if it is not below the root."""
         prefix = self._folder.lstrip("/")
         key = name.lstrip("/")
         if not key.startswith(prefix) or (self.traits.quotes and "?" in key):

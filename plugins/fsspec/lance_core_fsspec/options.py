@@ -1,8 +1,8 @@
-"""Storage options, which are text, as the arguments that a file system takes.
+"""Convert storage options, which are text, to arguments of a file system.
 
-Text that is JSON means the value it denotes (``22``, ``true``, ``null``, ``{"a": 1}``, ``"22"`` in
-quotes for a text of digits), other text means itself. Secrets are texts unless they are JSON
-objects: a password of digits is no number.
+Text that is valid JSON becomes its JSON value (``22``, ``true``, ``null``, ``{"a": 1}``; ``"22"``
+in quotes is a text of digits); other text stays text. Secrets stay text unless they are JSON
+objects: a password of digits is not a number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lance_core.store.secret import Secret, sounds_secret
 from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})
-"""What Python's parser takes for JSON though it is none."""
+"""Texts that Python's JSON parser accepts although they are not JSON."""
 
 _OF_FSSPEC = frozenset(
     {
@@ -24,23 +24,23 @@ _OF_FSSPEC = frozenset(
         *("skip_instance_cache", "use_listings_cache"),
     }
 )
-"""Arguments that fsspec itself takes, for every file system."""
+"""Arguments that fsspec itself accepts for every file system."""
 
 
 def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
-    """The arguments of the file system that ``options`` mean, secrets revealed.
+    """The arguments of the file system in ``options``, with secrets revealed.
 
-    Raises `InvalidInputError` for a plain text with a password deep inside: nobody would know that
-    it must not be shown or travel.
+    Raises `InvalidInputError` for plain text that contains a nested password, because it would not
+    be treated as secret.
     """
     return {name: _value(name, given) for name, given in options.items()}
 
 
 def check_names(arguments: Iterable[str], file_system: type) -> None:
-    """Refuse names that are almost those of parameters of a class of file systems.
+    """Refuse names that are similar to parameters of a file-system class.
 
-    Many classes pass on whatever else they are given, so other unknown names may be right. Raises
-    `InvalidInputError` with the name that is probably meant.
+    Many classes pass on unknown arguments, so other names may be valid. Raises `InvalidInputError`
+    with the probable name.
     """
     known = {*_OF_FSSPEC, *_parameters(file_system)}
     for name in arguments:
@@ -53,7 +53,7 @@ def check_names(arguments: Iterable[str], file_system: type) -> None:
 
 
 def _parameters(file_system: type) -> Iterator[str]:
-    """Names of the parameters of the initialisers of a class and of its bases."""
+    """Names of the parameters of the constructors of a class and its base classes."""
     for base in file_system.__mro__:
         if "__init__" in vars(base) and base is not object:
             for name, parameter in list(signature(vars(base)["__init__"]).parameters.items())[1:]:
@@ -62,9 +62,9 @@ def _parameters(file_system: type) -> Iterator[str]:
 
 
 def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[str, ...]:
-    """The texts that must never be shown: those of secret options, and a password in ``netloc``.
+    """The texts that must never be shown: secret options, and a password in ``netloc``.
 
-    Every longer text inside a secret JSON object counts. The longest come first.
+    This includes every longer text inside a secret JSON object. The longest texts come first.
     """
     found: set[str] = set()
     for given in options.values():
@@ -74,7 +74,7 @@ def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[s
     user, _, _ = netloc.rpartition("@")
     password = user.partition(":")[2]
     found.add(password)
-    # To blot out fewer characters wherever they stand hides nothing but the message.
+    # Redacting shorter texts everywhere would only make messages unreadable.
     return tuple(sorted((text for text in found if len(text) >= 4), key=len, reverse=True))
 
 
@@ -104,7 +104,7 @@ def _object_or_text(text: str) -> object:
 
 
 def _secret_name(value: object) -> str | None:
-    """The first name inside ``value`` that sounds as if it named a secret."""
+    """The first nested name in ``value`` that looks secret."""
     if isinstance(value, list):
         return next(filter(None, map(_secret_name, value)), None)
     if not isinstance(value, dict):
@@ -119,7 +119,7 @@ def _secret_name(value: object) -> str | None:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts in ``value``, at any depth, that are long enough to be a secret."""
+    """The texts in ``value``, at any depth, that are long enough to be secrets."""
     if isinstance(value, dict):
         return [text for inner in value.values() for text in _texts(inner)]
     if isinstance(value, list):

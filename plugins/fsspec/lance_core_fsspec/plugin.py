@@ -1,11 +1,11 @@
-"""The entry module: it says what there is and imports neither fsspec nor a file system."""
+"""The entry module: descriptors only; it imports neither fsspec nor a file system."""
 
 from __future__ import annotations
 
 from lance_core.hookspecs import ObjectStoreSpec, hookimpl
 
 REGISTERED = "fsspec"
-"""The scheme of file systems that `register_file_system` has been given."""
+"""The scheme of file systems registered with `register_file_system`."""
 
 SCHEMES = (
     REGISTERED,
@@ -14,12 +14,12 @@ SCHEMES = (
     *("ocilake", "oss", "root", "sftp", "smb", "ssh", "tar", "tos", "tosfs", "wandb", "webhdfs"),
     "zip",
 )
-"""What fsspec and its best-known file systems serve and this project has no better store for."""
+"""Schemes of fsspec and its best-known file systems for which this project has no own store."""
 
 
 @hookimpl
 def lance_object_stores() -> list[ObjectStoreSpec]:
-    """Whatever fsspec has a file system for."""
+    """The store for all schemes of fsspec."""
     return [
         ObjectStoreSpec(
             name="fsspec",

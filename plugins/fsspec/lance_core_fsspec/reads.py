@@ -1,4 +1,4 @@
-"""Ranges of an object, as few requests as it takes, and none that comes short."""
+"""Read ranges of an object with few requests, and check their lengths."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from lance_core_fsspec.mount import Mount
 
 
 def read_ranges(mount: Mount, path: str, ranges: Sequence[ByteRange], gap: int) -> list[pa.Buffer]:
-    """The bytes of each range; those less than ``gap`` bytes apart are read as one.
+    """The bytes of each range; ranges less than ``gap`` bytes apart are read together.
 
-    Raises `CorruptFileError` if a range ends past the object, and what the file system raises.
+    Raises `CorruptFileError` if a range ends past the object, and the exceptions of the file
+    system.
     """
     check_ranges(ranges, sys.maxsize, path)
     spans = _spans(ranges, gap)
@@ -39,7 +40,7 @@ def read_ranges(mount: Mount, path: str, ranges: Sequence[ByteRange], gap: int) 
 
 
 def _spans(ranges: Sequence[ByteRange], gap: int) -> list[ByteRange]:
-    """What to ask for: ascending, apart from each other, with all of ``ranges`` inside."""
+    """The spans to request: ascending, disjoint, and covering all of ``ranges``."""
     spans: list[ByteRange] = []
     for start, stop in sorted({one for one in ranges if one.start < one.stop}):
         if spans and start - spans[-1].stop < gap:
@@ -70,7 +71,7 @@ def _checked(
     span: ByteRange,
     answer: bytes | Exception,
 ) -> pa.Buffer:
-    """The bytes of ``span``, or an error that says why they did not come."""
+    """The bytes of ``span``; raises an error with the reason if they are missing."""
     if isinstance(answer, bytes) and len(answer) == span.length:
         return pa.py_buffer(answer)
     with mount.lock:
@@ -83,6 +84,6 @@ def _checked(
         check_ranges(ranges, size, path)
     if isinstance(answer, Exception):
         raise answer
-    if len(answer) == size:  # a server that knows no ranges sends the whole object
+    if len(answer) == size:  # a server without support for ranges sends the whole object
         return pa.py_buffer(answer).slice(span.start, span.length)
-    raise StoreError(f"{len(answer)} bytes of {path!r} came instead of {span.length}")
+    raise StoreError(f"{len(answer)} bytes of {path!r} were received instead of {span.length}")

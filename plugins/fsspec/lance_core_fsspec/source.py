@@ -1,6 +1,6 @@
-"""Where a store gets its file system from: a URL with options, or what the caller registered.
+"""The source of a store's file system: a URL with options, or a registered object.
 
-A file system is not for a forked child: it gets one of its own, or has to register one.
+A forked child must not use its parent's file system: it opens its own, or must register one.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from lance_core_fsspec.plugin import REGISTERED
 from lance_core_fsspec.registry import registered
 
 ARCHIVES = frozenset({"libarchive", "tar", "zip"})
-"""Schemes whose URLs name no host: a path begins behind the slashes."""
+"""Schemes whose URLs have no host: the path begins after the slashes."""
 
 
 class Source:
-    """The file system that ``url`` and ``options`` name.
+    """The file system of ``url`` and ``options``.
 
-    Raises `InvalidInputError` for what cannot be meant.
+    Raises `InvalidInputError` for invalid combinations.
     """
 
     def __init__(self, url: StoreUrl, options: Mapping[str, str | Secret]) -> None:
-        # What stands before the @ of github://owner:repository@branch is no password.
+        # The part before the @ of github://owner:repository@branch is not a password.
         self.redact = Redaction(secrets_of(options, "" if url.scheme == "github" else url.netloc))
         self._url = url
         self._arguments = arguments_of(options)
@@ -55,7 +55,7 @@ class Source:
         return self.redact(str(self._url))
 
     def mount(self) -> Mount:
-        """The file system of this process, opened if it is not yet."""
+        """The file system of this process; opens it on first use."""
         is_registered = self._url.scheme == REGISTERED
         owner: object = registered(self._url.netloc) if is_registered else os.getpid()
         with self._lock:
@@ -83,7 +83,7 @@ class Source:
             failure = self._unusable(error)
         except Exception as error:
             failure = StoreError(f"{self} cannot be opened: {one_line(error, self.redact)}")
-        # Without the original, and without the frames below: both may show a secret.
+        # Drop the original exception and the inner frames: both may show a secret.
         raise failure
 
     def _new(self) -> Mount:
@@ -91,7 +91,7 @@ class Source:
         from fsspec.core import url_to_fs
 
         check_names(self._arguments, get_filesystem_class(self._url.scheme))
-        # An instance of its own: its cache of listings is switched off.
+        # A new instance, because its cache of listings must be off.
         arguments = {**self._arguments, "skip_instance_cache": True}
         filesystem, root = url_to_fs(self._text(arguments), **arguments)
         dircache = getattr(filesystem, "dircache", None)
@@ -112,7 +112,7 @@ class Source:
         )
 
     def _text(self, arguments: dict[str, object]) -> str:
-        """The URL for fsspec; of HTTP, a password goes from there to ``arguments``."""
+        """The URL for fsspec; moves the password of an HTTP URL to ``arguments``."""
         url, netloc, path = self._url, self._url.netloc, self._url.path
         if url.scheme in {"http", "https"}:
             # fsspec logs whole URLs.

@@ -1,4 +1,4 @@
-"""A store on a file system of fsspec."""
+"""A store on an fsspec file system."""
 
 from __future__ import annotations
 
@@ -46,28 +46,27 @@ T = TypeVar("T")
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """The store of ``url``; ``options`` are arguments of its file system, as text or JSON.
 
-    ``durability`` is none of them: it is an option of local files, such as a commit handler's.
+    Ignores ``durability``, an option of local files, which a commit handler may use.
     """
     arguments = {name: value for name, value in options.items() if name != "durability"}
     return FsspecStore(Source(url, arguments))
 
 
 class FsspecStore(ObjectStore):
-    """The objects below the folder of a file system that ``source`` names.
+    """The objects below a folder of the file system of ``source``.
 
-    Nothing is taken from a cache of listings. Waiting is bounded by the time-outs of the file
-    system, and it decides how often it tries again.
+    It uses no cached listings. The file system itself defines time-outs and retries.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        source.mount()  # raises now what is wrong with the URL and the options
+        source.mount()  # raises errors of the URL and the options now
 
     def __repr__(self) -> str:
         return f"FsspecStore({self._source!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedFeatureError("a store does not travel: send a StoreConfig, and open it")
+        raise UnsupportedFeatureError("a store cannot be pickled: send a StoreConfig and open it")
 
     @property
     def capabilities(self) -> StoreCapabilities:
@@ -82,7 +81,7 @@ class FsspecStore(ObjectStore):
 
         def whole(mount: Mount) -> pa.Buffer:
             with mount.lock:
-                mount.filesystem.invalidate_cache()  # some ask it for the size, or for absence
+                mount.filesystem.invalidate_cache()  # some read the size from it
                 return pa.py_buffer(mount.filesystem.cat_file(mount.key(path)))
 
         return self._read(path, whole)
@@ -125,7 +124,7 @@ class FsspecStore(ObjectStore):
         mount = self._source.mount()
         for path in sorted(found):
             if start_after is None or path > start_after:
-                # What is gone by now need not be listed.
+                # An object removed meanwhile need not be listed.
                 with contextlib.suppress(ObjectNotFoundError):
                     yield self._meta(mount, path, found[path])
 
@@ -174,7 +173,7 @@ class FsspecStore(ObjectStore):
         return self._read(path, lambda _: meta_of(mount, path, entry))
 
     def _create(self, path: str, content: bytes) -> None:
-        """Write where nothing is, by the condition that the file system hands on to its service."""
+        """Write an object if there is none, with the file system's conditional write."""
         if self.capabilities.put_if_absent is Guarantee.NO:
             raise UnsupportedFeatureError(
                 f"{self._source!r} cannot write an object only if there is none"
@@ -189,7 +188,7 @@ class FsspecStore(ObjectStore):
         except OutcomeUnknownError:
             raise
         except (ObjectExistsError, StoreError) as error:
-            # An earlier attempt of the file system itself may have been applied.
+            # An earlier internal attempt of the file system may have been applied.
             there = self._seen(path)
             if there is None and not isinstance(error, ObjectExistsError):
                 raise
@@ -201,7 +200,7 @@ class FsspecStore(ObjectStore):
         raise failure
 
     def _seen(self, path: str) -> pa.Buffer | None:
-        """What is at ``path``, None if there is nothing or it cannot be read."""
+        """The object at ``path``, or None if it does not exist or cannot be read."""
         try:
             return self.get(path)
         except LanceError:
@@ -213,11 +212,11 @@ class FsspecStore(ObjectStore):
 
         try:
             self._apply(path, write)
-        except ObjectExistsError as error:  # there is no condition: a file is in the way
-            raise StoreError(f"{error.path!r} cannot be made here") from None
+        except ObjectExistsError as error:  # the write is unconditional: a file blocks a folder
+            raise StoreError(f"{error.path!r} cannot be created here") from None
 
     def _apply(self, path: str, act: Callable[[Mount], None]) -> None:
-        """Run a write; its exceptions become those of the contract."""
+        """Run a write; converts its exceptions to those of the store contract."""
         mount = self._source.mount()
         self._check_writable(mount)
         try:
@@ -241,13 +240,13 @@ class FsspecStore(ObjectStore):
     def _check_writable(self, mount: Mount) -> None:
         if mount.traits.is_read_only:
             raise UnsupportedFeatureError(
-                f"{self._source!r} is for reading: tables on {mount.traits.protocol!r} file "
-                "systems are not written"
+                f"{self._source!r} is read-only: tables on {mount.traits.protocol!r} file "
+                "systems cannot be written"
             )
 
 
 def _remove_empty(mount: Mount, folder: str) -> bool:
-    """Remove ``folder`` if nothing but empty folders is in it; whether it is gone."""
+    """Remove ``folder`` if it contains only empty folders; True if it was removed."""
     with mount.lock:
         found = children(mount, folder)
     gone = [is_folder(entry) and _remove_empty(mount, path) for path, entry in found.items()]

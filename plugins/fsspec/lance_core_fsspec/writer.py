@@ -1,7 +1,8 @@
-"""A streaming write that reaches the file system when it is closed.
+"""A streaming writer that writes to the file system when it is closed.
 
-What is written waits in a local file. fsspec's own writers would send it at once, but some show a
-part of it to readers, and all complete the object when they are forgotten half-written.
+Until then the data is kept in a local file. fsspec's own writers would send it at once, but some
+make incomplete objects visible, and all publish an incomplete object if they are garbage-collected
+before they are closed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from lance_core.store.buffers import byte_view
 
 
 class SpoolWriter(ObjectWriter):
-    """Collects the object at ``path`` in a file, which ``finish`` gets when it is complete.
+    """Collects the object at ``path`` in a local file, and passes the complete file to ``finish``.
 
-    ``finish`` raises what `ObjectStore.put` raises.
+    ``finish`` raises like `ObjectStore.put`.
     """
 
     def __init__(self, path: str, finish: Callable[[Path], None]) -> None:
@@ -42,7 +43,7 @@ class SpoolWriter(ObjectWriter):
         try:
             self._file.write(view)
         except OSError as error:
-            self._drop("failed")  # a part of it may be in the file
+            self._drop("failed")  # the file may contain a part of the data
             raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
         self._position += view.nbytes
 

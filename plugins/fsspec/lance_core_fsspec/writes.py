@@ -1,7 +1,7 @@
-"""Making an object, so that readers see the old one or the new one and never a part.
+"""Write objects atomically: readers see the old or the new object, never a part.
 
-Where single writes of a file system are atomic, it is one write. Elsewhere the bytes go to a name
-of their own, which is then renamed; a failure before that has applied nothing.
+If the file system has atomic writes, this is one write. Otherwise the bytes are written to a
+temporary name, which is then renamed; a failure before the rename has no effect.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.mount import Mount
 
 PIPED = 32 << 20
-"""Bytes up to which an object is handed over in one piece; larger ones are sent from a file."""
+"""Maximum bytes of an object that is written from memory; larger ones are sent from a file."""
 
 
 def make_object(mount: Mount, path: str, send: Callable[[str], None], redact: Redaction) -> None:
-    """Make the object at ``path`` by ``send``, which writes it to the key that it is given.
+    """Write the object at ``path`` with ``send``, which writes it to the given key.
 
-    `StoreError` if nothing was applied; any other exception is that of the write that may have
-    been.
+    Raises `StoreError` if nothing was applied; after any other exception the write may have been
+    applied.
     """
     key = mount.key(path)
     with mount.lock:
@@ -45,7 +45,7 @@ def make_object(mount: Mount, path: str, send: Callable[[str], None], redact: Re
 
 
 def sent_from(mount: Mount, file: Path) -> Callable[[str], None]:
-    """Writes the content of a local file to a key."""
+    """A function that writes the content of a local file to a key."""
     if mount.traits.keeps_bytes or file.stat().st_size <= PIPED:
         content = file.read_bytes()
         return lambda key: mount.filesystem.pipe_file(key, content)
@@ -53,7 +53,7 @@ def sent_from(mount: Mount, file: Path) -> Callable[[str], None]:
 
 
 def copied_from(mount: Mount, source: str) -> Callable[[str], None]:
-    """Writes the object at the path ``source`` to a key; through this machine if need be."""
+    """A function that copies the object ``source`` to a key; through this machine if necessary."""
     filesystem = mount.filesystem
 
     def send(key: str) -> None:
@@ -73,11 +73,11 @@ def _stage(mount: Mount, key: str, temporary: str, send: Callable[[str], None]) 
     try:
         send(temporary)
     except Exception:
-        # Most likely there is no such folder; file systems raise different errors for that.
+        # Most likely the folder does not exist; file systems raise different errors for that.
         filesystem.makedirs(key.rpartition("/")[0], exist_ok=True)
         send(temporary)
-    if filesystem.isdir(key):  # to rename into a folder is not to replace it
-        raise IsADirectoryError("a folder of this name is there")
+    if filesystem.isdir(key):  # a rename would move the file into the folder
+        raise IsADirectoryError("a folder of this name exists")
 
 
 def _rename(mount: Mount, temporary: str, key: str) -> None:
@@ -88,7 +88,7 @@ def _rename(mount: Mount, temporary: str, key: str) -> None:
         filesystem.invalidate_cache()
         if not filesystem.exists(temporary) or not filesystem.exists(key):
             raise
-        # Some refuse to replace. For a moment there is no object, but never a part of one.
+        # Some refuse to replace. Between both calls there is no object, but never a part of one.
         filesystem.rm_file(key)
         filesystem.mv(temporary, key)
 

@@ -1,9 +1,9 @@
-"""Commits under a lease that is kept in a store of its own: ``scheme+lease://…``.
+"""Commits under a lease, which may be kept in another store: ``scheme+lease://…``.
 
-Options, each of them also a parameter of the URL's query: ``lease_uri``, where the leases of this
-table are kept, by default in the folder ``_leases`` of the table; ``lease_duration``,
-``lease_request_lifetime`` and ``lease_patience``, see `LeaseTerms`. Upper and lower case and
-underscores make no difference. All writers have to agree on them.
+The options, each of them also a query parameter of the URL: ``lease_uri``, the URI of the store
+with the table's leases, by default the folder ``_leases`` of the table; ``lease_duration``,
+``lease_request_lifetime`` and ``lease_patience``, see `LeaseTerms`. Case and underscores do not
+matter. All writers of a table must use the same values.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def lease_handler(
 ) -> CommitHandler:
     """The handler of a table whose commits need a lease.
 
-    The first commit opens the store of the leases, and probes it if its put-if-absent is unknown.
-    Raises `InvalidInputError` for invalid options.
+    The first commit opens the store of the leases, and probes it if its put-if-absent guarantee is
+    unknown. Raises `InvalidInputError` for invalid options.
     """
     given = _given(url, options)
     terms = LeaseTerms(
@@ -70,7 +70,7 @@ def lease_handler(
 def _proven(
     store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> DeclaredStore:
-    """The store with its guarantees, after a probe if its put-if-absent is unknown."""
+    """The store with its guarantees; probes it if its put-if-absent guarantee is unknown."""
     known = store.capabilities
     if known.put_if_absent is Guarantee.UNKNOWN:
         known = probe_store(store, url, options, environment)
@@ -85,7 +85,7 @@ def _seconds(name: str, text: str) -> float:
 
 
 def _given(url: StoreUrl, options: Options) -> dict[str, str]:
-    """The options of leases by their canonical names; an option comes before a parameter."""
+    """The options of leases by canonical name; a storage option overrides a query parameter."""
     names = {plain_name(name): name for name in OPTIONS}
     for name in url.query:
         if plain_name(name) not in names:

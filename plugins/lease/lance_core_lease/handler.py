@@ -1,9 +1,9 @@
-"""Committing under a lease: a lock that ends by itself if its holder dies.
+"""Commit under a lease: a lock that expires if its holder dies.
 
-The data may be on a store that guarantees nothing but strong reads, and the lease on another that
-guarantees put-if-absent (`lance_core_lease.store_leases`). An expired lease cannot
-publish: right before a manifest is sent, the holder makes sure that its lease lasts longer than the
-write can be under way. Why that is enough is in ``docs/design/0006-leases.md``.
+The store of the table need only guarantee strong reads, if the store of the leases guarantees
+put-if-absent (`lance_core_lease.store_leases`). The holder of an expired lease cannot publish:
+right before it sends a manifest, it checks that its lease outlasts the write.
+``docs/design/0006-leases.md`` explains why this suffices.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 
 LONGEST = 1800.0
-"""Seconds; the maximum of every term. Removing old records relies on it."""
+"""Maximum of every term in seconds. The removal of old records relies on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """What the writers of a table agree on, all in seconds.
+    """The terms that all writers of a table must share, in seconds.
 
-    ``duration``: how long a lease lasts unless it is renewed. ``request_lifetime``: the table's
-    store applies a write within this time after it was sent, or never. ``patience``: how long a
-    writer waits for the leases of others before its commit fails; choose it longer than
-    ``duration + request_lifetime``, for which a dead writer blocks the others, and shorter than the
-    deadline of commits. Raises `InvalidInputError` for terms that contradict each other.
+    ``duration``: lifetime of a lease without renewal. ``request_lifetime``: the table's store
+    applies a write within this time after it was sent, or never. ``patience``: maximum time for
+    which a writer waits for the leases of others before its commit fails. Choose it longer than
+    ``duration + request_lifetime``, the time for which a dead writer blocks the others, and shorter
+    than the commit deadline. Raises `InvalidInputError` for terms that contradict each other.
     """
 
     duration: float = 150.0
@@ -61,9 +61,9 @@ class LeaseTerms:
 class Lease:
     """The right to commit while ``remains`` is positive.
 
-    ``number`` grows from each lease to the next, renewals included. ``token`` identifies the
-    holder. ``duration`` is in seconds. ``elapsed`` returns the seconds since a moment before the
-    lease was requested (`Environment.stopwatch`).
+    ``number`` increases with each lease and renewal. ``token`` identifies the holder. ``duration``
+    is in seconds. ``elapsed`` returns the seconds since a time before the lease was requested
+    (`Environment.stopwatch`).
     """
 
     number: int
@@ -73,37 +73,37 @@ class Lease:
 
     @property
     def remains(self) -> float:
-        """Seconds until it ends; negative afterwards."""
+        """Seconds until the lease expires; negative afterwards."""
         return self.duration - self.elapsed()
 
 
 class LeaseStore(Protocol):
-    """Keeps the leases of a table. At most one is held at any time; it ends by time or by release.
+    """Manages the leases of a table. At most one is held at any time; it ends by expiry or release.
 
-    If a method raises `StoreError` or an error of the store below, the caller holds no new lease;
-    nothing else may be concluded.
+    If a method raises `StoreError` or an error of the underlying store, the caller has no new
+    lease; nothing else follows from the error.
     """
 
     def acquire(self) -> Lease:
-        """A new lease, as soon as every earlier one is released or has expired.
+        """Wait until every earlier lease is released or has expired, and return a new lease.
 
-        A lease has expired when its duration and the lifetime of a request have passed since this
-        process first saw it, by the clock of this process. Raises `RetryableCommitConflictError`
-        if that takes too long.
+        A lease has expired when its duration plus the request lifetime have passed since this
+        process first saw it, by the clock of this process. Raises `RetryableCommitConflictError` if
+        this takes too long.
         """
 
     def renew(self, lease: Lease) -> Lease:
-        """The lease with its full duration again; `StoreError` if it was lost."""
+        """Renew the lease for its full duration; `StoreError` if it was lost."""
 
     def release(self, lease: Lease) -> None:
-        """End the lease for the next writer. Nothing may be sent under it afterwards."""
+        """End the lease for the next writer. The holder must not send any write afterwards."""
 
 
 class LeaseCommitHandler(DirectoryCommitHandler):
-    """Writes manifests while it holds a lease; see `ExclusiveWriter` for how.
+    """Writes manifests while it holds a lease; see `ExclusiveWriter`.
 
-    Requires ``strong_reads``. All writers of a table have to use the same leases. If the table's
-    store guarantees put-if-absent, no commit is lost even if the lease is.
+    Requires ``strong_reads``. All writers of a table must use the same leases. If the table's store
+    guarantees put-if-absent, no commit is lost even if a lease fails.
     """
 
     def __init__(
@@ -119,20 +119,20 @@ class LeaseCommitHandler(DirectoryCommitHandler):
         self._writer = ExclusiveWriter(store, environment, self._terms.request_lifetime)
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        """Make a version under a new lease; `CommitLockError` if none can be acquired."""
+        """Publish a version under a new lease; `CommitLockError` if none can be acquired."""
         holding = _Holding(self._acquired(), self._leases, self._terms.request_lifetime)
         try:
             location = self._writer.write(candidate, holding.make_last)
         except Exception:
-            holding.release()  # no write is under way that could replace a manifest
+            holding.release()  # no pending write could replace a manifest
             raise
-        # After a KeyboardInterrupt or the like a write may be under way: the lease is not released
-        # and expires.
+        # After a KeyboardInterrupt or similar, a write may be pending: the lease is not released
+        # but expires.
         is_late = holding.lease.remains <= 0
         holding.release()
         if is_late:
             raise OutcomeUnknownError(
-                f"writing {candidate.path!r} took longer than the lease for it lasted"
+                f"writing {candidate.path!r} took longer than its lease lasted"
             )
         return location
 
@@ -142,7 +142,7 @@ class LeaseCommitHandler(DirectoryCommitHandler):
         except CommitConflictError:
             raise
         except Exception as error:
-            raise CommitLockError(f"nothing was sent, there is no lease: {error}") from error
+            raise CommitLockError(f"nothing was sent, no lease was acquired: {error}") from error
 
 
 class _Holding:
@@ -154,14 +154,14 @@ class _Holding:
         self._request_lifetime = request_lifetime
 
     def make_last(self) -> None:
-        """Raise `StoreError` unless the lease, renewed if need be, outlasts a write sent now."""
+        """Raise `StoreError` unless the lease, renewed if necessary, outlasts a write sent now."""
         if self.lease.remains < self._request_lifetime:
             try:
                 self.lease = self._leases.renew(self.lease)
             except Exception as error:
                 raise StoreError(f"the lease is lost, nothing was sent: {error}") from error
         if self.lease.remains < self._request_lifetime:
-            raise StoreError("the lease would end before the write is over; nothing was sent")
+            raise StoreError("the lease would expire before the write ends; nothing was sent")
 
     def release(self) -> None:
         """Release the lease."""

@@ -10,7 +10,7 @@ OPTIONS = frozenset({LEASE_URI, "lease_duration", "lease_request_lifetime", "lea
 
 @hookimpl
 def lance_commit_handlers() -> list[CommitHandlerSpec]:
-    """Commits under a lease that is kept in a store."""
+    """The commit handler ``lease``."""
     return [
         CommitHandlerSpec(
             name="lease",

@@ -1,14 +1,14 @@
 """Leases as objects of a store that guarantees put-if-absent.
 
-Each lease, each renewal and each release is a record with the next number, which is created and
-never changed; the record with the highest number names the holder. Put-if-absent lets exactly one
-writer create the next record. A record that could be created was the highest, because numbers are
-not used again while a writer may be about to use them: a record is removed only after a thousand
-later ones, and much later than a writer may create a record after listing (`FRESH`, or the duration
-of a lease).
+Each lease, renewal and release is a record with the next number, which is never changed; the record
+with the highest number identifies the holder. Put-if-absent lets exactly one writer create the next
+record. A newly created record always has the highest number, because the numbers of removed records
+are not reused while a writer may still try to create them: a record is removed only after a
+thousand later ones, and long after the time in which a writer may create a record after listing
+(`FRESH`, or the duration of a lease).
 
-Clocks of different machines are never compared: a waiting writer measures by its own clock how long
-ago it first saw the lease.
+Clocks of different machines are never compared: a waiting writer measures with its own clock how
+long ago it first saw the lease.
 """
 
 from __future__ import annotations
@@ -36,25 +36,26 @@ from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core_lease.handler import LONGEST, Lease, LeaseTerms
 
 FOLDER = "_leases"
-"""Where records are, below the root of the store."""
+"""The folder of records, below the root of the store."""
 
 FRESH = 60.0
 """Maximum seconds between listing the records and creating the next one, or the duration of the
-lease if that is longer. A record that took longer does not count."""
+lease if that is longer. A later record is not valid for its writer."""
 
 KEPT_SECONDS = 3600.0
 KEPT_RECORDS = 1000
-"""Minimum age of a record that is removed, by the store's dates, and of records that are kept."""
+"""Minimum age in seconds, by the store's dates, of a record to remove, and minimum number of newer
+records that are kept."""
 
 REMOVED_EVERY = 256
-"""The writer of every such record removes the old ones."""
+"""The writer of every record with a multiple of this number removes old records."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 4.0
-"""Seconds; the longest pause between the first two looks at a lease that another holds, and
-between any two."""
+"""Seconds; upper bounds of the pause between the first two checks of another writer's lease, and
+between any two checks."""
 
 MAX_BYTES = 4096
-"""Maximum length of a record."""
+"""Maximum length of a record in bytes."""
 
 _LAST = (1 << 64) - 1
 _NAME = re.compile(r"([0-9]{20})\.json", re.ASCII)
@@ -71,12 +72,12 @@ class _Record:
 
     @property
     def path(self) -> str:
-        """The newest sorts first."""
+        """The path of the record; the newest record sorts first."""
         return f"{FOLDER}/{_LAST - self.number:020}.json"
 
     @property
     def lasts(self) -> float:
-        """Seconds after which no write sent under the lease can be under way."""
+        """Seconds after which no write that was sent under the lease can be pending."""
         return 0.0 if self.token is None else self.duration + self.request_lifetime
 
     def to_json(self) -> bytes:
@@ -92,8 +93,8 @@ class _Record:
 class StoreLeases:
     """A `LeaseStore` of one table: records in the folder `FOLDER` of ``store``.
 
-    The store has to guarantee ``put_if_absent`` and ``strong_reads``, else
-    `NoSafeCommitHandlerError`. Safe for threads, each of which acquires leases of its own.
+    The store must guarantee ``put_if_absent`` and ``strong_reads``; otherwise raises
+    `NoSafeCommitHandlerError`. Thread-safe; each thread acquires its own leases.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class StoreLeases:
         started, looks = now(), 0
         fresh = self._environment.stopwatch()
         seen = self._newest()
-        since = now()  # the clock starts after the record was seen, not before
+        since = now()  # start the clock after the record was seen, not before
         while True:
             if seen is None or now() - since >= seen.lasts:
                 lease = self._made(0 if seen is None else seen.number, fresh)
@@ -134,8 +135,8 @@ class StoreLeases:
                 seen, since, looks = newest, now(), 0
 
     def renew(self, lease: Lease) -> Lease:
-        if lease.remains <= 0:  # its number may have been removed
-            raise StoreError("the lease has ended")
+        if lease.remains <= 0:  # its record may have been removed
+            raise StoreError("the lease has expired")
         renewed = self._made(lease.number, lease.elapsed)
         if renewed is None:
             raise StoreError("another writer has taken the lease over")
@@ -144,15 +145,16 @@ class StoreLeases:
     def release(self, lease: Lease) -> None:
         if lease.remains > 0:
             marker = _Record(lease.number + 1, None, 0.0, 0.0)
-            with contextlib.suppress(ExistsError):  # sent twice
+            with contextlib.suppress(ExistsError):  # the request was sent twice
                 self._store.put(marker.path, marker.to_json(), PutMode.create)
 
     def _made(self, last: int, fresh: Callable[[], float]) -> Lease | None:
-        """The lease with the number after ``last``, None if another writer created that record.
+        """Create the lease after number ``last``; None if another writer created that record.
 
-        ``fresh`` returns the seconds since a moment before ``last`` was known to be the highest
-        number. Each attempt has its own token: others count the time of an attempt that lands late
-        from when they saw it, so this writer must not take it for a later attempt.
+        ``fresh`` returns the seconds since a time before ``last`` was read as the highest number.
+        Each attempt has its own token: other writers measure the duration of a record from when
+        they saw it, so this writer must not take a late record of an earlier attempt for the
+        current one.
         """
         token, terms = str(self._environment.new_uuid()), self._terms
         elapsed = self._environment.stopwatch()
@@ -182,18 +184,18 @@ class StoreLeases:
         return None if newest is None else self._read(_LAST - int(newest[:20]))
 
     def _read(self, number: int) -> _Record:
-        """A record; `CorruptFileError` if the file is not one, which a person has to repair."""
+        """Read a record; `CorruptFileError` if the file is invalid, which a person must repair."""
         path = _Record(number, None, 0.0, 0.0).path
         data = self._store.get(path)
         record = _parsed(number, data.to_pybytes()) if data.size <= MAX_BYTES else None
         if record is None:
             raise CorruptFileError(
-                "this is no lease; remove the file when nobody writes to the table", path
+                "this is not a lease; remove the file while nobody writes to the table", path
             )
         return record
 
     def _remove_old(self) -> None:
-        """Remove records that no writer needs any more; a failure is harmless."""
+        """Remove records that no writer needs; a failure is harmless."""
         with contextlib.suppress(Exception):
             found = sorted(self._store.list(FOLDER), key=lambda meta: meta.path)
             for newer, meta in itertools.pairwise(found[KEPT_RECORDS:]):

@@ -1,1 +1,1 @@
-"""Rows of an external manifest store in a SQL database: ``scheme+sql://…``."""
+"""External manifest store in a SQL database: ``scheme+sql://…``."""

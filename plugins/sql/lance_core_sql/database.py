@@ -1,8 +1,8 @@
-"""Connections to databases: one pool for each, in each process.
+"""Connections to databases: one pool per database and process.
 
-A child process finds none of its parent's connections: what both send over one would be mixed up.
-Every wait is bounded, so that a database that hangs, or a writer that does while it holds a lock,
-ends in an error.
+A child process does not use its parent's connections: messages of both processes on one connection
+would be interleaved. Every wait is bounded, so that a database that does not respond, or a writer
+that holds a lock for too long, leads to an error.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from lance_core_sql.table import manifest_table
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 20
-"""How long to wait for another writer's lock."""
+"""Maximum seconds to wait for another writer's lock."""
 CALL_SECONDS = 30
-"""How long to wait for an answer."""
+"""Maximum seconds to wait for a response."""
 
 MAX_ENGINES = 16
-"""Databases whose connections are kept."""
+"""Maximum number of databases whose connections are kept."""
 MAX_TABLES = 256
-"""Tables of rows of which is remembered that they are there."""
+"""Maximum number of tables of rows that are cached as existing."""
 
 
 class Database:
@@ -48,7 +48,7 @@ class Database:
         self._is_ready = False
 
     def has_table(self) -> bool:
-        """True if the table of rows is there. Makes nothing, no file either."""
+        """True if the table of rows exists. Creates nothing, not even a file."""
         if self.file is not None and not self.file.exists():
             return False
         try:
@@ -57,9 +57,9 @@ class Database:
             raise refused(error) from error
 
     def prepare(self) -> None:
-        """Make the table of rows if it is not there; `StoreError` if that fails.
+        """Create the table of rows if it does not exist; `StoreError` if that fails.
 
-        Raises `InvalidInputError` for a table whose key would let two writers win.
+        Raises `InvalidInputError` for a table whose key would let two writers add one row.
         """
         if self._is_ready:
             return
@@ -68,14 +68,14 @@ class Database:
         try:
             self.table.create(self.engine, checkfirst=True)
         except SQLAlchemyError as error:
-            # Another writer may have made it at the same moment, or only others are allowed to.
+            # Another writer may have created it, or this user lacks permission to create it.
             if not self.has_table():
                 raise refused(error) from error
         self._check_key()
         self._is_ready = True
 
     def doubt(self) -> None:
-        """After a failure: look again whether the table is there."""
+        """After a failure: check again if the table exists."""
         self._is_ready = False
 
     def _make_folder(self, folder: Path) -> None:
@@ -92,19 +92,19 @@ class Database:
             raise refused(error) from error
         if sorted(key["constrained_columns"]) != sorted(wanted):
             raise InvalidInputError(
-                f"the table {self.table.fullname!r} is not one of manifests: its primary key is "
+                f"the table {self.table.fullname!r} cannot hold manifests: its primary key is "
                 f"not ({', '.join(wanted)})"
             )
 
 
-# Forgotten by children through the process's id and not by a fork: dropping a parent's connection
-# could close it for the parent, too.
+# The process id in the key separates children from their parent; they must not drop the parent's
+# connections, which could close these for the parent.
 _engines: LruCache[tuple[int, URL, bool], Engine] = LruCache(MAX_ENGINES)
 _databases: LruCache[tuple[int, SqlSettings], Database] = LruCache(MAX_TABLES)
 
 
 def database_of(settings: SqlSettings) -> Database:
-    """The database that ``settings`` name, of this process; connects to nothing yet."""
+    """The database of ``settings`` in this process; does not connect yet."""
     return _databases.get((os.getpid(), settings), lambda: Database(settings))
 
 
@@ -112,7 +112,7 @@ def _engine(url: URL, durable: bool) -> Engine:
     backend = url.get_backend_name()
     options: dict[str, Any] = {"hide_parameters": True}
     if backend == "sqlite":
-        # Opening a file is cheap, and a connection must not be taken into a child process.
+        # Opening a file is cheap, and a child process must not inherit a connection.
         options |= {"poolclass": NullPool, "connect_args": {"timeout": LOCK_SECONDS}}
         setup = _sqlite_setup(durable)
     else:
@@ -133,7 +133,7 @@ def _engine(url: URL, durable: bool) -> Engine:
             "another driver in sqlUrl"
         ) from error
     except (ArgumentError, SQLAlchemyError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"sqlUrl cannot be connected to: {type(error).__name__}") from None
+        raise InvalidInputError(f"sqlUrl is not usable: {type(error).__name__}") from None
     event.listen(engine, "connect", setup)
     return engine
 
@@ -164,14 +164,14 @@ def _timeouts(url: URL) -> dict[str, object]:
 
 def _sqlite_setup(durable: bool) -> Callable[[Any, object], None]:
     def setup(connection: Any, _: object) -> None:
-        # EXTRA also flushes the folder after the journal's removal, which is what commits.
+        # EXTRA also syncs the folder after removing the journal, which is the commit.
         connection.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'OFF'}")
 
     return setup
 
 
 def _postgresql_setup(connection: Any, _: object) -> None:
-    # The last one ends the transaction of a writer that was stopped in the middle of it.
+    # The last one ends the transaction of a writer that was suspended within it.
     _run(
         connection,
         f"SET lock_timeout = '{LOCK_SECONDS}s'",

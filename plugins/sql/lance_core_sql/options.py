@@ -1,7 +1,7 @@
-"""The database, the table in it and the password that options and URLs give.
+"""Options of the plugin: the database, the table in it and the password.
 
-Each setting is a storage option or a parameter of the table's URL: ``sqlUrl``, ``sqlTable`` and
-``sqlPassword``, in any case, with underscores or without.
+Each of ``sqlUrl``, ``sqlTable`` and ``sqlPassword`` is a storage option or a query parameter of the
+table's URL; case and underscores do not matter.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lance_core.suggestions import hint, shortened
 
 DEFAULT_TABLE = "lance_manifests"
 SUFFIX = ".manifests.sqlite"
-"""What the name of a local table's default database ends with; it begins with the table's."""
+"""Suffix of a local table's default database; the prefix is the name of the table's folder."""
 
 DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}
-"""The driver where the URL names none."""
+"""The default drivers of URLs without one."""
 
 _BACKENDS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
 _TABLE_NAME = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -34,11 +34,12 @@ _NAMES = ("sqlurl", "sqltable", "sqlpassword")
 
 @dataclass(frozen=True, slots=True)
 class SqlSettings:
-    """Where rows are. Everything but secrets survives pickling.
+    """The location of the rows. Pickling keeps everything except secrets.
 
-    ``url``: of the database; a `Secret` if it holds one. ``table``: name of the table of rows,
-    which may begin with that of its schema. ``password``: goes into ``url``. ``bucket``: what tells
-    tables of the same path apart. ``durable``: whether SQLite flushes each commit to the disk.
+    ``url``: URL of the database; a `Secret` if it contains one. ``table``: name of the table of
+    rows, optionally preceded by that of its schema. ``password``: is inserted into ``url``.
+    ``bucket``: distinguishes tables with the same path. ``durable``: SQLite syncs each commit to
+    disk.
     """
 
     url: str | Secret
@@ -48,9 +49,9 @@ class SqlSettings:
     durable: bool = True
 
     def database_url(self) -> URL:
-        """The URL to connect to; `InvalidInputError` if no such connection can be meant.
+        """The URL to connect to; raises `InvalidInputError` for an invalid URL.
 
-        Errors do not show it: any part of a malformed URL may be the password.
+        Errors do not show the URL: any part of a malformed URL may be the password.
         """
         url = _parsed(plain(self.url))
         if self.password is not None:
@@ -61,7 +62,7 @@ class SqlSettings:
 
 
 def settings_of(table: StoreUrl, options: Mapping[str, str | Secret]) -> SqlSettings:
-    """What the options, and the query of the table's URL, say; `InvalidInputError` if unusable."""
+    """The settings in the options and the query of the table's URL, validated."""
     given = _given(table, options)
     url = given.get("sqlurl")
     if url is None:
@@ -91,7 +92,7 @@ def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, st
     for name in table.query:
         if name.lower().replace("_", "") not in _NAMES:
             raise InvalidInputError(
-                f"{table}: commits decided by a SQL database have no parameter {shortened(name)}"
+                f"{table}: commits through a SQL database have no parameter {shortened(name)}"
                 f"{hint(name, ('sqlUrl', 'sqlTable', 'sqlPassword'))}"
             )
     given: dict[str, str | Secret] = {}
@@ -106,7 +107,7 @@ def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, st
 def _default_url(table: StoreUrl) -> str:
     if table.scheme != "file":
         raise InvalidInputError(
-            f"which database decides about {table}? Give its URL as the option sqlUrl, "
+            f"no database is given for {table}: give its URL as the option sqlUrl, "
             "such as postgresql://user@host/database"
         )
     path = table.path.rstrip("/") + SUFFIX

@@ -1,4 +1,4 @@
-"""The entry module: it says what there is and imports no driver."""
+"""The entry module: descriptors only; it imports no driver."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from lance_core.hookspecs import ManifestStoreSpec, hookimpl
 
 @hookimpl
 def lance_manifest_stores() -> list[ManifestStoreSpec]:
-    """SQLite, PostgreSQL and MySQL."""
+    """The manifest store ``sql`` for SQLite, PostgreSQL and MySQL."""
     options = frozenset({"sqlUrl", "sqlTable", "sqlPassword"})
     return [ManifestStoreSpec("sql", "sql", "lance_core_sql.store:open_rows", options)]

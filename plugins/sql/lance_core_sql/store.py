@@ -1,8 +1,8 @@
-"""The external manifest store: its contract as SQL, one short transaction a call.
+"""The external manifest store on SQL, with one short transaction per call.
 
-The primary key is the arbiter: of any number of writers that insert the row of a version, exactly
-one can. What a failure means depends on when it came. Before the commit of the transaction is sent
-nothing is applied; from then on the outcome is unknown.
+The primary key decides: exactly one of several writers can insert the row of a version. A failure
+before the transaction's commit is sent means that nothing was applied; after that the outcome is
+unknown.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from lance_core_sql.options import SqlSettings, settings_of
 from lance_core_sql.table import table_key
 
 _VERSIONS = 1 << 63
-"""Detached versions, from here on, have no rows; nor would their numbers fit into a column."""
+"""Detached versions, numbered from here, have no rows; their numbers do not fit into a column."""
 
 
 def open_rows(url: StoreUrl, options: Mapping[str, str | Secret]) -> SqlManifestStore:
-    """The rows for the table at ``url``; connects to nothing yet.
+    """The manifest store of the table at ``url``; does not connect yet.
 
-    Raises `InvalidInputError` for options that cannot be used.
+    Raises `InvalidInputError` for invalid options.
     """
     return SqlManifestStore(settings_of(url, options))
 
 
 class SqlManifestStore(ExternalManifestStore):
-    """Rows in a table of a SQL database. Holds no connection: it can be pickled and forked."""
+    """Rows in a table of a SQL database. Holds no connection, so it can be pickled and forked."""
 
     def __init__(self, settings: SqlSettings) -> None:
         self.settings = settings
@@ -66,7 +66,7 @@ class SqlManifestStore(ExternalManifestStore):
 
     def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
         if not 0 <= entry.version < _VERSIONS:
-            raise InvalidInputError(f"version {entry.version} can have no row")
+            raise InvalidInputError(f"version {entry.version} is detached and has no row")
         name = self._name(base_uri)
         key = {"table_key": table_key(name), "version": entry.version, "base_uri": name}
         try:
@@ -93,7 +93,7 @@ class SqlManifestStore(ExternalManifestStore):
         return database_of(self.settings)
 
     def _name(self, base_uri: str) -> str:
-        """What names a table in a database that may serve several buckets."""
+        """The name of a table in a database that may serve several buckets."""
         return f"{self.settings.bucket}/{base_uri}" if self.settings.bucket else base_uri
 
     def _rows_of(self, base_uri: str) -> Select[Any]:
@@ -104,13 +104,13 @@ class SqlManifestStore(ExternalManifestStore):
     def _read(self, statement: Select[Any]) -> ManifestEntry | None:
         database = self._database
         if database.file is not None and not database.file.exists():
-            return None  # connecting would make the file
+            return None  # connecting would create the file
         try:
             found = _first(database, statement)
         except SQLAlchemyError as error:
             if not database.has_table():
                 return None
-            # Somebody may have made the table meanwhile.
+            # Another process may have created the table meanwhile.
             try:
                 found = _first(database, statement)
             except SQLAlchemyError:
@@ -120,9 +120,9 @@ class SqlManifestStore(ExternalManifestStore):
         return ManifestEntry(found.version, found.path, found.size, found.e_tag)
 
     def _write(self, statement: Insert | Update | Delete) -> int:
-        """Run a statement in a transaction; how many rows it changed.
+        """Execute a statement in a transaction; returns the number of changed rows.
 
-        Raises ``IntegrityError`` if the row to add is there; nothing is applied then.
+        Raises ``IntegrityError`` if the row to add exists; nothing is applied then.
         """
         database = self._database
         database.prepare()
@@ -155,7 +155,7 @@ def _committed(connection: Connection, statement: Insert | Update | Delete) -> i
     try:
         connection.commit()
     except Exception as error:
-        # Its state is not known, so it is not used again.
+        # The state of the connection is unknown, so it is not reused.
         with contextlib.suppress(SQLAlchemyError):
             connection.invalidate()
         if isinstance(error, IntegrityError):

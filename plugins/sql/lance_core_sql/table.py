@@ -1,7 +1,8 @@
-"""The table of rows, on any database.
+"""The table of rows, for any database.
 
-The key is a digest of what names a table: databases compare text in ways of their own (some ignore
-case, some spaces at the end) and limit the length of keys. ``base_uri`` is there for people.
+The key is a digest of the table's name, because databases compare text differently (some ignore
+case, some trailing spaces) and limit the length of keys. ``base_uri`` is for people who read the
+table.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lance_core.errors import InvalidInputError
 
 
 def manifest_table(name: str) -> Table:
-    """The table called ``name``, or ``schema.name``."""
+    """The SQL table ``name`` or ``schema.name``."""
     schema, _, bare = name.rpartition(".")
     return Table(
         bare,
@@ -26,15 +27,15 @@ def manifest_table(name: str) -> Table:
         Column("size", BigInteger),
         Column("e_tag", Text),
         schema=schema or None,
-        # Others of MySQL's engines have no transactions, and other character sets not all letters.
+        # MySQL's other engines lack transactions, and its other character sets lack letters.
         mysql_engine="InnoDB",
         mysql_charset="utf8mb4",
     )
 
 
 def table_key(name: str) -> str:
-    """The key of the table of that name; `InvalidInputError` if it cannot be stored as text."""
+    """The key of the table ``name``; `InvalidInputError` if the name cannot be encoded."""
     try:
         return hashlib.sha256(name.encode()).hexdigest()
     except UnicodeEncodeError:
-        raise InvalidInputError("a table in a SQL database has a path that is text") from None
+        raise InvalidInputError("the path of the table cannot be encoded as UTF-8") from None

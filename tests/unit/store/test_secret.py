@@ -56,7 +56,7 @@ def test_pickling_drops_the_value(protocol: int) -> None:
     (secret,) = pickle.loads(data)["options"]
     assert secret.is_missing
     assert secret == Secret.missing()
-    with pytest.raises(InvalidInputError, match="left behind"):
+    with pytest.raises(InvalidInputError, match="was dropped when"):
         secret.reveal()
 
 
