@@ -121,7 +121,7 @@ def test_a_renewed_lease_is_waited_for_anew(store: ObjectStore, time: VirtualTim
     start = time.seconds
     StoreLeases(store, TERMS, replace(time.environment, sleep=sleep)).acquire()
     assert time.seconds >= start + 100.0 + 210.0
-    with pytest.raises(StoreError, match="ended"):
+    with pytest.raises(StoreError, match="expired"):
         holder.renew(lease)
 
 
@@ -401,7 +401,7 @@ def test_a_write_that_outlives_its_lease_is_not_believed(table: Table) -> None:
     def linger() -> None:
         table.time.seconds += 151.0
 
-    with pytest.raises(OutcomeUnknownError, match="longer than the lease"):
+    with pytest.raises(OutcomeUnknownError, match="longer than its lease"):
         table.handler(linger).commit(first_candidate())
 
 

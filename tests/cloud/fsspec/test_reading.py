@@ -78,7 +78,7 @@ def test_nothing_is_written(place: Place) -> None:
         lambda: store.copy("object #1", "new"),
         lambda: lance_core.write_dataset(TABLE, uri, mode="append", storage_options=options),
     ):
-        with pytest.raises(UnsupportedFeatureError, match="is for reading"):
+        with pytest.raises(UnsupportedFeatureError, match="is read-only"):
             write()
     assert sorted(store.list_names("")) == before
 
