@@ -1,1 +1,1 @@
-"""Buffers to and from Arrow arrays, without input or output."""
+"""Decoders and encoders between file buffers and Arrow arrays. They perform no I/O."""

@@ -1,6 +1,7 @@
-"""The bytes of blobs of version 1, which lie outside of pages: written, described and read.
+"""Read and write the payloads of version 1 blobs, which lie outside of pages.
 
-A null is described by position 1 and size 0, an empty value by position 0 and size 0.
+The page of a blob column holds one description (position, size) per row. Position 1 with size 0
+stands for null, position 0 with size 0 for an empty value.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 DESCRIPTION = pa.struct(
     [pa.field("position", pa.uint64(), False), pa.field("size", pa.uint64(), False)]
 )
-"""What the pages of a blob column hold."""
+"""The storage type of the pages of a blob column."""
 
 
 ALIGNMENT = 64
-"""Payloads start at multiples of this many bytes."""
+"""Alignment of payloads in the file, in bytes."""
 
 
 _WRITTEN_ALONE = 4096
@@ -37,7 +38,7 @@ _WRITTEN_ALONE = 4096
 def payloads(
     positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], context: DecodeContext
 ) -> Decoding[pa.Array]:
-    """The ``sizes`` bytes at ``positions`` of the file, as large_binary without nulls.
+    """The payloads of ``sizes`` bytes at the file ``positions``, as large_binary without nulls.
 
     Raises `CorruptFileError` for payloads that overlap or are not within the file.
     """
@@ -52,7 +53,7 @@ def payloads(
 
 
 def _adjoining(buffer: pa.Buffer, starts: Int64Array, stops: Int64Array) -> pa.Array:
-    """Payloads with nothing between them, as they are."""
+    """An array over ``buffer`` without a copy, for payloads without gaps between them."""
     offsets = np.append(starts, stops[-1]) - starts[0]
     return pa.Array.from_buffers(
         pa.large_binary(), len(starts), [None, pa.py_buffer(offsets), buffer], 0
@@ -62,14 +63,14 @@ def _adjoining(buffer: pa.Buffer, starts: Int64Array, stops: Int64Array) -> pa.A
 def _spans(
     positions: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], file_size: int
 ) -> tuple[Int64Array, Int64Array, Int64Array | None]:
-    """Start and end of each payload, ascending; the order they were sorted into, if any."""
+    """Ascending starts and ends of the payloads, and the sort order (None if already sorted)."""
     full = sizes > 0
     limit = np.uint64(file_size)
     if (sizes > limit).any() or (positions[full] > limit - sizes[full]).any():
         raise CorruptFileError("a blob ends past the file")
     starts = positions.astype(np.int64)
     stops = starts + sizes.astype(np.int64)
-    # What has no bytes lies where the value before it ends, so that all ascend.
+    # Give an empty payload the end of the payload before it, so that all positions ascend.
     before = np.maximum.accumulate(np.where(full, stops, 0))
     starts, stops = np.where(full, starts, before), np.where(full, stops, before)
     order = None
@@ -92,7 +93,7 @@ def encode_blobs(array: pa.Array, write_buffer: Callable[[pa.Buffer], int]) -> p
 
 
 def sizes_of(array: pa.Array) -> Int64Array:
-    """The bytes of each value of a large_binary array, 0 for null."""
+    """The size in bytes of each value of a large_binary array; 0 for null."""
     sizes = np.diff(offsets_of(array))
     if array.null_count:
         sizes[np.asarray(array.is_null())] = 0
@@ -102,9 +103,9 @@ def sizes_of(array: pa.Array) -> Int64Array:
 def write_payloads(
     array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
 ) -> Int64Array:
-    """Write the values at ``rows``, none of 0 bytes, and return where they are.
+    """Write the values at ``rows``, all of which have at least one byte; return their positions.
 
-    Small values are padded and joined first, larger ones written from where they are.
+    Small values are padded and joined before writing. Larger values are written without a copy.
     """
     if not len(rows):
         return rows
@@ -116,7 +117,7 @@ def write_payloads(
 
 
 def offsets_of(array: pa.Array) -> Int64Array:
-    """Where the values of a large_binary array begin in its data, and the end of the last."""
+    """The data offsets of a large_binary array: the start of each value and the end of the last."""
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(len(array) + 1, np.int64)
@@ -134,7 +135,7 @@ def _write_each(
 def _write_joined(
     array: pa.Array, rows: Int64Array, sizes: Int64Array, write_buffer: Callable[[pa.Buffer], int]
 ) -> Int64Array:
-    """Values and what pads them alternate in one array, whose bytes are written at once."""
+    """Write values and their padding as alternating values of one array, in a single write."""
     paddings = pa.array([b"H" * n for n in range(ALIGNMENT)], pa.large_binary())
     both = np.empty(2 * len(rows), np.int64)
     both[::2] = rows

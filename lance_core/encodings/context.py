@@ -1,4 +1,4 @@
-"""What decoders and encoders of fields are given, and what encoders give back."""
+"""The environment that field decoders and encoders receive, and the interface of encoders."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a decoder may know of its environment.
+    """The environment of a decoder.
 
-    ``coalesce_gap``: ranges less than this many bytes apart are better asked for as one.
-    ``file_size``: bytes in the data file; a range that a decoder asks for must end within it.
-    ``version``: of the data file. ``registry``: where decoders find each other.
-    ``validate_utf8``: whether strings are checked to be UTF-8; offsets always are.
-    ``memo``: what columns of one field have in common, kept while it is decoded.
+    ``coalesce_gap``: ranges less than this many bytes apart are requested as one range.
+    ``file_size``: bytes of the data file; all requested ranges must end within it.
+    ``version``: version of the data file. ``registry``: finds decoders by key.
+    ``validate_utf8``: True to check that strings are UTF-8; offsets are always checked.
+    ``memo``: values that the columns of one field share while the field is decoded.
     """
 
     coalesce_gap: int
@@ -39,43 +39,43 @@ class DecodeContext:
 
     @property
     def kernels(self) -> Kernels:
-        """The inner loops of this process."""
+        """The kernels of this process."""
         return self.registry.kernels
 
 
 class BlobPlaces(Protocol):
-    """Where the bytes of blobs of version 2 go that are not in the data file."""
+    """Storage for the payloads of version 2 blobs outside of the data file."""
 
     def pack(
         self, data: pa.Array, rows: Int64Array, sizes: Int64Array, limit: int
     ) -> tuple[Int64Array, Int64Array]:
-        """Write the values at ``rows`` of a large_binary array, all ``sizes`` above 0.
+        """Write the values at ``rows`` of a large_binary array into shared side files.
 
-        Returns the numbers of the side files that they are in, none of which grows beyond ``limit``
-        bytes if it holds two, and their positions there.
+        All ``sizes`` are above 0. Returns for each value the number of its side file and its
+        position there. A side file exceeds ``limit`` bytes only if it holds a single value.
         """
 
     def dedicate(self, payload: pa.Buffer) -> int:
-        """Write a side file of its own and return its number."""
+        """Write ``payload`` to a side file of its own and return the number of that file."""
 
     def refer(self, uris: pa.Array, path: str) -> tuple[npt.NDArray[np.uint32], pa.Array]:
-        """The base path, 0 for none, and the text to store for each URI that is not null.
+        """For each non-null URI the id of its base path (0 for none) and the text to store.
 
-        ``path`` is that of the field. Raises `InvalidInputError` for a URI that may not be stored.
+        ``path`` is the path of the field. Raises `InvalidInputError` for a URI that is not allowed.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class EncodeContext:
-    """What an encoder may know of its environment.
+    """The environment of an encoder.
 
-    ``write_buffer`` writes a buffer 64-aligned into the file at once and returns its offset from
-    the start of the file; it serves payloads that live outside of pages (blobs).
+    ``write_buffer`` writes a buffer at once, 64-aligned, and returns its offset from the start of
+    the file. Encoders use it for payloads outside of pages (blobs).
     ``flush_bytes``: a column is written as a page when its Arrow arrays exceed this many bytes.
-    ``max_page_bytes``: arrays larger than this are split over several pages.
-    ``dictionary_threshold``: strings of at least this many rows and fewer distinct values are
-    written with a dictionary.
-    ``blobs``: for blobs of version 2, None for a file that is not part of a table.
+    ``max_page_bytes``: larger arrays are split over several pages.
+    ``dictionary_threshold``: strings with at least this many rows and fewer distinct values than
+    this are written with a dictionary.
+    ``blobs``: storage for version 2 blobs; None for a file that is not part of a table.
     """
 
     version: FileVersion
@@ -88,22 +88,22 @@ class EncodeContext:
 
     @property
     def kernels(self) -> Kernels:
-        """The inner loops of this process."""
+        """The kernels of this process."""
         return self.registry.kernels
 
 
 class FieldEncoder(Protocol):
-    """Turns the arrays of one top-level field into pages of its physical columns."""
+    """Encodes the arrays of one top-level field into pages of its physical columns."""
 
     @property
     def num_columns(self) -> int:
-        """How many physical columns the field has."""
+        """The number of physical columns of the field."""
 
     def write(self, array: pa.Array) -> Iterable[EncodedPage]:
-        """Append rows; yields the pages that are full by now, in the order to write them."""
+        """Append rows; yield the pages that are full, in the order in which to write them."""
 
     def flush(self) -> Iterable[EncodedPage]:
-        """Yield what is left. Call once, after the last `write`."""
+        """Yield the remaining pages. Call once, after the last `write`."""
 
     def column_encodings(self) -> Sequence[bytes]:
         """The serialised ``ColumnEncoding`` of each physical column; valid after `flush`."""

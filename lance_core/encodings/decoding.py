@@ -1,9 +1,9 @@
-"""Decoding without I/O: a decoder asks for byte ranges and is later given the buffers.
+"""Decoders without I/O: a decoder requests byte ranges and then receives their buffers.
 
 A decoder is a generator. It yields lists of `ByteRange` (offsets from the start of the data file),
-is sent one `pyarrow.Buffer` per range, and finally returns its result. What drives it decides how
-the bytes are fetched; `run_interleaved` lets many decoders share each round, so that a scan of many
-columns costs as many rounds as its deepest column, not the sum.
+receives one `pyarrow.Buffer` per range, and returns its result. The caller decides how to fetch the
+bytes. `run_interleaved` merges the requests of many decoders, so that a scan of many columns needs
+as many rounds as its deepest column instead of the sum over all columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Decoding = Generator[Sequence[ByteRange], Sequence[pa.Buffer], T]
 Int64Array = npt.NDArray[np.int64]
 
 Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-"""Where values start and stop, one more than there are values."""
+"""Offsets of n values: n + 1 ascending numbers; value i is between number i and i + 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class RowRange:
 
     @property
     def last(self) -> int:
-        """One below ``start`` if there are none."""
+        """The last row; ``start - 1`` if the range is empty."""
         return self.stop - 1
 
     def moved(self, by: int) -> RowRange:
-        """Rows whose numbers are higher by as much."""
+        """The range with ``by`` added to each row number."""
         return RowRange(self.start + by, self.stop + by) if by else self
 
 
@@ -64,7 +64,7 @@ class RowIndices:
 
     @property
     def numbers(self) -> Int64Array:
-        """The row numbers, which rows in another order have, too."""
+        """The row numbers. The name is the same as in `OrderedRows`."""
         return self.values
 
     @property
@@ -76,16 +76,16 @@ class RowIndices:
         return int(self.values[-1])
 
     def moved(self, by: int) -> RowIndices:
-        """Rows whose numbers are higher by as much."""
+        """The rows with ``by`` added to each row number."""
         return RowIndices(self.values + by) if by else self
 
 
 Rows = RowRange | RowIndices
-"""Which rows of a page, a column or a file are wanted; results keep ascending order."""
+"""The rows of a page, column or file to read; results are in ascending order."""
 
 
 def packed_rows(values: Int64Array) -> Rows:
-    """Rows by strictly ascending numbers: a range if they follow each other, also if none."""
+    """Rows with strictly ascending numbers: a range if they are consecutive or empty."""
     if not len(values):
         return RowRange(0, 0)
     first, last = int(values[0]), int(values[-1])
@@ -95,7 +95,7 @@ def packed_rows(values: Int64Array) -> Rows:
 
 
 def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
-    """Run decoders side by side; each round asks for the ranges of all that are still running."""
+    """Run decoders concurrently; each round requests the ranges of all unfinished decoders."""
     if len(decodings) == 1:
         return [(yield from decodings[0])]
     results: dict[int, T] = {}
@@ -131,4 +131,4 @@ def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
 
 
 ValuePositions = slice | Int64Array
-"""Which values are selected: a range, or ascending positions."""
+"""The values to select: a range, or ascending positions."""

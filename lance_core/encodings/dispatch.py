@@ -1,4 +1,4 @@
-"""Fields to and from columns of pages, whatever the file version: what `datafile` builds on."""
+"""Decode and encode fields of every file version. `lance_core.datafile` builds on this module."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def decode_field(
     rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """Decode some rows of a field, which may be pruned to a part of its children.
+    """Decode some rows of a field, which may be reduced to a part of its children.
 
-    ``column_of`` maps field ids to physical columns. The arrays are of the field's storage type,
-    in the order of ``rows``, at most a few per page touched, and none has zero rows.
-    Raises `CorruptFileError` where the bytes contradict the format.
+    ``column_of`` maps field ids to physical columns. The arrays have the storage type of the field,
+    follow the order of ``rows``, and are not empty; each page gives at most a few of them.
+    Raises `CorruptFileError` if the bytes contradict the format.
     """
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
@@ -51,8 +51,8 @@ def decode_field(
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     """An encoder for one top-level field.
 
-    Raises `UnsupportedFeatureError`, naming the field's path, if the version cannot store it, and
-    `PluginNotFoundError` if the field asks for an encoding that nobody has.
+    Raises `UnsupportedFeatureError` with the field's path if the file version cannot store the
+    field, and `PluginNotFoundError` if the field requests an encoding that no plugin provides.
     """
     from lance_core.encodings.plugin_values.value_encoding import check_value_encodings
 
@@ -71,9 +71,9 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
 def parse_page_encoding(
     version: FileVersion, type_url: str, value: bytes
 ) -> Message | ForeignEncoding:
-    """The encoding of a page, from the ``Any`` that the page holds.
+    """The encoding of a page from the ``Any`` message of the page.
 
-    Raises `CorruptFileError` if ``value`` is not the message that ``type_url`` names.
+    Raises `CorruptFileError` if ``value`` is not a valid message of type ``type_url``.
     """
     from lance_core.encodings.messages import parse_page
 
@@ -81,7 +81,7 @@ def parse_page_encoding(
 
 
 def parse_column_encoding(type_url: str, value: bytes) -> Message | ForeignEncoding:
-    """The ``ColumnEncoding`` of a column, from the ``Any`` that the column holds."""
+    """The ``ColumnEncoding`` of a column from the ``Any`` message of the column."""
     from lance_core.encodings.messages import parse_column
 
     return parse_column(type_url, value)

@@ -1,4 +1,4 @@
-"""The encodings of pages and columns: from their ``Any`` to messages."""
+"""Parse the ``Any`` messages that describe the encodings of pages and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE_MESSAGES: dict[FileVersion, type[Message]] = {
 
 
 def parse_page(version: FileVersion, type_url: str, value: bytes) -> Message | ForeignEncoding:
-    """The encoding of a page of a file of ``version``, from the two fields of its ``Any``."""
+    """The encoding of a page of a ``version`` file, from the two fields of its ``Any``."""
     if type_url != version.page_encoding_url:
         return ForeignEncoding(type_url, value)
     return _parse(_PAGE_MESSAGES[version], type_url, value)

@@ -1,4 +1,4 @@
-"""Pages and columns of a 2.x data file as values, on the way in and on the way out."""
+"""Pages and columns of a 2.x data file: parsed ones to read, encoded ones to write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignEncoding:
-    """A message of a page or column that the format does not know, by the URL of its ``Any``."""
+    """An encoding that is not part of the format, with the type URL of its ``Any`` message."""
 
     type_url: str
     value: bytes
@@ -39,9 +39,9 @@ class Page:
 class Column:
     """One physical column. Its pages hold consecutive rows.
 
-    ``encoding`` is a ``ColumnEncoding``. ``starts`` has one entry more than there are pages: the
-    first row of each page, then the number of rows of the column. ``decoder_cache`` belongs to the
-    decoders, which keep there what they worked out about the pages; keep the object between calls.
+    ``encoding`` is a ``ColumnEncoding``. ``starts`` has the first row of each page, then the number
+    of rows of the column. ``decoder_cache`` belongs to the decoders, which store derived data about
+    the pages there. Reuse the object between calls to keep the cache.
     """
 
     pages: tuple[Page, ...]
@@ -60,11 +60,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPage:
-    """A page to be written.
+    """An encoded page, ready to be written.
 
-    ``column``: number of the physical column, counted from the first one of the field.
+    ``column``: number of the physical column, counted from the first column of the field.
     ``encoding``: the serialised message of type `FileVersion.page_encoding_url`. ``priority``:
-    number of the top-level row that the page starts in.
+    number of the top-level row in which the page starts.
     """
 
     column: int

@@ -1,4 +1,4 @@
-"""Which pages of a column hold some rows, and errors that name the page."""
+"""Assign rows to the pages of a column, and name the page in errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def with_page(error: CorruptFileError, page: Page, path: str) -> CorruptFileError:
-    """``error`` with the page and the field it is about."""
+    """``error`` with the position of the page and the path of the field added."""
     found = error.at(offset=page.buffers[0].start if page.buffers else None)
     inner = f" ({error.field})" if error.field else ""
     return CorruptFileError(error.reason + inner, error.path, found.offset, path)
 
 
 def check_within(column: Column, rows: Rows, path: str) -> None:
-    """Raise `CorruptFileError` if the column is too short for ``rows``."""
+    """Raise `CorruptFileError` if the column has too few rows for ``rows``."""
     if rows.last >= column.num_rows:
         raise CorruptFileError(
             f"row {rows.last} of a column that has {column.num_rows} rows", field=path
@@ -32,9 +32,9 @@ def check_within(column: Column, rows: Rows, path: str) -> None:
 
 
 def split_rows(column: Column, rows: Rows, path: str) -> list[tuple[int, Rows]]:
-    """The pages that hold ``rows``, each with its part of them counted from its own start.
+    """The index of each page that holds some of ``rows``, with these rows counted from its start.
 
-    Raises `CorruptFileError` if the column is too short.
+    Raises `CorruptFileError` if the column has too few rows.
     """
     starts = column.starts
     check_within(column, rows, path)
@@ -55,7 +55,7 @@ def _split_range(starts: list[int], rows: RowRange) -> list[tuple[int, Rows]]:
     start, page = rows.start, bisect_right(starts, rows.start) - 1
     while start < rows.stop:
         stop = min(rows.stop, starts[page + 1])
-        if stop > start:  # pages without rows occur
+        if stop > start:  # a page may have no rows
             parts.append((page, RowRange(start - starts[page], stop - starts[page])))
         start, page = stop, page + 1
     return parts

@@ -1,4 +1,4 @@
-"""What plugins and the built-in one offer for encodings: encodings by key, and inner loops."""
+"""The registry of encodings and kernels from the core and from plugins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lance_core.lazy_dataclass import dataclass
 
 
 class EncodingFamily(enum.Enum):
-    """Which message an encoding is an alternative of; keys are unique within a family."""
+    """The message of which an encoding is an alternative; keys are unique within a family."""
 
-    __hash__ = object.__hash__  # that of `enum.Enum` is Python, and each read asks for it
+    __hash__ = object.__hash__  # `enum.Enum` hashes in Python code, which slows every lookup
 
     ARRAY = "lance.encodings.ArrayEncoding"
     """Arrays of 2.0 files."""
@@ -24,7 +24,7 @@ class EncodingFamily(enum.Enum):
     COMPRESSIVE = "lance.encodings21.CompressiveEncoding"
     """Compression of values within a page layout."""
     VALUES = "lance_core.encodings.ForeignValues"
-    """Encodings of values that plugins bring, in files of any 2.x version."""
+    """Value encodings of plugins, in files of any 2.x version."""
 
 
 Decoder = Callable[..., Any]
@@ -33,18 +33,18 @@ Encoder = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class EncodingSpec:
-    """One encoding. Immutable; offered by built-ins and plugins alike.
+    """One encoding, offered by the core or a plugin. Immutable.
 
     ``key`` is the name of the protobuf alternative (``"flat"``, ``"nullable"``, …), or a type URL
-    in `EncodingFamily.VALUES`. ``min_file_version`` is the first file version
-    that may contain it. ``decoder`` and ``encoder`` have the types that the family prescribes
-    (for `EncodingFamily.ARRAY` see `lance_core.encodings.v2_0.base`, for
-    `EncodingFamily.COMPRESSIVE` `lance_core.encodings.v2_1.codecs.base`); ``encoder`` is None for
-    what is only read. Those of `EncodingFamily.VALUES` are
+    in `EncodingFamily.VALUES`. ``min_file_version`` is the first file version that may contain the
+    encoding. The family prescribes the types of ``decoder`` and ``encoder`` (for
+    `EncodingFamily.ARRAY` see `lance_core.encodings.v2_0.base`, for `EncodingFamily.COMPRESSIVE`
+    `lance_core.encodings.v2_1.codecs.base`). ``encoder`` is None for a read-only encoding. Specs of
+    `EncodingFamily.VALUES` are
     `lance_core.encodings.plugin_values.value_encoding.ValueEncodingSpec`.
 
-    ``take`` and ``scalar_at`` are short ways to some values and to one, of the types that the
-    family prescribes. They give what ``decoder`` gives; without them, it is used.
+    ``take`` and ``scalar_at`` are optional fast paths to some values and to one value, with types
+    that the family prescribes. They return the same values as ``decoder``, the fallback.
     """
 
     key: str
@@ -59,9 +59,9 @@ class EncodingSpec:
 class EncodingRegistry:
     """Finds encodings by family and key. Built from (provider's name, spec) pairs; immutable.
 
-    A key that two providers offer is no error until someone asks for it. ``failed``: the plugins
-    that could not be loaded, as text for errors about a missing encoding. ``kernels``: the inner
-    loops that all encodings use.
+    A key that two providers offer raises an error only when it is looked up. ``failed``: texts
+    about plugins that did not load, for errors about a missing encoding. ``kernels``: the kernels
+    that all encodings use.
     """
 
     __slots__ = ("_entries", "failed", "kernels")
@@ -82,8 +82,8 @@ class EncodingRegistry:
     def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
         """The encoding with this key.
 
-        Raises `PluginConflictError` if several providers offer it, and `UnsupportedFeatureError` if
-        nobody does.
+        Raises `PluginConflictError` if several providers offer the key, and
+        `UnsupportedFeatureError` if none does.
         """
         entry = self._entries.get((family, key))
         if entry is None:
@@ -94,11 +94,11 @@ class EncodingRegistry:
         return entry[0][1]
 
     def offers(self, family: EncodingFamily) -> dict[str, list[tuple[str, EncodingSpec]]]:
-        """Every key of a family with everyone who provides it, by name, and what they provide."""
+        """For each key of a family, the pairs of provider's name and spec."""
         return {key: list(entry) for (of, key), entry in self._entries.items() if of is family}
 
     def keys(self, family: EncodingFamily = EncodingFamily.ARRAY) -> list[str]:
-        """The known keys of a family, sorted."""
+        """The keys of a family, sorted."""
         return sorted(key for of, key in self._entries if of is family)
 
     def _unknown(self, key: str, family: EncodingFamily) -> Exception:

@@ -1,8 +1,8 @@
-"""Picking single values out of a buffer: which ranges to ask for, and how to compact what came.
+"""Take single values out of a buffer: plan the byte ranges to read, then gather the values.
 
-Values that are closer together than the coalescing gap share a range. Positions ascend, but for
-`take_variable` and, within a single range, `fixed_take`. All functions work on whole arrays; only
-the number of ranges costs a loop.
+Values that lie within the coalescing gap of each other share a range. Positions must ascend,
+except in `take_variable` and, if there is a single range, in `fixed_take`. All functions work on
+whole arrays; Python loops run only over ranges.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_OFFSET = (1 << 31) - 1
 
 
 class Cuts(NamedTuple):
-    """How positions are spread over ranges.
+    """The assignment of ascending positions to ranges.
 
-    ``edges``: number of the first position of each range, then the number of positions.
-    ``firsts``: what each range starts with, in units of the values (or bytes of the file).
+    ``edges``: for each range the index of its first position, then the number of positions.
+    ``firsts``: for each range the position of its first value (for spans: its first byte).
     """
 
     edges: list[int]
@@ -35,7 +35,7 @@ class Cuts(NamedTuple):
 
 
 def element_type(width: int) -> np.dtype[np.generic]:
-    """A numpy type of ``width`` bytes that is copied as one unit."""
+    """A numpy type of ``width`` bytes whose elements numpy copies as one unit."""
     name = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}.get(width)
     return np.dtype(name) if name else np.dtype((np.void, width))
 
@@ -43,13 +43,13 @@ def element_type(width: int) -> np.dtype[np.generic]:
 def fixed_ranges(
     base: int, width: int, positions: Int64Array, gap: int
 ) -> tuple[list[ByteRange], Cuts]:
-    """Ranges that hold the values of ``width`` bytes at ``positions``, counted from ``base``."""
+    """Byte ranges that hold the values of ``width`` bytes at ``positions`` after byte ``base``."""
     first, last = int(positions[0]), int(positions[-1])
     if (last - first) * width <= gap:
         return [ByteRange(base + first * width, base + (last + 1) * width)], Cuts(
             [0, len(positions)], [first]
         )
-    # A range begins where the one before is farther away than the gap.
+    # A new range begins where the distance to the position before exceeds the gap.
     steps = np.flatnonzero(np.diff(positions) > gap // width + 1) + 1
     edges = [0, *steps.tolist(), len(positions)]
     firsts = positions[edges[:-1]].tolist()
@@ -64,13 +64,14 @@ def fixed_ranges(
 def fixed_take(
     buffers: Sequence[pa.Buffer], cuts: Cuts, positions: Int64Array, width: int
 ) -> npt.NDArray[np.generic]:
-    """The values at ``positions``, from the buffers of `fixed_ranges`."""
+    """The values at ``positions``, gathered from the buffers that `fixed_ranges` asks for."""
     unit = element_type(width)
     result = empty(len(positions), unit)
     for number, buffer in enumerate(buffers):
         part = slice(cuts.edges[number], cuts.edges[number + 1])
         places = positions[part] - cuts.firsts[number]
-        # Positions are within the range; "raise" would copy the result once more.
+        # All places are within the buffer, so clipping has no effect. mode="raise" would make numpy
+        # buffer the result and copy it once more.
         np.frombuffer(buffer, unit).take(places, out=result[part], mode="clip")
     return result
 
@@ -81,7 +82,7 @@ def bit_ranges(base: int, positions: Int64Array, gap: int) -> tuple[list[ByteRan
 
 
 def bit_take(buffers: Sequence[pa.Buffer], cuts: Cuts, positions: Int64Array) -> pa.Buffer:
-    """A bitmap of the bits at ``positions``, from the buffers of `bit_ranges`."""
+    """A bitmap of the bits at ``positions``, gathered from the buffers of `bit_ranges`."""
     octets = fixed_take(buffers, cuts, positions >> 3, 1)
     bits = (octets >> (positions & 7).astype(np.uint8)) & 1
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
@@ -90,9 +91,9 @@ def bit_take(buffers: Sequence[pa.Buffer], cuts: Cuts, positions: Int64Array) ->
 def span_ranges(
     base: int, starts: Int64Array, stops: Int64Array, gap: int
 ) -> tuple[list[ByteRange], Cuts]:
-    """Ranges that hold the bytes ``starts[i]`` to ``stops[i]``, counted from ``base``.
+    """Byte ranges that hold the bytes ``starts[i]`` to ``stops[i]``, counted from ``base``.
 
-    The spans ascend and do not overlap; empty ones may lie anywhere between their neighbours.
+    The spans ascend and do not overlap. An empty span may lie anywhere between its neighbours.
     """
     if int(stops[-1]) - int(starts[0]) <= gap:
         ranges = [ByteRange(base + int(starts[0]), base + int(stops[-1]))]
@@ -112,10 +113,10 @@ def span_take(
     stops: Int64Array,
     large: bool,
 ) -> pa.Array:
-    """The spans as one array of ``large_binary`` or, if all fits and not ``large``, ``binary``.
+    """The spans as one array: ``binary`` if they fit 32-bit offsets, ``large_binary`` if ``large``.
 
-    ``buffers`` are those of `span_ranges`. Arrow does the copying: spans and the gaps between them
-    are seen as the values of one array, of which every second is taken.
+    ``buffers`` hold the ranges of `span_ranges`. The function builds one Arrow array whose values
+    are alternately a span and the gap after it, and lets Arrow take every second value.
     """
     small = not large and int((stops - starts).sum()) <= MAX_OFFSET
     parts = []
@@ -149,7 +150,7 @@ def take_variable(
         return pa.py_buffer(b""), np.zeros(1, np.int64)
     first, last = int(places.min()), int(places.max())
     if first < 0 or last >= count:
-        raise CorruptFileError(f"a value that is not among {count}")
+        raise CorruptFileError(f"the index of a value is not among the {count} values")
     part = np.ascontiguousarray(offsets[first : last + 2])
     if part[0] < 0 or part[-1] > len(data) or (part[1:] < part[:-1]).any():
         raise CorruptFileError(f"the offsets of values do not ascend within {len(data)} bytes")
@@ -179,9 +180,9 @@ def gather_variable(
 
 
 def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """The numbers ``starts[i]`` to ``stops[i]`` of all spans, one after the other."""
+    """The numbers ``starts[i]`` to ``stops[i]`` (exclusive) of all spans, concatenated."""
     lengths = stops - starts
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    # Each number is its own place in the result, moved by how far its span lies behind it.
+    # A number equals its index in the result plus the distance from there to its span.
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -1,7 +1,8 @@
-"""Strings given as indices into a few items, made plain.
+"""Expand dictionary-encoded strings into plain strings.
 
-Arrow's take costs the same for each value, however short. Where there are few items and many
-indices, neighbouring indices are made one, into a table of all sequences of that many items.
+Arrow's take costs the same per value, however short the value is. If the dictionary is small and
+there are many rows, the code combines several neighbouring indices into one index into a table of
+all sequences of that many items, and takes each sequence as one value.
 """
 
 from __future__ import annotations
@@ -20,28 +21,30 @@ from lance_core.lazy_dataclass import dataclass
 
 _MOST_SEQUENCES = 1 << 15
 _SEQUENCE_BYTES = 64
+# Limits on the table of sequences: entries, mean bytes of an entry (longer entries are no cheaper
+# than single takes), and the rows per entry that pay for building the table.
 _ROWS_PER_SEQUENCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Items of a string or binary type, by index; index 0 is null."""
+    """Items of a string or binary type by index; index 0 stands for null."""
 
     items: pa.Array
     lengths: npt.NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, items: list[pa.Array], type_: pa.DataType) -> Lookup:
-        """The items, without the null at index 0, which is added."""
+        """A lookup over ``items``; the null at index 0 is added here."""
         array = pa.concat_arrays([pa.nulls(1, type_), *items])
         offsets = np.frombuffer(array.buffers()[1], offset_dtype(type_), len(array) + 1)
         lengths = np.diff(offsets)
         return cls(array, lengths.astype(np.uint8) if lengths.max() < 256 else lengths)
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> pa.Array:
-        """The items at ``indices``, all of which are in range.
+        """The items at ``indices``, which must all be in range.
 
-        Raises `CorruptFileError` if that is more than 2 GiB.
+        Raises `CorruptFileError` if the result exceeds 2 GiB.
         """
         if len(indices) == 1:
             return self.items.slice(int(indices[0]), 1)
@@ -55,7 +58,7 @@ class Lookup:
         return self._take_sequences(indices, many)
 
     def sequence_length(self, rows: int) -> int:
-        """How many neighbouring indices are worth to be made one, if there are ``rows``."""
+        """The number of neighbouring indices to combine into one, for ``rows`` indices."""
         many, count, base = 1, len(self.items), max(2, len(self.items))
         average = int(self.lengths.sum(dtype=np.int64)) / base
         while (
@@ -68,13 +71,16 @@ class Lookup:
 
     def _take_sequences(self, indices: npt.NDArray[np.integer[Any]], many: int) -> pa.Array:
         padded = np.zeros(-(-len(indices) // many) * many, np.uint16)
-        padded[: len(indices)] = indices  # what is left over points to the null, which is empty
+        padded[: len(indices)] = indices  # padding is index 0, the null, whose text is empty
         digits = padded.reshape(-1, many)
+        # The indices of a sequence are the digits of a number with base len(items). The number is
+        # below _MOST_SEQUENCES, so uint16 holds it.
         numbers = digits[:, 0].copy()
         for place in range(1, many):
             numbers *= np.uint16(len(self.items))
             numbers += digits[:, place]
         joined = self._table(many).take(pa.array(numbers))
+        # The sequences contain the text of all single values. Only their offsets are missing.
         offsets = np.empty(len(indices) + 1, offset_dtype(self.items.type))
         offsets[0] = 0
         np.cumsum(self.lengths.take(indices), out=offsets[1:], dtype=offsets.dtype)
@@ -87,7 +93,7 @@ class Lookup:
         return pa.Array.from_buffers(self.items.type, len(indices), buffers, nulls)
 
     def _table(self, many: int) -> pa.Array:
-        """All sequences of ``many`` items, joined; the last item of a sequence changes fastest."""
+        """The texts of all sequences of ``many`` items; the last item varies fastest."""
         single = pa.array([item or b"" for item in self.items.cast(pa.large_binary()).to_pylist()])
         table, last = single, np.arange(len(single))
         for _ in range(many - 1):

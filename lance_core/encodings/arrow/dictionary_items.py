@@ -1,7 +1,7 @@
-"""Dictionary arrays with only the items that their rows use.
+"""Reduce the dictionaries of dictionary arrays to the items that their rows use.
 
-Arrow joins arrays of several dictionaries by one dictionary with the items of all, used or not.
-There may be more of them than the index type can number.
+When Arrow concatenates arrays with different dictionaries, it unifies all items, used or unused.
+The unified dictionary may have more items than the index type can address.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lance_core.schema.rebuild import visible_children, with_children
 
 
 def has_dictionaries(type_: pa.DataType) -> bool:
-    """Whether values of the type have a dictionary, at any depth."""
+    """True if the type is or contains, at any depth, a dictionary type."""
     if isinstance(type_, pa.BaseExtensionType):
         return has_dictionaries(type_.storage_type)
     if pa.types.is_dictionary(type_):
@@ -22,11 +22,11 @@ def has_dictionaries(type_: pa.DataType) -> bool:
 
 
 def copied(array: pa.Array) -> pa.Array:
-    """The rows of ``array`` in memory of their own, which starts with them.
+    """A copy of the rows of ``array`` in memory that holds only these rows.
 
-    Of a dictionary only the indices are copied. Arrow compares the dictionaries of arrays that it
-    joins, even if both are the same one: a NaN differs from itself, and items that differ are not
-    joined if some are null.
+    Of dictionary arrays only the indices are copied. When Arrow concatenates arrays, it compares
+    their dictionaries, even if both are the same object. A NaN differs from itself, and Arrow
+    cannot unify differing dictionaries that contain nulls.
     """
     if pa.types.is_dictionary(array.type):
         indices, type_ = copied(array.indices), array.type
@@ -37,9 +37,9 @@ def copied(array: pa.Array) -> pa.Array:
 
 
 def with_used_items(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values; each dictionary, at any depth, has the items that its chunk uses.
+    """The same values; each dictionary, at any depth, has only the items that its chunk uses.
 
-    Null items become null indices: Arrow does not join dictionaries that have some.
+    Null items become null indices, because Arrow cannot unify dictionaries with null items.
     """
     if not has_dictionaries(column.type):
         return column
@@ -47,10 +47,10 @@ def with_used_items(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _trimmed(array: pa.Array) -> pa.Array:
-    """With no more items of lists than those of its rows, where a copy can be made."""
+    """``array`` with its list items cut to those of its rows, if a copy is possible."""
     try:
         return copied(array)
-    except pa.ArrowInvalid:  # a dictionary below has NaN and null items, see `copied`
+    except pa.ArrowInvalid:  # a nested dictionary has NaN and null items, see `copied`
         return array
 
 
@@ -72,7 +72,7 @@ def _cut_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
     valid &= has_value.take(items, mode="clip") if len(has_value) else False
     is_used = np.zeros(len(has_value), np.bool_)
     is_used[items[valid]] = True
-    numbers = np.cumsum(is_used) - 1  # of each used item among the used ones
+    numbers = np.cumsum(is_used) - 1  # new index of each used item
     indices = np.zeros(len(array), items.dtype)
     indices[valid] = numbers[items[valid]]
     return pa.DictionaryArray.from_arrays(

@@ -1,4 +1,4 @@
-"""Arrow types of fixed width, and bits out of bitmaps."""
+"""Properties of fixed-width Arrow types, and slices of bitmaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_core.errors import CorruptFileError
 
 
 def has_fixed_width(type_: pa.DataType) -> bool:
-    """Whether values of ``type_`` are one buffer of values of one width, which is not 0."""
+    """True if values of ``type_`` are stored in one buffer with a fixed width above 0."""
     is_fixed = (
         pa.types.is_primitive(type_)
         or pa.types.is_fixed_size_binary(type_)
@@ -19,21 +19,21 @@ def has_fixed_width(type_: pa.DataType) -> bool:
 
 
 def bit_width(type_: pa.DataType) -> int:
-    """Bits of one value; raises `CorruptFileError` if there is no fixed width."""
+    """Bits of one value. Raises `CorruptFileError` if the type has no fixed width."""
     if not has_fixed_width(type_):
         raise CorruptFileError(f"{type_} is not a type of fixed width", field="Flat")
     return int(type_.bit_width)
 
 
 def alignment(type_: pa.DataType) -> int:
-    """Bytes that values of a fixed-width type are aligned to in memory."""
+    """The alignment in memory, in bytes, of values of a fixed-width type."""
     if pa.types.is_fixed_size_binary(type_):
         return 1
     return min(8, max(1, int(type_.bit_width) // 8))
 
 
 def bits_from(bitmap: pa.Buffer, start: int, count: int) -> pa.Buffer:
-    """Bits ``start`` to ``start + count`` of a bitmap, from bit 0 on, the rest of the byte zero."""
+    """The ``count`` bits of a bitmap from bit ``start`` on, moved to bit 0; trailing bits are 0."""
     size = (count + 7) // 8
     if start % 8 == 0:
         part = bitmap.slice(start // 8, size)

@@ -1,7 +1,7 @@
-"""Arrow list arrays from the ends of lists and arrays of their items.
+"""Build Arrow list arrays from list ends and arrays of items.
 
-Items come in arrays whose boundaries need not be those of lists. Lists are handed out over slices
-of these arrays; only a list that crosses a boundary has its items copied together.
+An item array may end in the middle of a list. The result slices the item arrays without a copy;
+only the items of a list that spans several arrays are copied into one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lance_core.schema.empty_arrays import empty_array
 
 
 class Lists(NamedTuple):
-    """Lists that follow each other without a gap.
+    """Adjacent lists: each list starts where the one before it ends.
 
-    ``begin``, the first item of the first list, and ``ends``, which ascend, count from the same
-    origin; ``valid`` is None where no list is null.
+    ``begin`` (the first item of the first list) and the ascending ``ends`` count items from the
+    same origin. ``valid`` is None if no list is null.
     """
 
     begin: int
@@ -31,7 +31,7 @@ class Lists(NamedTuple):
     valid: npt.NDArray[np.bool_] | None
 
     def part(self, start: int, stop: int) -> Lists:
-        """The lists ``start`` to ``stop``."""
+        """The lists ``start`` to ``stop`` (exclusive)."""
         begin = int(self.ends[start - 1]) if start else self.begin
         valid = None if self.valid is None else self.valid[start:stop]
         return Lists(begin, self.ends[start:stop], valid)
@@ -40,10 +40,10 @@ class Lists(NamedTuple):
 def list_arrays(
     type_: pa.DataType, lists: Lists, items: list[pa.Array], edges: list[int]
 ) -> list[pa.Array]:
-    """Arrays of ``type_``, a list or large_list type, with at least one list.
+    """Arrays of ``type_`` (list or large_list) with the ``lists``, of which there is at least one.
 
-    ``items[i]`` holds the items ``edges[i]`` to ``edges[i + 1]``, none of them is empty, and all
-    items of the lists are there.
+    ``items[i]`` holds the items ``edges[i]`` to ``edges[i + 1]`` and is not empty. Together the
+    arrays hold all items of the lists.
     """
     if lists.begin == int(lists.ends[-1]):
         return [_array(type_, lists, empty_array(type_.value_type))]
@@ -54,12 +54,12 @@ def list_arrays(
         number = min(bisect_right(edges, rest.begin), len(items)) - 1
         reach = min(edges[number + 1], rest.begin + limit)
         count = int(np.searchsorted(rest.ends, reach, side="right"))
-        if count:  # these lie within one array
+        if count:  # these lists lie within one item array
             part = rest.part(0, count)
             start = min(part.begin, edges[number + 1]) - edges[number]
             size = int(part.ends[-1]) - part.begin
             arrays.append(_array(type_, part, items[number].slice(start, size)))
-        else:  # one that crosses into the next array
+        else:  # this list continues in the next item array
             count, part = 1, rest.part(0, 1)
             if int(part.ends[0]) - part.begin > limit:
                 raise UnsupportedFeatureError(f"a list of 2^31 items or more as {type_}")
@@ -69,7 +69,7 @@ def list_arrays(
 
 
 def _joined(one: Lists, items: list[pa.Array], edges: list[int], number: int) -> pa.Array:
-    """The items of a single list, which start in ``items[number]``."""
+    """An array of a single list, whose items start in ``items[number]``."""
     position, end, pieces = one.begin, int(one.ends[0]), []
     while position < end:
         stop = min(end, edges[number + 1])

@@ -1,10 +1,10 @@
-"""Memory for results: large arrays from one of Arrow's pools.
+"""Allocate large result arrays from an Arrow memory pool.
 
-A pool hands out again what was freed. What numpy allocates is mapped anew each time, and the
-system then clears every page of it, which costs more than most decoders do. In return a pool keeps
-more than is in use: Arrow's usual one, mimalloc, up to three times as much where threads free what
-others have allocated, as they do in streams of batches, and huge pages of which it uses a part.
-`low_retention_pool` is for streams, and for results that are large themselves.
+A pool reuses freed memory. numpy maps each large array anew, and the operating system then clears
+every page, which costs more than most decoders do. In return a pool retains memory that is not in
+use. Arrow's default pool, mimalloc, retains up to three times the used memory if one thread frees
+what another thread allocated, as streams of batches do, and maps huge pages that it uses in part.
+Use `low_retention_pool` for streams and for large results.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ import pyarrow as pa
 
 _LARGE = 64 << 10
 _TOO_LARGE = 1 << 40
-"""Bytes from which on it pays, and from which on there is none: numpy says so."""
+"""Use Arrow's pool for arrays of this many bytes.
+
+Below ``_LARGE`` numpy is as fast. Above ``_TOO_LARGE`` no allocation succeeds, and numpy raises
+`MemoryError`.
+"""
 
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
 
 
 def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """An array of ``count`` elements that are still to be filled in; as `numpy.empty`.
+    """An uninitialised array of ``count`` elements, as `numpy.empty` returns.
 
     Raises `MemoryError` if there is not enough memory.
     """
@@ -39,22 +43,22 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def allocate(size: int) -> pa.Buffer:
-    """A buffer of ``size`` bytes that are still to be filled in."""
+    """An uninitialised buffer of ``size`` bytes."""
     return pa.allocate_buffer(size, memory_pool=memory_pool())
 
 
 def memory_pool() -> pa.MemoryPool | None:
-    """The pool for what the calling thread allocates now; None stands for the usual one."""
+    """The pool from which the calling thread allocates now; None means Arrow's default pool."""
     return _pool.get()
 
 
 @contextmanager
 def low_retention_pool() -> Iterator[None]:
-    """Meanwhile the calling thread takes memory from where least is kept of what was freed.
+    """Let the calling thread allocate from a pool that retains little freed memory.
 
-    That is jemalloc, told to return at once what is freed, if Arrow has it and the usual pool is
-    mimalloc: any other was somebody's choice. If not, it is the usual pool, which `release_unused`
-    is for.
+    The pool is jemalloc, configured to return freed memory at once, if Arrow includes it and the
+    default pool is mimalloc. With any other default pool, which the user has chosen, that pool
+    stays in use; call `release_unused` to shrink it.
     """
     before = _pool.set(_sparing_pool())
     try:
@@ -64,10 +68,10 @@ def low_retention_pool() -> Iterator[None]:
 
 
 def release_unused() -> None:
-    """Return to the system what the usual pool keeps of memory that was freed, if it is not spared.
+    """Return the freed memory that the default pool retains to the operating system.
 
-    Nothing in use changes. Also what the calling thread keeps for itself: call it in the thread
-    that decodes.
+    Memory in use stays valid. The pool also keeps memory per thread, so call this function in the
+    thread that decodes. It does nothing if `low_retention_pool` uses jemalloc instead.
     """
     if _sparing_pool() is None:
         pa.default_memory_pool().release_unused()
@@ -81,7 +85,7 @@ def _sparing_pool() -> pa.MemoryPool | None:
 
 @cache
 def _jemalloc() -> pa.MemoryPool | None:
-    """None on systems that Arrow does not have it on."""
+    """The jemalloc pool; None on platforms on which Arrow does not include it."""
     try:
         pool = pa.jemalloc_memory_pool()
         pa.jemalloc_set_decay_ms(0)

@@ -1,4 +1,4 @@
-"""Arrays of nulls, and nulls put onto arrays that have none of their own."""
+"""Arrays of nulls, and validity bitmaps added to arrays without nulls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lance_core.schema.empty_arrays import empty_array
 
 
 def with_nulls(array: pa.Array, bitmap: pa.Buffer, nulls: int) -> pa.Array:
-    """``array``, which has no top-level nulls, with as many as ``bitmap`` says."""
+    """``array``, which has no top-level nulls, with ``bitmap`` as validity and ``nulls`` nulls."""
     type_, count, offset = array.type, len(array), array.offset
     if pa.types.is_null(type_):
         return array
@@ -51,9 +51,9 @@ def _bits(array: pa.BooleanArray) -> pa.Buffer:
 
 
 def all_null(type_: pa.DataType, count: int) -> pa.Array:
-    """``count`` nulls. A file can claim any number of them: large zeros use no memory until read.
+    """``count`` nulls. A file may claim any count: untouched zero pages use no physical memory.
 
-    Raises `CorruptFileError` if not even addresses suffice.
+    Raises `CorruptFileError` if the address space is too small for ``count``.
     """
     try:
         if pa.types.is_fixed_size_list(type_):

@@ -1,7 +1,7 @@
-"""Arrow arrays and scalars of numpy's values, made without importing pandas.
+"""Build Arrow arrays and scalars from numpy values without importing pandas.
 
-`pa.array` and `pa.scalar` import pandas, if it is installed, to recognise its objects. That takes
-longer than all the rest of a process that opens a table and reads it.
+`pa.array` and `pa.scalar` import pandas, if it is installed, to recognise pandas objects. That
+import takes longer than opening and reading a small table.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _STORED = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
 def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
-    """An array without nulls of booleans, integers or floats; numbers are not copied."""
+    """An array of booleans, integers or floats without nulls; numbers are not copied."""
     stored = np.packbits(values, bitorder="little") if values.dtype == bool else values
     buffers = [None, pa.py_buffer(np.ascontiguousarray(stored))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
 def to_scalar(value: Any, kind: pa.DataType | None = None) -> pa.Scalar:
-    """As `pa.scalar`, without pandas for booleans, numbers and strings of the usual types."""
+    """Equal to `pa.scalar`, but without pandas for booleans, numbers and common string types."""
     if type(value) is str and kind in (None, pa.string()):
         data = value.encode()
         offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
@@ -33,5 +33,5 @@ def to_scalar(value: Any, kind: pa.DataType | None = None) -> pa.Scalar:
         try:
             return from_numpy(np.array([value], stored))[0]
         except OverflowError:
-            pass  # pyarrow has an error of its own for it
+            pass  # let pa.scalar raise its own error
     return pa.scalar(value, kind)

@@ -1,4 +1,4 @@
-"""Rows in any order: how they are asked for, and how ascending ones are brought in that order."""
+"""Rows in any order: read the distinct rows in ascending order, then reorder them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedRows:
-    """Rows in the order asked for, as often as asked for: ``places[i]`` of the ``distinct`` ones.
+    """Rows in the requested order, with repetitions: row i is ``distinct.numbers[places[i]]``.
 
-    Each of those is at some place. `numbers` are the rows themselves.
+    ``distinct`` ascends, and ``places`` contains each of its rows at least once.
     """
 
     distinct: RowIndices
@@ -40,37 +40,38 @@ class OrderedRows:
 
     @property
     def numbers(self) -> Int64Array:
-        """Row numbers, in the order asked for."""
+        """Row numbers in the requested order."""
         return self.distinct.values.take(self.places)
 
     def moved(self, by: int) -> OrderedRows:
-        """Rows whose numbers are higher by as much."""
+        """The same rows with ``by`` added to each row number."""
         return OrderedRows(self.distinct.moved(by), self.places) if by else self
 
     def taken_from(self, array: pa.Array) -> pa.Array:
-        """These rows, from an array of the distinct ones; raises as `reorder` does."""
+        """The requested rows from an array of the distinct rows; raises as `reorder` does."""
         self.check(len(array))
         return take_rows(array, pa.array(self.places))
 
     def check(self, found: int) -> None:
-        """Raise `CorruptFileError` unless as many rows were ``found`` as are distinct."""
+        """Raise `CorruptFileError` unless ``found`` equals the number of distinct rows."""
         if found != len(self.distinct):
             raise CorruptFileError(f"{found} rows were decoded instead of {len(self.distinct)}")
 
 
 AnyRows = Rows | OrderedRows
-"""Rows that whole fields are asked for; what joins several pages or columns gets `Rows`."""
+"""Rows that a caller may request of a field. Code that joins pages or columns receives `Rows`."""
 
 
 def reorder(decoding: Decoding[list[pa.Array]], rows: OrderedRows) -> Decoding[list[pa.Array]]:
-    """``rows``, from the decoder of those that are distinct.
+    """The requested ``rows``, built from a decoder of the distinct rows.
 
-    Raises `CorruptFileError` if it gives more or fewer, and `ResultTooLargeError`.
+    Raises `CorruptFileError` if ``decoding`` returns more or fewer rows, and `ResultTooLargeError`.
     """
     arrays = yield from decoding
     if len(arrays) == 1:
         return [rows.taken_from(arrays[0])]
     rows.check(sum(map(len, arrays)))
-    table = pa.table([pa.chunked_array(arrays)], names=[""])  # it takes from arrays not joined
+    # Arrow's take on a table reads chunked arrays without concatenating them.
+    table = pa.table([pa.chunked_array(arrays)], names=[""])
     chunks: list[pa.Array] = take_rows(table, pa.array(rows.places)).column(0).chunks
     return chunks

@@ -1,4 +1,4 @@
-"""Arrow arrays of variable-width values (strings and bytes) from the ends of their values."""
+"""Build Arrow string and binary arrays from the end offsets of their values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _VARIABLE = _TEXT | {pa.binary().id, pa.large_binary().id}
 
 
 class Spans(NamedTuple):
-    """Values that follow each other without a gap.
+    """Adjacent values: each value starts where the one before it ends.
 
-    ``ends`` and ``begin``, the start of the first value, count from the same origin; ``valid`` is
-    None where no value is null.
+    ``begin`` (the start of the first value) and ``ends`` count bytes from the same origin.
+    ``valid`` is None if no value is null.
     """
 
     begin: int
@@ -30,12 +30,12 @@ class Spans(NamedTuple):
 
 
 def is_variable(type_: pa.DataType) -> bool:
-    """Whether ``type_`` is string or binary, with offsets of 32 or 64 bits."""
+    """True if ``type_`` is string or binary, with 32-bit or 64-bit offsets."""
     return type_.id in _VARIABLE
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Whether ``type_`` is a string, of which values must be UTF-8."""
+    """True if ``type_`` is a string type, whose values must be UTF-8."""
     return type_.id in _TEXT
 
 
@@ -50,8 +50,8 @@ def variable_arrays(
 ) -> list[pa.Array]:
     """Arrays of ``type_`` over ``data``, whose first byte is at ``spans.begin``.
 
-    No end is past ``data``. More than one array comes only of more bytes than 32-bit offsets
-    reach. Raises `CorruptFileError` if ends do not ascend or a string is not UTF-8.
+    No end may exceed ``data``. The result has several arrays only if one array with 32-bit offsets
+    cannot hold the bytes. Raises `CorruptFileError` if ends do not ascend or a string is not UTF-8.
     """
     begin, ends, valid = spans
     dtype = offset_dtype(type_)
@@ -96,7 +96,7 @@ def taken_arrays(
     valid: npt.NDArray[np.bool_] | None,
     validate_utf8: bool,
 ) -> list[pa.Array]:
-    """Arrays of ``type_`` with the values of ``taken``, which is (large) binary at offset 0."""
+    """``taken``, a (large) binary array at offset 0, as ``type_`` with the nulls of ``valid``."""
     dtype = offset_dtype(taken.type)
     _, offset_buffer, data = taken.buffers()
     offsets: npt.NDArray[Any] = np.frombuffer(offset_buffer, dtype, len(taken) + 1)
@@ -134,8 +134,8 @@ def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
 def check_utf8(offsets: npt.NDArray[np.integer[Any]], data: pa.Buffer) -> None:
     """Raise `CorruptFileError` unless each string of ``data`` is UTF-8.
 
-    ``data`` as a whole must be, and no string may start inside of a character; bytes before the
-    first and after the last string do not occur.
+    The check validates ``data`` as a whole and then tests that no string starts inside a character.
+    ``data`` has no bytes before the first string or after the last one.
     """
     octets = np.frombuffer(data, np.uint8)
     if not len(octets) or octets.max() < 0x80:

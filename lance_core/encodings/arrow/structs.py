@@ -1,4 +1,4 @@
-"""Arrow struct arrays from the arrays of their members, which may be cut at different rows."""
+"""Build Arrow struct arrays from the arrays of their members, which may be chunked differently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 def struct_arrays(
     type_: pa.StructType, columns: list[list[pa.Array]], num_rows: int
 ) -> list[pa.Array]:
-    """Structs of ``num_rows`` rows, none of which is null; ``columns``: a list for each member."""
+    """Structs of ``num_rows`` rows without nulls; ``columns`` has the arrays of each member."""
     if not columns:
         return [pa.Array.from_buffers(type_, num_rows, [None], 0)]
     return [
@@ -20,7 +20,7 @@ def struct_arrays(
 
 
 def _aligned(columns: list[list[pa.Array]]) -> list[list[pa.Array]]:
-    """The columns cut so that the arrays of all have the same lengths."""
+    """The columns, rechunked so that the arrays of all columns have the same lengths."""
     edges = [list(accumulate((len(a) for a in arrays), initial=0)) for arrays in columns]
     if all(one == edges[0] for one in edges):
         return columns
@@ -29,7 +29,7 @@ def _aligned(columns: list[list[pa.Array]]) -> list[list[pa.Array]]:
 
 
 def _cut(arrays: list[pa.Array], own: list[int], common: list[int]) -> list[pa.Array]:
-    """``arrays``, whose edges are ``own``, cut at the edges ``common``, which include these."""
+    """``arrays`` with the edges ``own``, cut at the edges ``common``, a superset of ``own``."""
     pieces, number = [], 0
     for start, stop in pairwise(common):
         if start == own[number + 1]:

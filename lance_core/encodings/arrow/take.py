@@ -1,7 +1,7 @@
-"""Some rows of Arrow arrays and tables, of every type.
+"""Take or filter rows of Arrow arrays and tables of every type.
 
-Arrow 26 itself finds the wrong items of fixed-size lists of fixed-size lists which do not begin
-where their memory does, without a word. Such arrays are copied first.
+Arrow 26 silently takes the wrong items from sliced arrays of fixed-size lists of fixed-size lists
+(arrays that do not start at offset 0). This module copies such arrays first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Data = TypeVar("Data", pa.Array, pa.Table)
 
 
 def take_rows(data: Data, rows: pa.Array) -> Data:
-    """The rows at the places ``rows``, in that order; null where that is null.
+    """The rows at the indices ``rows``, in that order; a null index gives a null row.
 
-    Raises `ResultTooLargeError` if no array of their type holds them, for example because the items
-    that they use of several dictionaries are more than the indices can number.
+    Raises `ResultTooLargeError` if one array of the type cannot hold the rows, for example if they
+    use more items of several dictionaries than the index type can address.
     """
     try:
         return _each(data, lambda some: some.take(rows))
@@ -36,14 +36,14 @@ def take_rows(data: Data, rows: pa.Array) -> Data:
 
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:
-    """The rows for which ``mask``, which has no nulls, is true."""
+    """The rows for which ``mask`` is true; ``mask`` has no nulls."""
     return _each(data, lambda some: some.filter(mask))
 
 
 def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
-    """The rows of ``data`` that ``rows`` name, each once, and the places of ``rows`` among them.
+    """The distinct rows of ``data`` that ``rows`` selects, and the indices of ``rows`` among them.
 
-    Their dictionaries have the items that these rows use.
+    The dictionaries of the result have only the items that these rows use.
     """
     is_valid = np.asarray(rows.is_valid())
     numbers = np.asarray(rows.fill_null(0))
@@ -57,12 +57,13 @@ def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
 
 
 def _each(data: Data, choose: Callable[[Any], Any]) -> Data:
-    """What is chosen of ``data``: of all columns together, unless there are nested vectors."""
+    """Apply ``choose`` to ``data``: to the whole table, or per column if it has nested vectors."""
     if isinstance(data, pa.Array):
         return choose(_copied(data) if _has_nested_vectors(data.type) else data)
     if not any(_has_nested_vectors(field.type) for field in data.schema):
         return choose(data)
-    columns = [choose(_moved(column)) for column in data.columns]  # together, Arrow slices them
+    # Call ``choose`` on each column: on a whole table Arrow would slice the copied arrays again.
+    columns = [choose(_moved(column)) for column in data.columns]
     return pa.Table.from_arrays(columns, schema=data.schema)
 
 

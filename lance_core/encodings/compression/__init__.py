@@ -1,1 +1,1 @@
-"""Compression of bytes and integers, independent of where it is used."""
+"""Compression of bytes, independent of file versions and page layouts."""

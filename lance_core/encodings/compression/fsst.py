@@ -1,9 +1,9 @@
-"""FSST: strings as codes of one byte that stand for symbols of up to 8 bytes.
+"""FSST: each one-byte code of a string stands for a symbol of 1 to 8 bytes.
 
-What turns codes into strings and back is in `lance_core.encodings.kernels`. Code 255 says that the
-next byte is meant literally. A symbol table is stored in 2312 bytes: a u64 (bits 63-32 the magic
-number, bit 24 whether the data is compressed at all, bits 7-0 the number of symbols n), n symbols
-of 8 bytes, n lengths of one byte, zeros.
+`lance_core.encodings.kernels` encodes and decodes. Code 255 is an escape: the next byte is a
+literal. A stored symbol table has 2312 bytes: a u64 header (bits 63-32 the magic number, bit 24 set
+if the data is compressed, bits 7-0 the number of symbols n), n symbols of 8 bytes each, n lengths
+of one byte each, then zeros.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _ACTIVE = 1 << 24
 
 
 class SymbolTable(NamedTuple):
-    """The symbols in the order of their codes. Not ``active``: bytes are stored as they are."""
+    """The symbols, ordered by code. If ``active`` is false, strings are stored uncompressed."""
 
     symbols: tuple[bytes, ...]
     active: bool = True
 
     @property
     def packed(self) -> tuple[bytes, bytes]:
-        """The symbols, 8 bytes each, padded with zeros; and their lengths, one byte each."""
+        """The symbols, each padded with zeros to 8 bytes, and their lengths, one byte each."""
         texts = b"".join(symbol.ljust(8, b"\0") for symbol in self.symbols)
         return texts, bytes(len(symbol) for symbol in self.symbols)
 
     def to_bytes(self) -> bytes:
-        """The table as files have it."""
+        """The table in the stored form."""
         count = len(self.symbols)
         head = _MAGIC << 32 | self.active * _ACTIVE | count << 16 | count
         texts, lengths = self.packed
@@ -40,7 +40,7 @@ class SymbolTable(NamedTuple):
 
 
 def parse_table(data: bytes) -> SymbolTable:
-    """A stored symbol table; raises `CorruptFileError`."""
+    """The symbol table from its stored form. Raises `CorruptFileError`."""
     if len(data) < TABLE_BYTES:
         raise CorruptFileError(f"an FSST symbol table of {len(data)} bytes, not {TABLE_BYTES}")
     (head,) = struct.unpack_from("<Q", data)

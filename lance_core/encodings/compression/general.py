@@ -1,7 +1,7 @@
-"""Whole buffers compressed with zstd or lz4, and the framing around them.
+"""Compress whole buffers with zstd or lz4, including the framing of the format.
 
-zstd: u64 uncompressed size, then a frame; files of older writers have a bare frame. lz4: u32
-uncompressed size, then a block. An empty zstd buffer is empty.
+zstd: u64 uncompressed size, then a zstd frame; older writers store a bare frame. lz4: u32
+uncompressed size, then an LZ4 block. An empty buffer stays empty with zstd.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _LARGEST_CLAIM = 1 << 40
 
 
 def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | None:
-    """``data`` compressed and framed.
+    """``data`` compressed and framed; None if the caller must store ``data`` uncompressed.
 
-    None if it shrinks so much that `decompress` would take it for a bomb; store it as it is then.
-    Raises `UnsupportedFeatureError` for another scheme.
+    The result is None if the compression ratio is so high that `decompress` would reject the buffer
+    as a decompression bomb. Raises `UnsupportedFeatureError` for an unknown scheme.
     """
     if scheme == "zstd":
         codec = pa.Codec("zstd", compression_level=_zstd_level(level))
@@ -55,23 +55,23 @@ def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | Non
 
 
 class Budget:
-    """What many buffers, ``compressed`` bytes in total, may hold together."""
+    """The total uncompressed size allowed for buffers of ``compressed`` bytes in total."""
 
     def __init__(self, compressed: int) -> None:
         self._left = max(_ALWAYS_PLAUSIBLE, compressed * _LARGEST_RATIO)
 
     def spend(self, size: int) -> None:
-        """Raises `CorruptFileError` if ``size`` bytes are more than is left."""
+        """Count ``size`` uncompressed bytes; raise `CorruptFileError` if the budget is exceeded."""
         self._left -= size
         if self._left < 0:
-            raise CorruptFileError("compressed buffers claim to hold too much")
+            raise CorruptFileError("compressed buffers claim to hold too many bytes")
 
 
 def decompress(scheme: str, data: pa.Buffer, budget: Budget | None = None) -> pa.Buffer:
-    """What `compress` was given, also for bare zstd frames.
+    """The data from which `compress` made ``data``; bare zstd frames are accepted, too.
 
-    Raises `CorruptFileError` if the bytes are not what they claim to be, before memory is used
-    for claims that ``data``, or the ``budget`` of many such buffers, is too small for.
+    Raises `CorruptFileError` if the bytes are damaged, or if the claimed size is implausible for
+    the size of ``data`` or exceeds the ``budget``. Claims are checked before memory is allocated.
     """
     budget = budget or Budget(data.size)
     if scheme == "zstd":
@@ -88,10 +88,10 @@ def decompress_spans(
     sizes: Int64Array,
     kernels: Kernels,
 ) -> tuple[pa.Buffer, Int64Array]:
-    """The spans of ``data``, each decompressed, one after the other; and how long each is.
+    """The decompressed spans of ``data``, concatenated, and the size of each.
 
-    ``starts`` ascend, and no span is outside of ``data``. Raises as `decompress` does; together the
-    spans may claim what one buffer of their size could.
+    ``starts`` ascend, and all spans are within ``data``. Raises as `decompress` does; the limit on
+    claimed sizes applies to all spans together.
     """
     if scheme == "zstd":
         raw = raw_blocks(data, starts, starts + sizes)
@@ -105,10 +105,10 @@ def decompress_spans(
         return pa.py_buffer(b"".join(pieces)), lengths
     joined, place = empty(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
-        # A piece is copied while it is in the cache, and the next one takes its memory.
+        # Copy each piece at once: it is still in the CPU cache, and its memory is then reused.
         piece = _piece(scheme, data, span, budget)
         if piece.size != claimed[number]:
-            raise CorruptFileError("compressed bytes are not as long as they say")
+            raise CorruptFileError("a decompressed value does not have the size that it claims")
         joined[place : place + piece.size] = np.frombuffer(piece, np.uint8)
         place += piece.size
     return pa.py_buffer(joined), claimed
@@ -124,7 +124,7 @@ def _piece(
 def _claimed(
     scheme: str, data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array
 ) -> Int64Array | None:
-    """How long each span says to be; None if one of them does not."""
+    """The uncompressed size that each span claims; None if any span does not state one."""
     width = 8 if scheme == "zstd" else 4
     if not len(starts) or (sizes < width + 1).any():
         return None
@@ -169,7 +169,7 @@ def _decompress_zstd(data: pa.Buffer, budget: Budget) -> pa.Buffer:
 
 
 def _read_frame(data: pa.Buffer, budget: Budget) -> pa.Buffer:
-    """A frame that may not say how long its content is, read piece by piece."""
+    """The content of a frame that may not state its size, decompressed piece by piece."""
     pieces, size = [], 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:

@@ -1,8 +1,9 @@
-"""LZ4 blocks, which do not say how long their content is, and claims of it that are checked.
+"""Decompress LZ4 blocks and verify the size that the file claims for them.
 
-Arrow decompresses a block into memory of a given size, and does not tell if less was filled. In a
-frame that states the size it compares. So a block gets a frame around it, as large as frames may
-be (LZ4 frame format, "Frame Descriptor").
+An LZ4 block does not store the size of its content. Arrow decompresses a block into memory of a
+given size and does not report a shorter content. For an LZ4 frame that states the content size, it
+does. So this module wraps a block into a frame, up to the largest block that a frame allows
+(LZ4 frame format, "Frame Descriptor").
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from lance_core.errors import CorruptFileError
 
 _MAGIC = bytes.fromhex("04224d18")
 _FLAGS = 0x68
-"""Version 1, independent blocks, the size of the content is stated; no checksums of content."""
+"""Frame flags: version 1, independent blocks, content size present, no content checksum."""
 
 _LARGEST = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
-"""What the blocks of a frame may have in bytes, compressed or not, by the code for it."""
+"""Maximum bytes of a block in a frame, compressed or not, by block size code."""
 
 _MARGIN = 12
-"""A match does not begin within so many bytes of the end of the room that a decoder has."""
+"""A match must not begin within the last 12 bytes of a block (LZ4 block format)."""
 
 _LITERALS = 5
-"""So many bytes at the end of a block are as they are in its content."""
+"""The last bytes of a block, which are always literals (LZ4 block format)."""
 
 _MASK = 0xFFFFFFFF
 _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 
 
 def lz4_block(body: pa.Buffer, size: int) -> pa.Buffer:
-    """The content of the block ``body``.
+    """The content of the block ``body``. Allocates ``size`` bytes.
 
-    Raises `CorruptFileError` if it is damaged, or not ``size`` bytes; ``size`` bytes are allocated.
+    Raises `CorruptFileError` if the block is damaged or its content does not have ``size`` bytes.
     """
     if size == 0:
         return pa.py_buffer(b"")
@@ -52,10 +53,11 @@ def lz4_block(body: pa.Buffer, size: int) -> pa.Buffer:
 
 
 def _large(body: pa.Buffer, size: int) -> pa.Buffer:
-    """A block that no frame can have: if it does not fit into less, it fills ``size`` bytes.
+    """The content of a block that is too large for a frame.
 
-    Decoders also refuse room in which a match is too near to the end, so that up to three bytes
-    could be missing: its last bytes are compared, too.
+    The content has ``size`` bytes if the block does not decompress into ``size - 1`` bytes. But a
+    decoder also rejects output space that ends too near to a match, so the content could be up to
+    three bytes shorter. Therefore the trailing literals are compared, too.
     """
     codec = pa.Codec("lz4_raw")
     plain = codec.decompress(body, size)
@@ -69,13 +71,13 @@ def _large(body: pa.Buffer, size: int) -> pa.Buffer:
 
 @lru_cache(maxsize=64)
 def _header(code: int, size: int) -> bytes:
-    """What a frame begins with."""
+    """The header of a frame with the block size ``code`` and a content of ``size`` bytes."""
     descriptor = struct.pack("<BBQ", _FLAGS, code << 4, size)
     return _MAGIC + descriptor + bytes([_xxh32(descriptor) >> 8 & 0xFF])
 
 
 def _xxh32(data: bytes) -> int:
-    """The hash xxHash-32 of fewer than 16 bytes, with the seed 0."""
+    """The xxHash-32 hash of fewer than 16 bytes, with seed 0."""
     first, second, third, fourth, fifth = _PRIMES
     found = fifth + len(data)
     whole = len(data) // 4 * 4

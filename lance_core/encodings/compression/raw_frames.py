@@ -1,8 +1,9 @@
-"""Values that zstd could not compress: frames of raw blocks, whose bytes are there to be copied.
+"""Find the content of incompressible values: zstd frames whose blocks are all raw.
 
-A frame is its magic number, a byte of flags, optional fields, then blocks; a block begins with
-three bytes, little endian: bit 0 is set in the last one, bits 1 and 2 are 0 if it is raw, and the
-others are its size (RFC 8878, section 3.1.1). Only values behind their size (u64) are looked at.
+A frame is its magic number, a byte of flags, optional fields, then blocks. A block begins with a
+header of three bytes, little endian: bit 0 is set in the last block, bits 1 and 2 are 0 in a raw
+block, and the other bits are the size (RFC 8878, section 3.1.1). Only frames with the u64 size
+before them are handled.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy.typing as npt
 
 from lance_core.encodings.decoding import Int64Array
 
+# _LEAST: size prefix, magic number, flags, one byte of optional fields, one block header.
+# The tables give the bytes of the dictionary id and of the content size by their flag bits.
 _MAGIC = 0xFD2FB528
 _PREFIX = 8
 _LEAST = _PREFIX + 4 + 1 + 1 + 3
@@ -23,7 +26,7 @@ _SIZE_BYTES = np.array([0, 2, 4, 8])
 
 
 class RawBlocks(NamedTuple):
-    """Where the blocks of some values are, ascending; and how many bytes each value has."""
+    """The ascending byte positions of the raw blocks of some values, and the size of each value."""
 
     starts: Int64Array
     stops: Int64Array
@@ -33,9 +36,9 @@ class RawBlocks(NamedTuple):
 def raw_blocks(
     data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array
 ) -> RawBlocks | None:
-    """The blocks of the values from ``starts[i]`` to ``stops[i]``; None unless all are raw.
+    """The blocks of the values at ``starts[i]`` to ``stops[i]``; None unless all blocks are raw.
 
-    What is found has been checked: a value's blocks fill it and are as long as it says.
+    The result is checked: the blocks of a value fill it and have the size that it states.
     """
     if not len(starts) or (stops - starts < _LEAST).any():
         return None
@@ -45,6 +48,8 @@ def raw_blocks(
     flags = head[:, _PREFIX + 4]
     if (magic != _MAGIC).any() or (flags & _CHECKSUM).any() or (sizes > len(data)).any():
         return None
+    # A single-segment frame has no window descriptor byte, but always has a content size: code 0
+    # then means one byte. Without the flag, code 0 means that there is no content size.
     single = (flags & _SINGLE_SEGMENT) != 0
     stated = _SIZE_BYTES[flags >> 6] + (single & (flags >> 6 == 0))
     at = starts + _PREFIX + 5 + ~single + _DICTIONARY_BYTES[flags & 3] + stated
@@ -62,7 +67,10 @@ def raw_blocks(
 def _blocks(
     data: npt.NDArray[np.uint8], at: Int64Array, stops: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array] | None:
-    """The value, start and stop of each raw block; the next one of all values at a time."""
+    """The value number, start and stop of each raw block; None if a block is not raw or not valid.
+
+    Each iteration reads the next block of all values that have one.
+    """
     values = np.arange(len(at))
     found = []
     while len(values):

@@ -1,4 +1,4 @@
-"""The inner loops of decoders and encoders, and the table by which they are exchanged."""
+"""Kernels: the inner loops of decoders and encoders, replaceable by those of plugins."""
 
 from lance_core.encodings.kernels.numpy.loops import NUMPY, NUMPY_KERNELS
 from lance_core.encodings.kernels.table import LOOPS, Kernels, KernelSpec, kernel_table

@@ -1,9 +1,10 @@
-"""The inner loops of decoders and encoders, and the table in which a process has one of each.
+"""The interface of kernels, and the table with one implementation per kernel.
 
-Those of numpy and Arrow are always there; a plugin may have faster ones (`lance_kernels`). All take
-the same arguments and give the same results and errors, bit for bit. Arrays have one dimension and
-are contiguous; integers are little-endian, as in files. Every function checks its arguments against
-each other before it allocates; what comes from files and does not fit is a `CorruptFileError`.
+Kernels are the inner loops of decoders and encoders. numpy and Arrow implement all of them; plugins
+may provide faster ones (`lance_kernels`). All implementations take the same arguments and give the
+same results and errors, bit for bit. Arrays have one dimension and are contiguous; integers are
+little-endian, as in files. Every kernel checks its arguments against each other before it allocates
+memory; inconsistent data from files raises `CorruptFileError`.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class Kernels(Protocol):
-    """A complete set of inner loops."""
+    """A complete set of kernels."""
 
     def unpack_fastlanes(self, data: Bytes, width: int, bits: int, chunks: int) -> Words:
-        """The 1024 values of ``bits`` bits of each of ``chunks`` chunks, one after the other.
+        """The values of ``chunks`` chunks of 1024 values of ``bits`` bits, concatenated.
 
-        ``bits`` is 8, 16, 32 or 64, and each value takes ``width`` bits, 0 to ``bits``. Raises
-        `CorruptFileError` unless ``data`` holds just that.
+        ``bits`` is 8, 16, 32 or 64, and each packed value takes ``width`` bits, 0 to ``bits``.
+        Raises `CorruptFileError` unless ``data`` has exactly the bytes of the chunks.
         """
 
     def pack_fastlanes(self, values: Words, width: int) -> Bytes:
-        """Whole chunks of 1024 values below ``1 << width``, as `unpack_fastlanes` takes them.
+        """Pack whole chunks of 1024 values below ``1 << width``; the inverse of `unpack_fastlanes`.
 
         Raises `InvalidInputError` for other values.
         """
@@ -47,10 +48,11 @@ class Kernels(Protocol):
     def unpack_inline(
         self, data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
     ) -> Words:
-        """The ``counts[i]`` values, at most 1024, of chunks: a word with the width, then packed.
+        """The values of chunks that each consist of a width word and packed values.
 
-        The word is of ``bits``, as values are. Raises `CorruptFileError` for widths above ``bits``,
-        and for chunks that are not within ``data`` or smaller than what they hold.
+        Chunk i has ``counts[i]`` values, at most 1024. The width word has ``bits`` bits, as the
+        values have. Raises `CorruptFileError` for widths above ``bits``, for chunks that are not
+        within ``data`` and for chunks that are too small for their values.
         """
 
     def pick_inline(
@@ -62,27 +64,28 @@ class Kernels(Protocol):
         picked: PackedPositions,
         bits: int,
     ) -> Words:
-        """Single ones of the values that `unpack_inline` gives; raises as it does.
+        """Picked values out of those that `unpack_inline` returns; raises as it does.
 
-        Raises `CorruptFileError`, too, for a value that its chunk does not have.
+        Also raises `CorruptFileError` for a position that its chunk does not have.
         """
 
     def chunk_widths(self, words: Words) -> Int64Array:
-        """The bits of the largest of each 1024 ``words``; of no words, there is one chunk."""
+        """The bit length of the largest value of each 1024 ``words``; no words make one chunk."""
 
     def pack_inline(self, words: Words) -> tuple[Bytes, Int64Array]:
-        """Chunks as `unpack_inline` takes them, and their sizes.
+        """Pack words into chunks for `unpack_inline`; returns their bytes and sizes.
 
-        Each is as narrow as `chunk_widths` allows; the last one is filled up with zeros.
+        Each chunk has the width of `chunk_widths`. The last chunk is padded with zeros.
         """
 
     def unpack_levels(
         self, data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
     ) -> LevelArray:
-        """The ``counts[i]`` levels of each chunk, packed to ``width`` bits.
+        """The ``counts[i]`` levels of each chunk i, packed to ``width`` bits.
 
-        What is left of a chunk after units of 1024 is packed like a unit, or is as it was if the
-        chunk is just as large as that needs. Raises `CorruptFileError` for chunks of other sizes.
+        A chunk consists of packed units of 1024 levels. The remaining levels are either raw (2
+        bytes each) or packed like a unit; the size of the chunk tells which. Raises
+        `CorruptFileError` for any other size.
         """
 
     def pick_levels(
@@ -94,61 +97,64 @@ class Kernels(Protocol):
         picked: PackedPositions,
         width: int,
     ) -> LevelArray:
-        """Single ones of the levels that `unpack_levels` gives; raises as it does.
+        """Picked levels out of those that `unpack_levels` returns; raises as it does.
 
-        Raises `CorruptFileError`, too, for a level that its chunk does not have.
+        Also raises `CorruptFileError` for a position that its chunk does not have.
         """
 
     def fsst_decode(
         self, codes: Bytes, offsets: Int64Array, symbols: bytes, lengths: bytes
     ) -> tuple[pa.Buffer, Int64Array]:
-        """The bytes of the strings whose codes are between ``offsets``, and offsets of these.
+        """Decode the strings whose codes lie between ``offsets``; returns their bytes and offsets.
 
-        Offsets are one more than strings; those returned start at 0. ``symbols`` are padded to 8
-        bytes each, ``lengths`` take one. Raises `CorruptFileError` for a code without a symbol, a
-        string cut in an escape, and offsets that descend or are not within the codes.
+        n strings have n + 1 offsets; the returned offsets start at 0. ``symbols`` has 8 bytes per
+        symbol, padded, and ``lengths`` one byte. Raises `CorruptFileError` for a code without a
+        symbol, for a string that ends within an escape, and for offsets that descend or are not
+        within the codes.
         """
 
     def fsst_decode_chunks(
         self, chunks: VariableChunks, symbols: bytes, lengths: bytes
     ) -> tuple[pa.Buffer, Offsets]:
-        """What `fsst_decode` gives for the codes that `join_variable` would give.
+        """Equal to `fsst_decode` of the codes and offsets that `join_variable` returns.
 
-        Offsets are int64 if those of chunks are, or if 2 GiB or more have to be reached.
+        Offsets are int64 if the chunks have 64-bit offsets or the text has 2 GiB or more.
         """
 
     def fsst_encode(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, symbols: bytes, lengths: bytes
     ) -> tuple[pa.Buffer, Int64Array]:
-        """Codes of the strings at ``starts[i]`` to ``stops[i]`` of ``data``, and offsets of these.
+        """Encode the strings ``starts[i]`` to ``stops[i]`` of ``data``; returns codes and offsets.
 
-        At each place the longest symbol is taken; none crosses the end of a segment of 256 bytes.
-        Of symbols of three bytes and more only the first of those whose first three bytes share a
-        hash is found. Raises `InvalidInputError` for strings outside of ``data``.
+        Encoding is greedy: it takes the longest symbol at each place. No symbol crosses the end of
+        a segment of 256 bytes. Among symbols of three or more bytes whose first three bytes have
+        the same hash, only the first one is used. Raises `InvalidInputError` for strings outside of
+        ``data``.
         """
 
     def fsst_train(self, sample: Sequence[bytes]) -> tuple[bytes, ...]:
-        """At most 255 symbols of 1 to 8 bytes that shorten the texts of ``sample``, the best first.
+        """At most 255 symbols of 1 to 8 bytes that shorten the texts of ``sample``, best first.
 
-        No two symbols of three bytes or more begin with the same three bytes, so that an encoder
-        needs to try only one of them at each place. The same texts always give the same symbols.
+        No two symbols of three or more bytes share their first three bytes, so an encoder needs to
+        try only one of them at each place. The result is deterministic.
         """
 
     def join_variable(self, chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
-        """The values of all chunks: their offsets, which start at 0, and bytes.
+        """The values of all chunks: their offsets, starting at 0, and their bytes.
 
-        Offsets are int64 if those of chunks are, or if 2 GiB or more have to be reached. Raises
-        `CorruptFileError` for chunks that are not within the data, and for offsets that do not
-        start at their own end and ascend within their chunk.
+        Offsets are int64 if the chunks have 64-bit offsets or the values have 2 GiB or more. Raises
+        `CorruptFileError` for chunks that are not within the data, for a first offset that is not
+        the end of the offsets, and for offsets that descend or exceed their chunk.
         """
 
     def split_variable(
         self, octets: Bytes, offsets: Int64Array, width: int, limit: int
     ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
-        """Strings as chunks that `join_variable` takes; the bytes and the values of each.
+        """Split strings into chunks for `join_variable`.
 
-        The values of a chunk double, from two to 2048, as long as their offsets and bytes are at
-        most ``limit``; the last one takes all that is left, fewer than 4096, if these are. No
+        Returns the bytes of all chunks, and the size and the number of values of each. The number
+        of values doubles, from 2 to 2048, while their offsets and bytes take at most ``limit``
+        bytes. The last chunk takes all remaining values if these are fewer than 4096 and fit. No
         strings make one chunk. Raises `InvalidInputError` for offsets that descend or are not
         within ``octets``.
         """
@@ -156,10 +162,11 @@ class Kernels(Protocol):
     def interleave_chunks(
         self, buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
     ) -> tuple[pa.Buffer, Int64Array]:
-        """Chunk by chunk a piece of each buffer, and the sizes of chunks.
+        """Write chunk by chunk one piece of each buffer; returns the bytes and the chunk sizes.
 
-        ``sizes[b, c]`` are the bytes of buffer b, in order, that chunk c has; ``fill`` follows up
-        to a multiple of ``align``. Raises `InvalidInputError` if pieces are not all of a buffer.
+        The piece of buffer b in chunk c has ``sizes[b, c]`` bytes, padded with the byte ``fill`` to
+        a multiple of ``align``. Raises `InvalidInputError` unless the pieces of a buffer add up to
+        it.
         """
 
     def expand_runs(
@@ -167,29 +174,32 @@ class Kernels(Protocol):
     ) -> Words:
         """The ``counts[i]`` values of each chunk of runs.
 
-        A chunk's values, of ``bits`` each, have the start ``starts[0, i]`` and the size, its
-        lengths, of a byte each, ``starts[1, i]``. Raises `CorruptFileError` for chunks that are not
-        within ``data``, and for runs that are not as many as lengths or not as long as values.
+        The run values of chunk i, of ``bits`` bits each, are the ``sizes[0, i]`` bytes at
+        ``starts[0, i]``; the run lengths, one byte each, are the ``sizes[1, i]`` bytes at
+        ``starts[1, i]``. Raises `CorruptFileError` for chunks that are not within ``data``, for
+        different numbers of run values and lengths, and for lengths that do not add up to the
+        count.
         """
 
     def count_runs(self, words: Words, per_chunk: int) -> Int64Array:
-        """How many runs of equal values, of any length, each ``per_chunk`` of ``words`` has."""
+        """The number of runs of equal values, of any length, in each ``per_chunk`` of ``words``."""
 
     def encode_runs(
         self, words: Words, rule: RunRule
     ) -> tuple[Words, Bytes, Int64Array, Int64Array]:
-        """Values and lengths of runs, 1 to 255; the number of runs and of values of each chunk."""
+        """Run values, run lengths (1 to 255), and the runs and values of each chunk."""
 
     def join_streams(
         self, data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
     ) -> Bytes:
-        """The ``counts[i]`` values, of ``width`` bytes, 4 or 8, of chunks: a stream for each byte.
+        """The ``counts[i]`` values of chunks that store a separate stream for each byte of a value.
 
-        Raises `CorruptFileError` for chunks that are not within ``data`` or have fewer bytes.
+        A value has ``width`` bytes, 4 or 8. Raises `CorruptFileError` for chunks that are not
+        within ``data`` or are too small.
         """
 
     def split_streams(self, octets: Bytes, width: int, per_chunk: int) -> Bytes:
-        """Chunks of ``per_chunk`` values, and one of the rest, as `join_streams` takes them."""
+        """Split chunks of ``per_chunk`` values, and one of the rest, for `join_streams`."""
 
     def check_levels(
         self,
@@ -198,10 +208,11 @@ class Kernels(Protocol):
         most: int,
         least: LevelArray,
     ) -> None:
-        """Raise `CorruptFileError` for levels that no rows have.
+        """Raise `CorruptFileError` for levels that cannot belong to any rows.
 
-        The first repetition is ``most``, and none is above; definition levels have a least
-        repetition in ``least`` each. Absent levels are 0 and right.
+        The first repetition level must be ``most``, and none may exceed it. A definition level d
+        requires a repetition level of at least ``least[d]``. Absent (None) levels count as valid
+        zeros.
         """
 
     def layer_slots(
@@ -212,11 +223,11 @@ class Kernels(Protocol):
         top: int,
         also: int,
     ) -> tuple[int, int, pa.Buffer | None]:
-        """The number of slots of a layer and of nulls; a bitmap of the slots, 1 for those not null.
+        """The number of slots of a layer, the number of nulls, and the bitmap of valid slots.
 
-        Slots are not null if their definition is at most ``top``, or ``also`` (above ``top``; if
-        not, it says nothing). There is no bitmap if no slot is null. Absent repetition levels are
-        0. Raises `CorruptFileError` for levels of different numbers.
+        A slot is valid if its definition is at most ``top`` or equals ``also`` (ignored unless
+        above ``top``). The bitmap is None if no slot is null. Absent repetition levels count as 0.
+        Raises `CorruptFileError` if the numbers of levels differ.
         """
 
     def layer_offsets(
@@ -227,61 +238,62 @@ class Kernels(Protocol):
         base: int,
         lists: int,
     ) -> Offsets:
-        """Offsets of the ``lists`` that are ``slots``, which count items; int64 for 2^31 levels.
+        """Offsets of ``lists`` lists, which start at ``slots``; int64 only for 2^31 or more levels.
 
-        Items are the slots of one rank less up to the definition ``base``. Raises
-        `CorruptFileError` for levels of different numbers, and for more or fewer lists.
+        The items are the slots of rank ``slots.rank - 1`` with definition at most ``base``. Raises
+        `CorruptFileError` if the numbers of levels differ, or if there are more or fewer lists.
         """
 
     def gather_variable(
         self, data: Bytes, starts: Int64Array, stops: Int64Array
     ) -> tuple[pa.Buffer, Int64Array]:
-        """The bytes ``starts[i]`` to ``stops[i]`` of ``data`` back to back, and their offsets.
+        """The bytes ``starts[i]`` to ``stops[i]`` of ``data``, concatenated, and their offsets.
 
-        The spans ascend and do not overlap; raises `CorruptFileError` if not, or if outside of
-        ``data``.
+        Raises `CorruptFileError` for spans that descend, overlap or are not within ``data``.
         """
 
     def pick_spans(
         self, chunks: VariableChunks, picked: PackedPositions
     ) -> tuple[Int64Array, Int64Array]:
-        """Where in the data of ``chunks`` the bytes of the values that are picked start and stop.
+        """The start and stop in ``chunks.data`` of the bytes of each picked value.
 
-        Raises `CorruptFileError` for chunks that are not within their data or smaller than their
-        offsets, for values that they do not have, and for those that are not within their chunk.
+        Raises `CorruptFileError` for chunks that are not within their data or are too small for
+        their offsets, for positions that a chunk does not have, and for values that exceed their
+        chunk.
         """
 
     def take_variable(
         self, data: Bytes, offsets: Int64Array, places: Int64Array
     ) -> tuple[pa.Buffer, Int64Array]:
-        """The values ``offsets[p]`` to ``offsets[p + 1]`` of ``data`` for ``places`` p, in order.
+        """The values ``data[offsets[p]:offsets[p + 1]]`` for each p of ``places``, in order.
 
-        Returns their bytes, one after the other, and their offsets. Raises `CorruptFileError` for
-        places of no value, for no offsets, and for offsets that descend between the first and the
-        last value that is taken or are not within ``data``.
+        Returns their bytes, concatenated, and their offsets. Raises `CorruptFileError` if there are
+        no offsets, if a place has no value, and if offsets between the lowest and the highest place
+        descend or are not within ``data``.
         """
 
     def rank_levels(self, levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
-        """How many of ``levels`` are at most ``top``, from each of the ``edges`` to the next.
+        """The number of ``levels`` up to ``top`` between each of the ``edges`` and the next one.
 
         Raises `CorruptFileError` for edges that descend or are not within the levels.
         """
 
     def select_levels(self, levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
-        """Where the ``numbers``-th, from 0, of the levels are that are at least ``least``.
+        """The positions of picked levels among those that are at least ``least``.
 
-        Behind the last of them is the end of all levels. Raises `CorruptFileError` for numbers that
-        descend, and for those of levels that are not there.
+        The result has for each n of ``numbers`` the position of the n-th such level, counted from
+        0. If there are k such levels, k is valid, too, and gives the number of all levels. Raises
+        `CorruptFileError` for numbers that descend or exceed k.
         """
 
     def locate_rows(
         self, edges: Int64Array, rows: Int64Array
     ) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Which chunks ascending ``rows`` are in; chunk c has those from ``edges[c]`` to the next.
+        """Locate ascending ``rows`` in chunks. Chunk c has rows ``edges[c]`` to ``edges[c + 1]``.
 
-        Returns the numbers of the chunks that have some, ascending, and for each row which of these
-        it is in, counted from 0, and its position there. Raises `CorruptFileError` for rows that
-        descend or are not within the edges, and for no edges.
+        Returns the ascending numbers of the chunks in use, and for each row the index into these
+        numbers and its position within the chunk. Raises `CorruptFileError` for rows that descend
+        or are not within the edges, and if there are no edges.
         """
 
     def chunk_headers(
@@ -293,33 +305,34 @@ class Kernels(Protocol):
         buffers: int,
         large: bool,
     ) -> Int64Array:
-        """What the headers of mini-block chunks say: tables, each with an entry for every chunk.
+        """The contents of mini-block chunk headers, as consecutive tables with an entry per chunk.
 
-        The number of levels; then for each part, first those of ``levels`` kinds of levels and then
-        the ``buffers`` of values, where in ``data`` it starts; then the size of each part.
-        ``large``: whether sizes of buffers take 4 bytes. Raises `CorruptFileError` for chunks that
-        are not within ``data``, and for parts that do not fit into their chunk.
+        The tables are: the number of levels; the start in ``data`` of each part (``levels`` kinds
+        of levels, then ``buffers`` value buffers); the size of each part. ``large``: True if the
+        sizes of value buffers take 4 bytes. Raises `CorruptFileError` for chunks that are not
+        within ``data``, and for parts that exceed their chunk.
         """
 
     def zipped_places(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
     ) -> Int64Array:
-        """Where the levels of the rows from ``starts[i]`` to ``stops[i]`` of ``data`` begin.
+        """The positions of all levels of the rows ``starts[i]`` to ``stops[i]`` of ``data``.
 
-        Raises `CorruptFileError` for rows that descend, overlap or are not within ``data``, and
-        unless values and rows end together.
+        Raises `CorruptFileError` for rows that descend, overlap or are not within ``data``, and for
+        rows whose last value does not end at the end of the row.
         """
 
 
 LOOPS = tuple(name for name in vars(Kernels) if not name.startswith("_"))
-"""The names of all inner loops."""
+"""The names of all kernels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSpec:
-    """Inner loops that a plugin has, by the names of the methods of `Kernels`. Immutable.
+    """Kernels of one plugin, under the names of the methods of `Kernels`. Immutable.
 
-    Where several plugins have a loop, the one with the highest ``rank`` is used; numpy's have 0.
+    If several plugins provide a kernel, the one with the highest ``rank`` is used; numpy's kernels
+    have rank 0.
     """
 
     name: str
@@ -328,7 +341,7 @@ class KernelSpec:
 
     @classmethod
     def of(cls, name: str, *modules: ModuleType, rank: int = 1) -> KernelSpec:
-        """What ``modules`` define under the names of loops."""
+        """A spec of the functions in ``modules`` that have the names of kernels."""
         loops = {
             loop: found
             for module in modules
@@ -340,7 +353,7 @@ class KernelSpec:
 
 
 class _Table:
-    """One function for each loop. Immutable."""
+    """One function per kernel. Immutable."""
 
     __slots__ = LOOPS
 
@@ -353,10 +366,10 @@ class _Table:
 
 
 def kernel_table(offered: Iterable[tuple[str, KernelSpec]]) -> Kernels:
-    """The loops to use, of (provider's name, spec) pairs.
+    """The kernel table for the specs of plugins, given as (provider's name, spec) pairs.
 
-    A loop that two providers of the same rank have raises `PluginConflictError` when it is called,
-    one that nobody has `UnsupportedFeatureError`.
+    A kernel with two providers of the same rank raises `PluginConflictError` when it is called; a
+    kernel without a provider raises `UnsupportedFeatureError`.
     """
     best: dict[str, list[tuple[str, KernelSpec]]] = {name: [] for name in LOOPS}
     for provider, spec in offered:

@@ -1,1 +1,1 @@
-"""Values in encodings of plugins: the contract, and the blocks that they are stored in."""
+"""Value encodings of plugins: the interface, and the blocks that store the values."""

@@ -1,7 +1,7 @@
-"""Values in an encoding of a plugin: blocks, one after the other (message ``ForeignValues``).
+"""Values in an encoding of a plugin, stored as consecutive blocks (message ``ForeignValues``).
 
-Every block holds the same number of values, but for the last one, and is encoded on its own, so
-that single values can be had without the rest of a page. Nulls are stored as the value before them.
+All blocks except the last one hold the same number of values. Each block is encoded separately, so
+that a read of single values decodes only some blocks. A null is stored as the value before it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _MOST_VALUES = 1 << 48
 _TAKE_COST = 8
-"""How much more it costs to take a value than to decode it with all others of its block."""
+"""Cost of taking one value, relative to decoding one value of a whole block."""
 
 
 def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValues, pa.Buffer]:
-    """The values of ``array``, which may have nulls, and the message about them."""
+    """Encode ``array``, which may have nulls; returns the message and the encoded blocks."""
     dense = without_nulls(array)
     step = spec.block_values
     blocks = []
@@ -51,9 +51,9 @@ def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValu
 
 
 def without_nulls(array: pa.Array) -> pa.Array:
-    """``array`` with each null replaced by the value before it; at the start, by the first value.
+    """``array`` with each null replaced by the value before it, leading nulls by the first value.
 
-    What is nothing but nulls has no such values: raises `UnsupportedFeatureError`.
+    Raises `UnsupportedFeatureError` if all values are null.
     """
     if not array.null_count:
         return array
@@ -65,7 +65,7 @@ def without_nulls(array: pa.Array) -> pa.Array:
 
 
 def parse_foreign(raw: bytes) -> ForeignValues:
-    """The message from its bytes; raises `CorruptFileError` if its numbers contradict it."""
+    """The message from its bytes. Raises `CorruptFileError` if its numbers are inconsistent."""
     try:
         message = ForeignValues.FromString(raw)
     except DecodeError as error:
@@ -98,7 +98,7 @@ class ForeignBlocks:
     def of(
         cls, message: ForeignValues, spec: ValueEncodingSpec, type_: pa.DataType, place: ByteRange
     ) -> ForeignBlocks:
-        """The blocks that ``message`` says are in ``place``; raises `CorruptFileError`."""
+        """The blocks that ``message`` describes in ``place``. Raises `CorruptFileError`."""
         if not spec.accepts(type_):
             raise CorruptFileError(f"values of type {type_} in encoding {spec.key!r}")
         edges = [0, *accumulate(message.block_bytes)]
@@ -110,10 +110,10 @@ class ForeignBlocks:
         return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
 
     def decode(self, where: ValuePositions, gap: int) -> Decoding[pa.Array]:
-        """The values at ``where``, none of them null.
+        """The values at ``where``, without nulls.
 
-        Raises `CorruptFileError`, and `UnsupportedFeatureError` if they are more than one array of
-        the type can hold.
+        Raises `CorruptFileError`, and `UnsupportedFeatureError` if one array of the type cannot
+        hold the values.
         """
         if isinstance(where, slice):
             numbers = np.arange(where.start // self.step, -(-where.stop // self.step))
@@ -135,7 +135,7 @@ class ForeignBlocks:
         return _joined(parts)
 
     def _part(self, number: int, data: pa.Buffer, where: ValuePositions) -> pa.Array:
-        """The values of a block, whose bytes are ``data``, that are at ``where`` in the page."""
+        """The values of block ``number``, with bytes ``data``, that ``where`` selects."""
         first, count = number * self.step, min(self.step, self.count - number * self.step)
         at: ValuePositions
         if isinstance(where, slice):
@@ -154,7 +154,7 @@ class ForeignBlocks:
         return take_rows(block, pa.array(at))
 
     def _checked(self, count: int, decode: Callable[[], pa.Array]) -> pa.Array:
-        """What the plugin gives for ``count`` values, checked to be what it must be."""
+        """The array that ``decode`` returns, checked for length, type and nulls."""
         key = self.spec.key
         try:
             array = decode()
@@ -164,7 +164,7 @@ class ForeignBlocks:
             array.validate(full=not pa.types.is_decimal(self.type))
         except LanceError:
             raise
-        except Exception as error:  # whatever a plugin does with bytes that it did not expect
+        except Exception as error:  # a plugin may raise anything for bytes that it does not expect
             raise CorruptFileError(
                 f"encoding {key!r} failed: {type(error).__name__}: {error}"
             ) from error
@@ -176,5 +176,5 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
         return parts[0]
     try:
         return pa.concat_arrays(parts)
-    except pa.ArrowInvalid as error:  # offsets of 32 bits
+    except pa.ArrowInvalid as error:  # the 32-bit offsets of the type overflow
         raise UnsupportedFeatureError(f"too many bytes for an array of {parts[0].type}") from error

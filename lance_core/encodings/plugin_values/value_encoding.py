@@ -1,7 +1,7 @@
-"""Encodings of values that plugins bring: the contract, and which one a field asks for.
+"""Value encodings of plugins: the interface, and the selection by field metadata.
 
-The author of such an encoding turns an array without nulls into bytes, and back. Nulls, lists,
-structs, pages and random access are not theirs: values come and go in blocks, see
+The author of such an encoding converts an array without nulls to bytes and back. The core handles
+nulls, lists, structs, pages and random access; it splits values into blocks, see
 `lance_core.encodings.plugin_values.foreign_blocks`.
 """
 
@@ -30,37 +30,38 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 ENCODING_KEY = "lance-encoding:encoding"
-"""Metadata of a leaf field: the short name or the type URL of the encoding of its values."""
+"""Metadata key of a leaf field: the name or the type URL of the encoding of its values."""
 
 MAX_BLOCK_VALUES = 1 << 20
 
 ValueEncoder = Callable[[pa.Array], bytes | pa.Buffer]
-"""Values, at least one and none of them null, to bytes that say all that decoding needs.
+"""Encodes values, at least one and none null, to bytes that contain all that decoding needs.
 
-The array may be a slice, and is of one of the types that the encoding accepts.
+The array may be a slice. Its type is one of those that the encoding accepts.
 """
 
 ValueDecoder = Callable[[pa.Buffer, pa.DataType, int], pa.Array]
-"""Bytes to the values that there are in them: exactly so many, of exactly this type, not null.
+"""Decodes bytes to exactly the given number of values of exactly the given type, without nulls.
 
-Damaged bytes end in `CorruptFileError`, before memory is used for what they claim. Any other
-exception is taken for one, and so is an array that is not what was asked for.
+Damaged bytes must raise `CorruptFileError`, before memory is allocated for what they claim. Any
+other exception, and an array of another length or type, is reported as `CorruptFileError`.
 """
 
 
 ValueTake = Callable[[pa.Buffer, pa.DataType, int, "Int64Array"], pa.Array]
-"""As `ValueDecoder`, but only the values at ascending positions, at least one."""
+"""Same as `ValueDecoder`, but returns only the values at ascending positions, at least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueEncodingSpec(EncodingSpec):
-    """An encoding of values that the format does not know.
+    """A value encoding that is not part of the format.
 
     ``key``: its type URL, with a slash, e.g. ``"/example.org/alp"``; files record it. ``name``: a
-    short one, for field metadata. ``distribution``: what to install for reading; files record it,
-    too. ``accepts``: whether the encoding is for a storage type. ``block_values``: into how many
-    values pages are cut; reading one value decodes so many, unless there is a ``take``: it gives
-    single values of a block as ``decoder`` would, for less. ``scalar_at`` is not used.
+    short name for field metadata. ``distribution``: the package that readers must install; files
+    record it, too. ``accepts``: returns True for each supported storage type. ``block_values``:
+    values per block; reading a single value decodes a whole block, unless ``take`` is set. ``take``
+    returns single values of a block, equal to those of ``decoder``, at a lower cost. ``scalar_at``
+    is not used.
     """
 
     encoder: ValueEncoder
@@ -74,22 +75,22 @@ class ValueEncodingSpec(EncodingSpec):
     family: EncodingFamily = EncodingFamily.VALUES
 
     def __post_init__(self) -> None:
-        """Raise `PluginLoadError` for what could not be found again."""
+        """Raise `PluginLoadError` for a key or name that no reader could look up."""
         if "/" not in self.key or self.key.startswith("/lance.encodings"):
-            raise PluginLoadError(f"{self.key!r} cannot be the type URL of a foreign encoding")
+            raise PluginLoadError(f"{self.key!r} cannot be the type URL of a plugin's encoding")
         if not re.fullmatch(r"[a-z][a-z0-9._-]*", self.name):
             raise PluginLoadError(f"{self.name!r} cannot be the name of an encoding")
         if not self.distribution:
-            raise PluginLoadError(f"encoding {self.key!r} does not say what to install for it")
+            raise PluginLoadError(f"encoding {self.key!r} does not say which package to install")
         if not 0 < self.block_values <= MAX_BLOCK_VALUES:
             raise PluginLoadError(f"blocks of {self.block_values} values")
 
 
 def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> ValueEncodingSpec | None:
-    """The encoding that the metadata of a leaf field asks for, None if it asks for none.
+    """The encoding that the metadata of a leaf field requests; None if it requests none.
 
     ``path`` names the field in errors: `PluginNotFoundError`, `PluginConflictError`, and
-    `UnsupportedFeatureError` if the encoding is not for values of the field's type.
+    `UnsupportedFeatureError` if the encoding does not accept the type of the field.
     """
     wanted = field.metadata.get(ENCODING_KEY)
     if wanted is None:
@@ -105,8 +106,9 @@ def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> Value
 def find_value_encoding(
     wanted: str, registry: EncodingRegistry, what: str, distribution: str = ""
 ) -> ValueEncodingSpec:
-    """The encoding by name or type URL; ``what`` needs it, and ``distribution`` may have it.
+    """The encoding with this name or type URL.
 
+    ``what`` names the object that needs it and ``distribution`` the package to install, for errors.
     Raises `PluginNotFoundError` and `PluginConflictError`.
     """
     offers = registry.offers(EncodingFamily.VALUES)
@@ -133,7 +135,7 @@ def find_value_encoding(
 
 
 def unknown_page(encoding: ForeignEncoding) -> PluginNotFoundError:
-    """The error for a page that is described by a message that is not of the format."""
+    """The error for a page whose encoding message is not part of the format."""
     return PluginNotFoundError(
         f"a page is described by {encoding.type_url!r}, which is not known; read it with the "
         "software that wrote it"
@@ -141,9 +143,9 @@ def unknown_page(encoding: ForeignEncoding) -> PluginNotFoundError:
 
 
 def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
-    """Raise as `value_encoding` does unless each leaf of a field can have what it asks for.
+    """Raise as `value_encoding` does unless the requested encodings of all leaf fields exist.
 
-    `InvalidInputError` if a field that is no leaf asks for an encoding.
+    Raises `InvalidInputError` if a field that is not a leaf requests an encoding.
     """
     for path, one, is_leaf in _with_paths(field, field.name):
         if is_leaf:
@@ -156,7 +158,7 @@ def check_value_encodings(field: Field, registry: EncodingRegistry) -> None:
 
 
 def refuse_value_encodings(fields: Iterable[Field], version: FileVersion) -> None:
-    """Raise `UnsupportedFeatureError` if a field asks for an encoding; ``version`` has none."""
+    """Raise `UnsupportedFeatureError` if a field requests an encoding; ``version`` allows none."""
     for field in fields:
         for path, one, _ in _with_paths(field, field.name):
             if ENCODING_KEY in one.metadata:

@@ -1,1 +1,1 @@
-"""File version 0.1: fields are columns of batches, and a batch of a column is one page."""
+"""File version 0.1: a field is a column of batches, and each batch of a column is one page."""

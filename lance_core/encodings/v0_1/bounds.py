@@ -1,15 +1,15 @@
-"""Bounds of strings and bytes in page statistics: cut to 64 bytes, a cut maximum made larger."""
+"""Bounds of strings and bytes in page statistics: at most 64 bytes, with maxima rounded up."""
 
 from __future__ import annotations
 
 LONGEST = 64
-"""Bytes of a bound at most."""
+"""Maximum bytes of a bound."""
 
-_MOST_CUT = 3  # bytes that a cut may take away to leave whole characters
+_MOST_CUT = 3  # bytes to remove at most to avoid cutting a UTF-8 character of up to four bytes
 
 
 def cut(value: bytes, is_text: bool) -> bytes:
-    """The first `LONGEST` bytes; of text as many of them as are whole characters."""
+    """The first `LONGEST` bytes of ``value``, for text without an incomplete last character."""
     if len(value) <= LONGEST:
         return value
     end = LONGEST
@@ -19,7 +19,7 @@ def cut(value: bytes, is_text: bool) -> bytes:
 
 
 def above_bytes(value: bytes) -> bytes | None:
-    """Bytes of the same length above all that begin with ``value``; None if there are none."""
+    """A greater value than all that start with ``value``, of equal length; None if none exists."""
     kept = value.rstrip(b"\xff")
     if not kept:
         return None
@@ -27,9 +27,9 @@ def above_bytes(value: bytes) -> bytes | None:
 
 
 def above_text(value: bytes) -> bytes | None:
-    """UTF-8 of the same length above all text that begins with ``value``, None if there is none.
+    """UTF-8 of equal length that is greater than all text that starts with ``value``, or None.
 
-    One byte is made larger, the last one for which that gives UTF-8.
+    Increments one byte: the last one for which the result is valid UTF-8.
     """
     for place in range(len(value) - 1, -1, -1):
         for byte in range(value[place] + 1, 256):
@@ -40,10 +40,11 @@ def above_text(value: bytes) -> bytes | None:
 
 
 def text_bound(stored: str | None) -> str | None:
-    """An upper bound of strings, out of the stored one; None if there is none.
+    """An upper bound of strings, derived from the stored bound; None if there is none.
 
-    pylance takes the highest of strings that were cut to between 61 and 64 bytes, and another one
-    of them may have been higher before it was cut. Their first 61 bytes tell the truth.
+    pylance cuts strings to between 61 and 64 bytes before it takes their maximum. Another string
+    may have been greater before the cut, so only the first 61 bytes of the stored maximum are
+    reliable.
     """
     if stored is None:
         return None

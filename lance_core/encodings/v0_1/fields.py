@@ -1,7 +1,7 @@
-"""Fields of 0.1 files: from a field and the page table to Arrow arrays.
+"""Decode the fields of 0.1 files from the page table to Arrow arrays.
 
-Structs have no pages: their members have, and no struct is null. A list has a page of offsets,
-which count the items of its batch from 0; a null list has been stored as an empty one. A dictionary
+A struct has no pages and is never null; only its members have pages. A list has a page of offsets,
+which count the items of its batch from 0; a null list is stored as an empty list. A dictionary
 column has pages of keys; its values are stored once, in the file and in each manifest of the table.
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from lance_core.encodings.v0_1.selection import BatchSelection
     from lance_core.schema.field import DictionaryValues, Field
 
-_MOST_ITEMS = (1 << 31) - 1  # of the lists of one batch; their offsets are checked against it
+_MOST_ITEMS = (1 << 31) - 1  # per batch: list offsets have 32 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegacyColumns:
     """The columns of a 0.1 file.
 
-    ``find_dictionary`` tells by id of a field where in the file the values of its dictionary are.
+    ``find_dictionary`` returns the place in the file of a dictionary's values, by field id.
     """
 
     table: PageTable
@@ -54,7 +54,7 @@ def decode_field(
     rows: Rows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """`lance_core.encodings.dispatch.decode_field` for 0.1 files."""
+    """The 0.1 implementation of `lance_core.encodings.dispatch.decode_field`."""
     if not len(rows):
         return []
     decoder = _Decoder(column_of, columns, context)
@@ -150,7 +150,7 @@ def _values(
 def decode_dictionary(
     type_: pa.DataType, place: DictionaryValues, context: DecodeContext
 ) -> Decoding[pa.Array]:
-    """The values of a dictionary that the file holds at ``place``."""
+    """The values of a dictionary that the file stores at ``place``."""
     if place.length == 0:
         return empty_array(type_)
     if place.offset < 0 or place.length < 0 or place.length > context.file_size:

@@ -1,9 +1,9 @@
-"""The page table of a 0.1 file: for each column and batch, where the page is and how long.
+"""The page table of a 0.1 file: the position and length of each page, by column and batch.
 
-An entry is two int64, the byte offset of the page and its number of values, which is the number of
-rows except for lists (one more) and items of lists. The entries of a column lie side by side; the
-column of a field is its id, counted from the first id of the table. What has no page of its own
-(structs, ids that the file does not hold) has entries of zero.
+An entry is two int64: the byte offset of the page and its number of values. This is the number of
+rows, except for lists (one more) and for items of lists. The entries of a column are adjacent. The
+column of a field is its id minus the first id of the table. Fields without pages of their own
+(structs, ids that the file does not contain) have entries of zero.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 ENTRY = 16
 """Bytes of an entry."""
 
-_MOST_VALUES = 1 << 48  # of a page; products with the width of a value are computed exactly
+_MOST_VALUES = 1 << 48  # per page: products with the width of a value fit into 64 bits
 
 
 class Pages(NamedTuple):
-    """The pages of one column, one for each batch: byte offsets, and numbers of values."""
+    """The pages of one column, one per batch: byte offsets and numbers of values."""
 
     positions: Int64Array
     lengths: Int64Array
 
 
 class PageTable:
-    """The table that starts at byte ``position``; ``edges`` are the first rows of the batches.
+    """The page table at byte ``position``.
 
-    The last entry of ``edges`` is the number of rows. Columns are read when they are first asked
-    for, and kept. Thread-safe.
+    ``edges`` has the first row of each batch, then the number of rows. Columns are read on first
+    use and cached. Thread-safe.
     """
 
     __slots__ = ("_kept", "_selected", "edges", "num_rows", "position")
@@ -51,14 +51,14 @@ class PageTable:
         self._selected: tuple[Rows, BatchSelection] | None = None
 
     def select(self, rows: Rows) -> BatchSelection:
-        """Where ``rows`` are. The columns of a read ask for the same: the last answer is kept."""
+        """Locate ``rows`` in batches. Caches the last result for the other columns of a read."""
         last = self._selected
         if last is None or last[0] is not rows:
             last = self._selected = (rows, select(rows, self.edges))
         return last[1]
 
     def pages(self, column: int, context: DecodeContext) -> Decoding[Pages]:
-        """The pages of a column; `CorruptFileError` for what no page can be."""
+        """The pages of a column. Raises `CorruptFileError` for invalid entries."""
         kept = self._kept.get(column)
         if kept is not None:
             return kept

@@ -1,7 +1,7 @@
-"""One batch of a field as the pages of a 0.1 file.
+"""Write one batch of a field as pages of a 0.1 file.
 
-What is null is not stored: fixed-width values are written as zero, lists as empty, structs as their
-members, keys of dictionaries as 0. Strings and bytes are read as null where they are empty.
+Nulls are not stored: a null fixed-width value is written as zero, a null list as empty, a null
+struct as its members, a null dictionary key as 0. Readers return empty strings and bytes as null.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class PageSink(Protocol):
-    """Where pages go: into the file, and into its page table."""
+    """The destination of pages: the file and its page table."""
 
     def tell(self) -> int:
-        """Bytes from the start of the file to where the next ones are written."""
+        """The byte offset in the file of the next write."""
 
     def write(self, data: BytesLike) -> None:
         """Write bytes."""
 
     def add_page(self, field_id: int, position: int, length: int) -> None:
-        """Note the page of a field in the current batch: its byte offset, and number of values."""
+        """Record the page of a field in the current batch: its byte offset and number of values."""
 
 
 def write_pages(field: Field, array: pa.Array, sink: PageSink) -> None:
-    """Write one batch of a field; ``array`` is of its storage type.
+    """Write one batch of a field; ``array`` has the storage type of the field.
 
-    Raises `UnsupportedFeatureError` for a type that the version has no page for.
+    Raises `UnsupportedFeatureError` for a type that 0.1 files cannot store.
     """
     type_ = array.type
     if pa.types.is_struct(type_):
@@ -72,7 +72,7 @@ def _write_lists(field: Field, array: pa.Array, sink: PageSink) -> None:
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The lists with empty ones in place of null ones, which may cover items nobody sees."""
+    """Replace null lists, which may cover items, by empty lists."""
     import pyarrow.compute as pc
 
     lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0))
@@ -101,7 +101,7 @@ def _write_variable(field: Field, array: pa.Array, sink: PageSink) -> None:
 
 
 def fixed_values(array: pa.Array) -> pa.Buffer:
-    """The values of a fixed-width array or fixed size list, what is null as zeros."""
+    """The values of a fixed-width or fixed-size-list array, with nulls as zeros."""
     items, valid = _items(array)
     if pa.types.is_boolean(items.type):
         return _bits(items, valid)
@@ -123,7 +123,7 @@ def fixed_values(array: pa.Array) -> pa.Buffer:
 
 
 def _items(array: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
-    """What fixed size lists consist of in the end, and which of it is valid (None: all)."""
+    """The innermost items of fixed-size lists, and a mask of the valid items (None: all)."""
     valid = np.asarray(array.is_valid()) if array.null_count else None
     while pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size

@@ -1,4 +1,4 @@
-"""Bytes at many places of a file: asked for in as few ranges as is good, then cut or joined."""
+"""Read bytes at many places of a file with few ranges, then return them as pieces or joined."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Int64Array
 
 COARSE = 2048
-"""From so many bytes a place on, an array for each place is cheaper than copying them together."""
+"""Average bytes per place from which one array per place is cheaper than a joined copy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What was read: the bytes ``starts[i]`` to ``stops[i]`` of the file, inside of ``buffers``.
+    """The bytes ``starts[i]`` to ``stops[i]`` of the file, contained in ``buffers``.
 
-    ``is_ascending``: whether the places follow each other in the file without overlap.
+    ``is_ascending``: True if the places ascend without overlap.
     """
 
     starts: Int64Array
@@ -36,12 +36,12 @@ class Fetched:
 
     @property
     def size(self) -> int:
-        """Bytes of all places."""
+        """The total bytes of all places."""
         return int((self.stops - self.starts).sum())
 
     @property
     def is_coarse(self) -> bool:
-        """Whether places are few or large: see `COARSE`."""
+        """True for a single place or large places, see `COARSE`."""
         return len(self.starts) == 1 or self.size >= COARSE * len(self.starts)
 
     def pieces(self) -> list[pa.Buffer]:
@@ -55,7 +55,7 @@ class Fetched:
         return found
 
     def joined(self) -> pa.Buffer:
-        """The bytes of all places, one after the other; a copy unless there is only one."""
+        """The bytes of all places, concatenated; copied unless there is only one place."""
         if len(self.starts) < 2:
             return self.pieces()[0] if len(self.starts) else pa.py_buffer(b"")
         if not self.is_ascending or self.is_coarse:
@@ -68,8 +68,8 @@ class Fetched:
 def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Decoding[Fetched]:
     """Read the bytes ``starts[i]`` to ``stops[i]`` of the file.
 
-    Raises `CorruptFileError` for places outside of the file, and for so many that they must
-    overlap: a small file could ask for any amount of memory otherwise.
+    Raises `CorruptFileError` for places outside of the file. Also raises it if the places together
+    exceed the file, so overlap: otherwise a small file could claim any amount of memory.
     """
     if len(starts) == 0:
         return Fetched(starts, stops, (), Cuts([0], []), True)

@@ -1,4 +1,4 @@
-"""Which rows of a 0.1 file are wanted: ranges within its batches."""
+"""Select rows of a 0.1 file as ranges within its batches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class BatchSelection(NamedTuple):
-    """Rows ``starts`` (inclusive) to ``stops`` (exclusive) of ``batches``, each from its own start.
+    """Ranges of rows: ``starts[i]`` to ``stops[i]`` (exclusive) of batch ``batches[i]``.
 
-    Ranges are not empty, are in the order of the result, and those of one batch do not touch.
+    Rows are counted from the start of the batch. Ranges are not empty and follow the order of the
+    result. Ranges of the same batch do not touch.
     """
 
     batches: Int64Array
@@ -24,23 +25,23 @@ class BatchSelection(NamedTuple):
 
     @property
     def counts(self) -> Int64Array:
-        """Rows of each range."""
+        """The number of rows of each range."""
         counts: Int64Array = self.stops - self.starts
         return counts
 
     @property
     def num_rows(self) -> int:
-        """Rows of all ranges."""
+        """The number of rows of all ranges."""
         return int(self.counts.sum())
 
 
 def whole_batch(num_rows: int) -> BatchSelection:
-    """All rows of the only batch there is; at least one."""
+    """All rows, at least one, of a file with a single batch."""
     return BatchSelection(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, num_rows))
 
 
 def select(rows: Rows, edges: Int64Array) -> BatchSelection:
-    """``rows``, at least one, of a file whose batch ``i`` has the rows ``edges[i:i + 2]``."""
+    """Locate ``rows``, at least one, in a file whose batch i has the rows ``edges[i:i + 2]``."""
     if isinstance(rows, RowRange):
         first, last = np.searchsorted(edges, [rows.start, rows.stop - 1], side="right") - 1
         batches = np.arange(first, last + 1)
@@ -55,7 +56,7 @@ def select(rows: Rows, edges: Int64Array) -> BatchSelection:
 
 
 def merged(batches: Int64Array, starts: Int64Array, stops: Int64Array) -> BatchSelection:
-    """The selection of these ranges, some of which may be empty or touch the one before."""
+    """The selection of these ranges; empty ranges are dropped and touching ranges are merged."""
     some = stops > starts
     if not some.all():
         batches, starts, stops = batches[some], starts[some], stops[some]

@@ -1,9 +1,9 @@
-"""Page statistics of the batches that are written: null counts, and bounds of the other values.
+"""Collect page statistics of written batches: null counts, and bounds of the non-null values.
 
-Integers, dates and decimals have their least and greatest value, or the limits of the type if all
-are null. NaN is left out; floats without any other value have infinite bounds, and a bound of zero
-has the sign that lets it bound both zeros. Strings and bytes have bounds of at most 64 bytes, and
-none (null) if all are null or none is large enough.
+Integers, dates and decimals have their minimum and maximum, or the limits of the type if all
+values are null. NaN is ignored; without any other value, floats have infinite bounds. A bound of
+zero has the sign that bounds both zeros. Strings and bytes have bounds of at most 64 bytes, and
+null as bound if all values are null or no such bound is large enough.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECIMAL_LIMIT = 1 << 127
 
 
 def is_covered(type_: pa.DataType) -> bool:
-    """Whether values of this type get statistics."""
+    """True if statistics are written for values of this type."""
     tests = (
         pa.types.is_boolean,
         pa.types.is_integer,
@@ -41,7 +41,7 @@ def is_covered(type_: pa.DataType) -> bool:
 
 
 def covered(fields: tuple[Field, ...]) -> Iterator[Field]:
-    """The fields that get statistics: at the top level and within structs, not within lists."""
+    """The fields with statistics: top-level fields and members of structs, but no list items."""
     for one in fields:
         if one.is_struct:
             yield from covered(one.children)
@@ -51,7 +51,7 @@ def covered(fields: tuple[Field, ...]) -> Iterator[Field]:
 
 @dataclass(slots=True)
 class Collector:
-    """The statistics of one field, a value for each batch so far. Bounds are as stored: bytes."""
+    """The statistics of one field, one value per batch. Bounds are the stored bytes."""
 
     type: pa.DataType
     null_counts: list[int] = field(default_factory=list)
@@ -59,14 +59,14 @@ class Collector:
     highest: list[Any] = field(default_factory=list)
 
     def add(self, array: pa.Array) -> None:
-        """Add a batch, of which ``array`` has the values."""
+        """Add the batch with the values ``array``."""
         self.null_counts.append(array.null_count)
         low, high = _bounds(array)
         self.lowest.append(low)
         self.highest.append(high)
 
     def columns(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Null counts, lower and upper bounds of all batches."""
+        """Null counts, lower bounds and upper bounds of all batches."""
         counts = pa.array(self.null_counts, pa.int64())
         return counts, self._array(self.lowest), self._array(self.highest)
 

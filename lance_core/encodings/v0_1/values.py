@@ -1,8 +1,8 @@
-"""Pages of values: fixed-width ones back to back, and bytes followed by their int64 offsets.
+"""Decode pages of values: fixed-width values, or bytes followed by their int64 offsets.
 
-Nothing says which fixed-width values are null: null values hold something and are read as that.
-Offsets of variable-width values count from the start of the file. A value of no bytes is null if
-the field may be null, and empty otherwise.
+0.1 files do not record which fixed-width values are null: a null reads as the stored value.
+Offsets of variable-width values count from the start of the file. An empty value is read as null if
+the field is nullable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def decode_fixed(
     type_: pa.DataType, pages: Pages, selection: BatchSelection, context: DecodeContext
 ) -> Decoding[list[pa.Array]]:
-    """Values of a fixed-width type or of fixed size lists of such."""
+    """Values of a fixed-width type, or fixed-size lists of such values."""
     item, per_row = _flattened(type_)
     if not has_fixed_width(item):
         raise UnsupportedFeatureError(f"values of type {type_} in a file of version 0.1")
@@ -55,7 +55,7 @@ def _decode_one(
     selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """Values of a single range, without numpy: the same in a third of the time."""
+    """The values of a single range. Avoids numpy, whose overhead would triple the time."""
     batch, start, stop = (int(part[0]) for part in selection)
     position, length = int(pages.positions[batch]), int(pages.lengths[batch])
     wanted = ByteRange(position + start * width, position + stop * width)
@@ -72,7 +72,7 @@ def _decode_one(
 def _byte_places(
     pages: Pages, selection: BatchSelection, width: int, context: DecodeContext, more: int = 0
 ) -> tuple[Int64Array, Int64Array]:
-    """Where the values of the selection, and ``more`` after each range, are in the file."""
+    """Start and stop in the file of each selected range, extended by ``more`` values."""
     lengths = pages.lengths[selection.batches]
     if (selection.stops + more > lengths).any():
         wrong = int((selection.stops + more > lengths).argmax())
@@ -92,7 +92,7 @@ def _byte_places(
 
 
 def _flattened(type_: pa.DataType) -> tuple[pa.DataType, int]:
-    """What fixed size lists consist of in the end, and how many of that a row has."""
+    """The innermost item type of fixed-size lists, and the number of items per row."""
     per_row = 1
     while pa.types.is_fixed_size_list(type_):
         per_row *= type_.list_size
@@ -101,7 +101,7 @@ def _flattened(type_: pa.DataType) -> tuple[pa.DataType, int]:
 
 
 def _array(type_: pa.DataType, count: int, values: pa.Buffer, skip: int = 0) -> pa.Array:
-    """``count`` rows of ``type_`` over the values of its flattened items, ``skip`` of these on."""
+    """``count`` rows of ``type_`` over the flat items in ``values`` after the first ``skip``."""
     if not pa.types.is_fixed_size_list(type_):
         return pa.Array.from_buffers(type_, count, [None, values], 0, skip)
     items = _array(type_.value_type, count * type_.list_size, values, skip)
@@ -109,7 +109,7 @@ def _array(type_: pa.DataType, count: int, values: pa.Buffer, skip: int = 0) -> 
 
 
 def _aligned(values: pa.Buffer, item: pa.DataType) -> pa.Buffer:
-    """The same bytes where Arrow's kernels expect such values; files do not care."""
+    """The same bytes, copied if they are not aligned in memory as Arrow's kernels require."""
     if values.address % alignment(item) == 0:
         return values
     return pa.py_buffer(np.frombuffer(values, np.uint8).copy())
@@ -124,12 +124,12 @@ def _decode_bits(
 ) -> Decoding[list[pa.Array]]:
     if int(selection.stops.max()) * per_row > context.file_size * 8:
         raise CorruptFileError(f"{int(selection.stops.max())} rows in too few bytes")
-    # Only to check: bits are addressed below.
+    # Only checks that the rows exist; bit addresses are computed below.
     _byte_places(pages, selection, 0, context)
     places = pages.positions[selection.batches]
     firsts, lasts = selection.starts * per_row, selection.stops * per_row
     begins, ends = firsts >> 3, lasts + 7 >> 3
-    # Ranges that share a byte are read as one.
+    # Merge ranges that share a byte.
     apart = (selection.batches[1:] != selection.batches[:-1]) | (begins[1:] > ends[:-1])
     is_first = np.concatenate([[True], apart])
     is_last = np.concatenate([apart, [True]])
@@ -144,6 +144,7 @@ def _decode_bits(
             )
         ]
     sizes = stops - starts
+    # The number of bits by which the joined bytes are shifted against the page, for each range.
     origin = (np.cumsum(sizes) - sizes - begins[is_first])[group] * 8
     bits = np.unpackbits(np.frombuffer(fetched.joined(), np.uint8), bitorder="little")
     chosen = bits[_positions(origin + firsts, lasts - firsts)]
@@ -152,16 +153,16 @@ def _decode_bits(
 
 
 def _positions(starts: Int64Array, counts: Int64Array) -> Int64Array:
-    """The numbers ``starts[i]``, ``starts[i] + 1``, …, ``counts[i]`` of each."""
+    """For each i the ``counts[i]`` numbers from ``starts[i]`` on, concatenated."""
     ends = np.cumsum(counts)
     positions: Int64Array = np.repeat(starts - (ends - counts), counts) + np.arange(int(ends[-1]))
     return positions
 
 
 class Offsets(NamedTuple):
-    """Offsets that were read: where each range of the selection begins and ends, and each length.
+    """Decoded offsets: for each range its first and last offset, for each row its length.
 
-    ``firsts`` and ``lasts`` have an entry for each range, ``lengths`` one for each row.
+    ``firsts`` and ``lasts`` have an entry per range, ``lengths`` has an entry per row.
     """
 
     firsts: Int64Array
@@ -172,7 +173,7 @@ class Offsets(NamedTuple):
 def read_offsets(
     dtype: str, limit: int, pages: Pages, selection: BatchSelection, context: DecodeContext
 ) -> Decoding[Offsets]:
-    """Offsets of a page that has one more of them than rows.
+    """Offsets from a page that has one more offset than rows.
 
     Raises `CorruptFileError` unless they ascend from 0 or more to ``limit`` or less.
     """
@@ -185,7 +186,7 @@ def read_offsets(
     heads = tails - counts
     lengths = np.diff(offsets)
     if len(heads) > 1:
-        lengths = np.delete(lengths, tails[:-1])  # from one range to the next
+        lengths = np.delete(lengths, tails[:-1])  # differences between the ranges
     if int(offsets.min()) < 0 or int(offsets.max()) > limit or (lengths < 0).any():
         raise CorruptFileError(
             f"offsets do not ascend from 0 to at most {limit}", offset=int(starts[0])
@@ -200,8 +201,8 @@ def decode_variable(
     selection: BatchSelection,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """Strings or bytes."""
-    # The length of such a page does not count the last offset, unlike that of a page of lists.
+    """String or binary values."""
+    # The table states n values for n + 1 offsets here, but n + 1 values for a page of list offsets.
     places = Pages(pages.positions, pages.lengths + 1)
     offsets = yield from read_offsets("<i8", context.file_size, places, selection, context)
     fetched = yield from fetch(offsets.firsts, offsets.lasts, context)

@@ -1,4 +1,4 @@
-"""File version 2.0: encodings of arrays, and the columns that fields consist of."""
+"""File version 2.0: array encodings, and the columns that make up a field."""
 
 from lance_core.encodings.v2_0.builtin import specs
 

@@ -1,8 +1,8 @@
-"""The contract of the array encodings of 2.0 files (message ``lance.encodings.ArrayEncoding``).
+"""The interface of the array encodings of 2.0 files (message ``lance.encodings.ArrayEncoding``).
 
-Decoding has two steps. An `ArrayDecoder` looks once at the encoding message of a page and checks
-it against the buffers that are there; what it returns, an `ArrayPlan`, is kept with the page and
-decodes any rows of it. Encodings that contain others find them through the registry.
+Decoding has two steps. An `ArrayDecoder` checks the encoding message of a page once against the
+buffers of the page and returns an `ArrayPlan`. The plan is kept with the page and decodes any rows.
+Encodings that contain other encodings find these through the registry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ArrayPlan(ABC):
-    """How the rows of one encoded array are decoded. Immutable as far as callers can see."""
+    """Decodes rows of one encoded array. Immutable as far as callers can observe."""
 
     __slots__ = ()
 
@@ -45,14 +45,14 @@ class ArrayPlan(ABC):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """Decode ``rows``, at least one and all within the array.
 
-        One array, or several where one cannot hold the result; together they hold the rows in
-        order. Raises `CorruptFileError` without a path; offset and field are filled in above.
+        Returns several arrays only if one array cannot hold the result; they hold the rows in
+        order. Raises `CorruptFileError` without the field's path; the caller adds offset and field.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class PlanScope:
-    """What an `ArrayDecoder` may know of its environment.
+    """The environment of an `ArrayDecoder`.
 
     ``buffers`` are those of the page, ``column_buffers`` those of its column. ``type`` is the
     storage type to produce, ``num_values`` the length of the array. Every buffer must lie within
@@ -67,12 +67,12 @@ class PlanScope:
     file_size: int
 
     def inner(self, type_: pa.DataType, num_values: int | None = None) -> PlanScope:
-        """The scope of an array inside this one."""
+        """The scope of an array nested in this one."""
         count = self.num_values if num_values is None else num_values
         return replace(self, type=type_, num_values=count)
 
     def buffer(self, reference: Buffer) -> ByteRange:
-        """The bytes that ``reference`` stands for."""
+        """The byte range of the buffer that ``reference`` names."""
         if reference.buffer_type == Buffer.page:
             buffers = self.buffers
         elif reference.buffer_type == Buffer.column:
@@ -93,9 +93,9 @@ class PlanScope:
 
 
 ArrayDecoder = Callable[[Any, PlanScope], ArrayPlan]
-"""From an encoding, the message of the alternative, to a plan.
+"""Makes a plan from the encoding, which is the message of the chosen alternative.
 
-Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
+Raises `CorruptFileError` or `UnsupportedFeatureError` for encodings that cannot be decoded.
 """
 
 
@@ -111,7 +111,7 @@ def plan_array(encoding: ArrayEncoding, scope: PlanScope) -> ArrayPlan:
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A general compression that was asked for: scheme and, if given, level."""
+    """A requested general compression: the scheme and an optional level."""
 
     scheme: str
     level: int | None = None
@@ -119,9 +119,9 @@ class Compression:
 
 @dataclass(frozen=True, slots=True)
 class EncodeScope:
-    """Where an `ArrayEncoder` puts its buffers, and what was asked of it.
+    """The environment of an `ArrayEncoder`: collected buffers and requested options.
 
-    An encoder appends its buffers to ``buffers`` and refers to them by their position there.
+    An encoder appends its buffers to ``buffers`` and references each by its index in that list.
     """
 
     registry: EncodingRegistry
@@ -129,12 +129,12 @@ class EncodeScope:
     compression: Compression | None = None
 
     def add(self, buffer: pa.Buffer) -> Buffer:
-        """Append a buffer of the page and return the reference to it."""
+        """Append a buffer to the page and return the reference to it."""
         self.buffers.append(buffer)
         return Buffer(buffer_index=len(self.buffers) - 1)
 
     def encode(self, key: str, array: pa.Array) -> ArrayEncoding:
-        """Encode ``array`` with the encoding that is registered as ``key``."""
+        """Encode ``array`` with the encoding registered under ``key``."""
         encoder = self.registry.find(key, EncodingFamily.ARRAY).encoder
         if encoder is None:
             raise UnsupportedFeatureError(f"encoding {key!r} can only be read")
@@ -143,7 +143,7 @@ class EncodeScope:
 
 
 ArrayEncoder = Callable[["pa.Array", EncodeScope], ArrayEncoding]
-"""Encode an array, which may be sliced but is never of an extension type.
+"""Encodes an array, which may be sliced but is never of an extension type.
 
-Raises `UnsupportedFeatureError` for an array that the encoding cannot hold.
+Raises `UnsupportedFeatureError` for an array that the encoding cannot store.
 """

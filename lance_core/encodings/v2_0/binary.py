@@ -1,6 +1,6 @@
-"""Values of variable width (message ``Binary``): u64 ends, and the bytes of all values.
+"""Variable-width values (message ``Binary``): u64 end offsets, and the bytes of all values.
 
-The end of a null is its real end plus ``null_adjustment``, which is larger than any real end.
+The stored end of a null is its real end plus ``null_adjustment``, which exceeds any real end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BinaryPlan(ArrayPlan):
-    """``place`` holds the bytes; ``scheme`` names a compression of them or is empty."""
+    """Decodes values whose bytes are in ``place``, compressed by ``scheme`` unless it is empty."""
 
     type: pa.DataType
     num_values: int
@@ -58,7 +58,7 @@ class BinaryPlan(ArrayPlan):
         return variable_arrays(self.type, spans, data, context.validate_utf8)
 
     def _read_one(self, start: int, row: int, context: DecodeContext) -> Decoding[list[pa.Array]]:
-        """A single value, without numpy: the same as `_read` in a fraction of its time."""
+        """A single value. Same result as `_read`, but without the overhead of numpy calls."""
         first = start + 8 * max(0, row - 1)
         (ends,) = yield [ByteRange(first, start + 8 * (row + 1))]
         stored = int.from_bytes(ends.slice(ends.size - 8), "little")
@@ -73,7 +73,7 @@ class BinaryPlan(ArrayPlan):
         return [single_value(self.type, data, is_null, context.validate_utf8)]
 
     def _read_all(self, start: int) -> Decoding[tuple[Spans, pa.Buffer]]:
-        """All values; ends and bytes are asked for at once."""
+        """All values; requests the ends and the bytes in one round."""
         ends, data = yield [ByteRange(start, start + 8 * self.num_values), self.place]
         if self.scheme:
             data = general.decompress(self.scheme, data)
@@ -134,7 +134,7 @@ def decode_binary(encoding: Binary, scope: PlanScope) -> ArrayPlan:
 
 
 def encode_binary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``binary``; compresses the bytes if the scope says so."""
+    """`ArrayEncoder` of ``binary``; compresses the bytes if the scope requests it."""
     if not is_variable(array.type):
         raise UnsupportedFeatureError(f"{array.type} is not of variable width")
     begin, ends = _ends(array)
@@ -156,7 +156,7 @@ def encode_binary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
 
 
 def _ends(array: pa.Array) -> tuple[int, UInt64Array]:
-    """Where the values of ``array`` begin in its bytes, and their ends counted from there."""
+    """The start of the values of ``array`` in its data buffer, and the ends relative to it."""
     buffer = array.buffers()[1]
     if len(array) == 0 or buffer is None:
         return 0, np.empty(0, np.uint64)

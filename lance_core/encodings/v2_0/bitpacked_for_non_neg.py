@@ -1,6 +1,6 @@
-"""Integers in chunks of 1024, packed to as many bits as the largest needs (``BitpackedForNonNeg``).
+"""Bit-packed integers in chunks of 1024 (message ``BitpackedForNonNeg``).
 
-Known writers do not produce it in 2.0 files; it is only read.
+All chunks have the width of the largest value. No known writer uses it in 2.0 files; read only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BitpackedPlan(ArrayPlan):
-    """Chunks of ``packed_bits`` for each value, from byte ``start`` of the file."""
+    """Decodes values packed to ``packed_bits`` bits each, from byte ``start`` of the file."""
 
     type: pa.DataType
     start: int

@@ -1,6 +1,6 @@
-"""Blob columns (message ``Blob``): pages of (position, size), and payloads elsewhere in the file.
+"""Blob columns (message ``Blob``): pages of (position, size), payloads elsewhere in the file.
 
-Null is position 1 and size 0, an empty value position 0 and size 0.
+Position 1 with size 0 stands for null, position 0 with size 0 for an empty value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class BlobPlan(FieldPlan):
-    """A blob column read as the bytes of its values (large_binary)."""
+    """Reads the payloads of a blob column as large_binary."""
 
     __slots__ = ("descriptions",)
 

@@ -1,4 +1,4 @@
-"""The array encodings that this package brings along."""
+"""The array encodings of the core package."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lance_core.encodings.version import FileVersion
 
 
 def specs() -> list[EncodingSpec]:
-    """One descriptor for each alternative of ``lance.encodings.ArrayEncoding`` that is known.
+    """The specs of all supported alternatives of ``lance.encodings.ArrayEncoding``.
 
-    ``list`` and ``struct`` are not among them: they are about columns, not about arrays.
+    ``list`` and ``struct`` are not included: they describe columns instead of arrays.
     """
     version = FileVersion.V2_0
     return [

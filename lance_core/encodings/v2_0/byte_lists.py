@@ -1,8 +1,8 @@
-"""Strings and binary values as lists of bytes: the 2.0 files of releases before ``Binary``.
+"""Strings and binary values stored as lists of bytes, as in 2.0 files of early releases.
 
-Releases up to 0.13 store such a field in two columns: the ends of its values, in pages whose
-encoding is a ``List``, and the bytes of all values, in the column after it. No field of the schema
-stands for the second one, and the columns of later fields move by one.
+Releases up to 0.13 store such a field in two columns: the ends of its values, in pages with
+encoding ``List``, and the bytes of all values in the next column. The schema has no field for the
+second column, so the columns of later fields are shifted by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
-    """Whether values of ``type_`` are in ``column`` and the one after it, as lists of bytes."""
+    """True if ``column`` and the one after it store values of ``type_`` as lists of bytes."""
     if not is_variable(type_) or not column.pages:
         return False
     encoding = column.pages[0].encoding
@@ -34,7 +34,7 @@ def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
 
 
 class ByteListPlan(FieldPlan):
-    """A string or binary field: a column of the ends of its values, and one of their bytes."""
+    """Decodes a string or binary field from a column of ends and a column of bytes."""
 
     __slots__ = ("_lists", "path", "type")
 
@@ -52,7 +52,7 @@ class ByteListPlan(FieldPlan):
         return [self._values(array, context.validate_utf8) for array in lists]
 
     def _values(self, lists: pa.Array, validate_utf8: bool) -> pa.Array:
-        """The values whose bytes are the items of ``lists``."""
+        """The string or binary values whose bytes are the items of ``lists``."""
         bitmap, offsets = lists.buffers()[:2]
         items = lists.values
         if items.null_count:

@@ -1,4 +1,4 @@
-"""Plans of fields that are one column: how each page decodes its part of the rows."""
+"""Plans of fields that consist of one column: each page decodes its part of the rows."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 
 class FieldPlan(ABC):
-    """How a field, with all that is below it, is decoded from its columns."""
+    """Decodes a field and all its descendants from its columns."""
 
     __slots__ = ()
 
     @abstractmethod
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
-        """Decode ``rows``, at least one; as `lance_core.encodings.dispatch.decode_field`."""
+        """Decode ``rows``, at least one; see `lance_core.encodings.dispatch.decode_field`."""
 
 
 class ColumnPlan(FieldPlan):
-    """A field that is one column, whose pages each hold one encoded array.
+    """Decodes a field that is one column, whose pages each hold one encoded array.
 
-    Plans of pages are made when a page is first used. ``path`` is the dotted path of the field.
+    The plan of a page is made when the page is first used. ``path`` is the dotted path of the
+    field.
     """
 
     __slots__ = ("_plans", "column", "path", "type")

@@ -1,4 +1,4 @@
-"""Fixed-width values (message ``Flat``) in a compressed buffer, which is read as a whole."""
+"""Fixed-width values (message ``Flat``) in a compressed buffer, which is always read whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompressedPlan(ArrayPlan):
-    """``plain`` decodes from the decompressed bytes, of which there must be ``size``."""
+    """Decompresses a buffer to ``size`` bytes and lets ``plain`` decode from them."""
 
     place: ByteRange
     scheme: str

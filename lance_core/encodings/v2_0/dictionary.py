@@ -1,8 +1,7 @@
-"""Values as indices into items (message ``Dictionary``), in the two flavours that 2.0 files have.
+"""Dictionary encoding (message ``Dictionary``), in two variants that only the column type tells.
 
-A column of Arrow dictionary type keeps its keys; a null key points to an item that is null. A
-column of strings with few distinct values has 1-based indices, and 0 is null. Only the type of the
-column tells them apart.
+A column of Arrow dictionary type stores its keys; a null key points to a null item. A string column
+with few distinct values stores 1-based indices, and index 0 is null.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _INDEX_TYPES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()
 
 @dataclass(frozen=True, slots=True)
 class _DictionaryPlan(ArrayPlan, Generic[Items]):
-    """``num_items`` items; small ones are kept in ``_kept`` after the first use."""
+    """Decodes indices into ``num_items`` items; caches small items in ``_kept`` after first use."""
 
     type: pa.DataType
     indices: ArrayPlan
@@ -47,7 +46,7 @@ class _DictionaryPlan(ArrayPlan, Generic[Items]):
     _kept: list[Items] = field(default_factory=list, compare=False, repr=False)
 
     def _read(self, rows: Rows, context: DecodeContext) -> Decoding[tuple[Indices, Items]]:
-        """The indices of ``rows``, all of them in range, and what they point into."""
+        """The indices of ``rows``, all checked to be in range, and the prepared items."""
         if self._kept:
             arrays = yield from self.indices.decode(rows, context)
             items = self._kept[0]
@@ -68,12 +67,12 @@ class _DictionaryPlan(ArrayPlan, Generic[Items]):
         return array.to_numpy(), items
 
     def _prepare(self, stored: list[pa.Array]) -> Items:
-        """What is made of the stored items."""
+        """Convert the stored items into the form that `decode` uses."""
         raise NotImplementedError
 
 
 class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
-    """Arrays of Arrow dictionary type. Nulls among items are left out and become null indices."""
+    """Decodes arrays of Arrow dictionary type. Drops null items; their indices become null."""
 
     __slots__ = ()
 
@@ -88,7 +87,7 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
             before = np.cumsum(is_null).astype(values.dtype)
             moved = np.where(missing, 0, values - before[values])
             indices = pa.array(moved, self.type.index_type, mask=missing)
-            items = items.drop_null()  # Arrow cannot join dictionaries that have nulls
+            items = items.drop_null()  # Arrow cannot unify dictionaries that contain nulls
         ordered = self.type.ordered
         return [pa.DictionaryArray.from_arrays(indices, items, ordered=ordered, safe=False)]
 
@@ -97,7 +96,7 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
 
 
 class StringDictionaryPlan(_DictionaryPlan[Lookup]):
-    """Arrays of plain strings; index 0 is null."""
+    """Decodes arrays of plain strings; index 0 is null."""
 
     __slots__ = ()
 
@@ -151,7 +150,7 @@ def _index_type(encoding: ArrayEncoding) -> pa.DataType:
 
 
 def encode_dictionary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``dictionary``: arrays of dictionary type, and strings.
+    """`ArrayEncoder` of ``dictionary``, for arrays of dictionary type and for strings.
 
     Strings must have at most 255 distinct values.
     """
@@ -173,12 +172,12 @@ def encode_dictionary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
 
 
 def encode_strings(encoded: pa.DictionaryArray, scope: EncodeScope) -> ArrayEncoding:
-    """Strings, given with their dictionary, as 1-based indices of 8 bits."""
+    """Encode dictionary-encoded strings as 1-based indices of 8 bits."""
     items = encoded.dictionary
     if len(items) > 255:
         raise UnsupportedFeatureError(f"{len(items)} distinct strings need more than 8 bits")
     keys = encoded.indices.fill_null(-1).to_numpy()
-    if len(items) == 0:  # an empty list of items could not be decoded by every reader
+    if len(items) == 0:  # some readers cannot decode an empty dictionary
         items = pa.nulls(1, items.type)
     return _encode(pa.array((keys + 1).astype(np.uint8)), items, scope)
 

@@ -1,4 +1,4 @@
-"""Fields to pages of 2.0 files: which columns a field has and when their rows become a page."""
+"""Encode fields as pages of 2.0 files: the columns of a field, and when rows become a page."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _BLOB = ColumnEncoding(blob=Blob(inner=_VALUES))
 class ColumnsEncoder(ABC):
     """The encoder of a field at any depth.
 
-    ``first`` is the number of its first column within the top-level field. Rows are numbered as in
-    the top-level field: ``row`` is that of the first value of an array.
+    ``first`` is the number of its first column, counted within the top-level field. Rows are rows
+    of the top-level field; ``row`` is the row of the first value of an array.
     """
 
     num_columns = 1
@@ -44,11 +44,11 @@ class ColumnsEncoder(ABC):
 
     @abstractmethod
     def write(self, array: pa.Array, row: int) -> Iterator[EncodedPage]:
-        """Append values; yields the pages that are full by now."""
+        """Append values; yield the pages that are full."""
 
     @abstractmethod
     def flush(self) -> Iterator[EncodedPage]:
-        """Yield what is waiting, so that the pages up to here hold all values written."""
+        """Yield pages for all buffered values."""
 
     def finish(self) -> Iterator[EncodedPage]:
         """Yield the pages that are written once, after the last `flush`."""
@@ -60,11 +60,11 @@ class ColumnsEncoder(ABC):
 
 
 class ColumnEncoder(ColumnsEncoder):
-    """One column of encoded arrays.
+    """Encodes one column of arrays.
 
-    Small arrays are copied when they come, so as not to hold on to the memory that they are a part
-    of, and joined to a page; an array that fills a page by half or more is encoded from where it
-    is.
+    Small arrays are copied on arrival, so that the larger memory of which they are a part can be
+    freed, and are joined to a page. An array that fills at least half a page is encoded without
+    this copy.
     """
 
     def __init__(self, first: int, metadata: Mapping[str, str], context: EncodeContext) -> None:
@@ -96,7 +96,7 @@ class ColumnEncoder(ColumnsEncoder):
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         try:
             arrays = [pa.concat_arrays(waiting)]
-        except pa.ArrowInvalid:  # dictionaries that cannot be one, with nulls or too many items
+        except pa.ArrowInvalid:  # dictionaries with nulls or with too many items cannot be unified
             arrays = waiting
         row = self._row
         for array in arrays:
@@ -107,7 +107,7 @@ class ColumnEncoder(ColumnsEncoder):
             row += len(array)
 
     def _split(self, array: pa.Array, size: int, row: int) -> Iterator[EncodedPage]:
-        """An array as pages of at most `EncodeContext.max_page_bytes`, if its rows are alike."""
+        """Split an array into pages of `EncodeContext.max_page_bytes`, assuming equal rows."""
         parts = min(-(-size // self._context.max_page_bytes), len(array))
         step = -(-len(array) // parts)
         for start in range(0, len(array), step):
@@ -119,7 +119,7 @@ class ColumnEncoder(ColumnsEncoder):
 
 
 class BlobEncoder(ColumnEncoder):
-    """A column of descriptions; the payloads are written at once, outside of pages."""
+    """Encodes a column of blob descriptions; writes payloads at once, outside of pages."""
 
     def write(self, array: pa.Array, row: int) -> Iterator[EncodedPage]:
         """See `ColumnsEncoder`."""
@@ -131,9 +131,9 @@ class BlobEncoder(ColumnEncoder):
 
 
 class ListEncoder(ColumnsEncoder):
-    """A column of the ends of lists, then the columns of their items.
+    """Encodes a column of list ends, then the columns of the items.
 
-    Pages of items hold items of one page of ends only: readers rely on it.
+    A page of items only holds items of one page of ends, because readers rely on it.
     """
 
     def __init__(self, first: int, items: ColumnsEncoder, context: EncodeContext) -> None:
@@ -150,7 +150,8 @@ class ListEncoder(ColumnsEncoder):
             part = array.slice(start, step)
             items = self._waiting.add(part, row + start)
             for page in self._items.write(items, row + start):
-                # Items outnumber rows: a page far into them starts in one of these rows.
+                # The encoder of items counts each item as a row. A page cannot start after the
+                # last row of this part.
                 yield replace(page, priority=min(page.priority, row + start + len(part) - 1))
             if self._waiting.size > self._context.flush_bytes:
                 yield from self.flush()
@@ -172,7 +173,7 @@ class ListEncoder(ColumnsEncoder):
 
 
 class StructEncoder(ColumnsEncoder):
-    """A header column, whose only page comes last, then the columns of the members."""
+    """Encodes a header column, whose only page is written last, then the columns of the members."""
 
     def __init__(self, first: int, members: Sequence[ColumnsEncoder], path: str) -> None:
         super().__init__(first)
@@ -211,7 +212,7 @@ class StructEncoder(ColumnsEncoder):
 
 
 class FieldColumnsEncoder:
-    """A `FieldEncoder` for a field and all that is below it."""
+    """A `FieldEncoder` for a field and all its descendants."""
 
     def __init__(self, field: Field, columns: ColumnsEncoder) -> None:
         self._field = field
@@ -242,7 +243,7 @@ class FieldColumnsEncoder:
 
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldColumnsEncoder:
-    """`lance_core.encodings.dispatch.field_encoder` for 2.0 files."""
+    """The 2.0 implementation of `lance_core.encodings.dispatch.field_encoder`."""
     return FieldColumnsEncoder(field, _encoder(field, 0, field.name, context))
 
 

@@ -1,6 +1,6 @@
-"""Fields of 2.0 files: from a field and the columns of a file to Arrow arrays.
+"""Decode the fields of 2.0 files from their columns to Arrow arrays.
 
-In pre-order, every field has a column of its own, but for what is below a packed struct.
+In pre-order, every field has a column of its own, except the descendants of a packed struct.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Kept(NamedTuple):
-    """A plan and what it was made for."""
+    """A cached plan and the arguments for which it was made."""
 
     field: Field
     registry: EncodingRegistry
@@ -43,7 +43,7 @@ def decode_field(
     rows: Rows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """`lance_core.encodings.dispatch.decode_field` for 2.0 files."""
+    """The 2.0 implementation of `lance_core.encodings.dispatch.decode_field`."""
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):
@@ -99,7 +99,7 @@ def _plan(
 
 
 def _has_header(column: Column) -> bool:
-    """Whether the column of a struct is a header; otherwise it holds packed structs."""
+    """True if the column of a struct is a header, false if it holds packed structs."""
     return not column.pages or (
         isinstance(column.pages[0].encoding, ArrayEncoding)
         and column.pages[0].encoding.HasField("struct")

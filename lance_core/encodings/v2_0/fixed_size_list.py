@@ -1,7 +1,7 @@
-"""Lists of one length (message ``FixedSizeList``): the items of all lists back to back.
+"""Fixed-size lists (message ``FixedSizeList``): the items of all lists, one list after the other.
 
-Which lists are null is said by the ``nullable`` around this encoding, which items are null by the
-``nullable`` inside it.
+A ``nullable`` encoding around this one says which lists are null, and a ``nullable`` inside it says
+which items are null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixedSizeListPlan(ArrayPlan):
-    """Lists whose items are not simply values of fixed width."""
+    """Decodes lists whose items need a plan of their own (nullable or nested items)."""
 
     type: pa.FixedSizeListType
     items: ArrayPlan
@@ -41,7 +41,7 @@ class FixedSizeListPlan(ArrayPlan):
         size = self.type.list_size
         if isinstance(rows, RowRange):
             return RowRange(rows.start * size, rows.stop * size)
-        if isinstance(self.items, AllNullPlan):  # every item is like any other
+        if isinstance(self.items, AllNullPlan):  # all items are equal, so decode no positions
             return RowRange(0, len(rows) * size)
         items = rows.values[:, None] * size + np.arange(size, dtype=np.int64)
         return RowIndices(items.ravel())
@@ -71,7 +71,7 @@ def decode_fixed_size_list(encoding: FixedSizeList, scope: PlanScope) -> ArrayPl
 
 
 def list_builder(type_: pa.FixedSizeListType, build_items: Build) -> Build:
-    """Builds lists of fixed size from the values of their items, none of which is null."""
+    """A builder of fixed-size lists without nulls from the values of their items."""
     size = type_.list_size
 
     def build(count: int, skip: int, validity: pa.Buffer | None, values: pa.Buffer) -> pa.Array:
@@ -83,7 +83,7 @@ def list_builder(type_: pa.FixedSizeListType, build_items: Build) -> Build:
 
 
 def encode_fixed_size_list(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``fixed_size_list``: the items of lists, whichever are valid."""
+    """`ArrayEncoder` of ``fixed_size_list``: encodes the items and ignores the lists' validity."""
     size = array.type.list_size
     if size == 0:
         raise UnsupportedFeatureError("lists of fixed size 0 cannot be stored")

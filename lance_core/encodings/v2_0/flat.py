@@ -1,8 +1,8 @@
-"""Fixed-width values back to back (message ``Flat``), with or without a bitmap of valid ones.
+"""Fixed-width values (message ``Flat``), with or without a validity bitmap.
 
-Rows that follow each other are handed out as views of the buffers that came; an array's validity
-and its values share Arrow's offset, so a range that starts inside a byte of the bitmap starts at
-that byte and skips up to seven rows.
+Consecutive rows become views of the fetched buffers. Validity and values of an Arrow array share
+one offset. So a range that starts inside a byte of the bitmap is read from the start of this byte,
+and the array skips up to seven rows.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, RowIndices, Rows
 
 Build = Callable[[int, int, "pa.Buffer | None", pa.Buffer], pa.Array]
-"""From (rows, rows to skip before them, validity, values) to an array."""
+"""Builds an array from (rows, rows to skip before them, validity, values)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedWidthPlan(ArrayPlan):
-    """Values of ``width`` bytes each, from byte ``start`` of the file.
+    """Decodes values of ``width`` bytes each, from byte ``start`` of the file.
 
-    ``validity`` is the first byte of the bitmap, None where all values are valid. Values must lie
-    on multiples of ``alignment`` bytes in memory; where a file does not, they are copied.
+    ``validity`` is the first byte of the bitmap, None if all values are valid. Values must be
+    aligned to ``alignment`` bytes in memory; misaligned values are copied.
     """
 
     type: pa.DataType
@@ -86,7 +86,7 @@ class FixedWidthPlan(ArrayPlan):
 
 @dataclass(frozen=True, slots=True)
 class BitmapPlan(ArrayPlan):
-    """Booleans as a bitmap from byte ``start`` of the file; ``validity`` as in `FixedWidthPlan`."""
+    """Decodes a bitmap of booleans from byte ``start``; ``validity`` as in `FixedWidthPlan`."""
 
     start: int
     validity: int | None = None
@@ -116,7 +116,7 @@ class BitmapPlan(ArrayPlan):
 
 
 def with_validity(plan: ArrayPlan, validity: int) -> ArrayPlan | None:
-    """``plan`` with a bitmap of valid values, or None if it cannot carry one itself."""
+    """``plan`` with a validity bitmap; None if this kind of plan does not support one."""
     if isinstance(plan, FixedWidthPlan | BitmapPlan) and plan.validity is None:
         return replace(plan, validity=validity)
     return None
@@ -149,7 +149,7 @@ def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:
 
 
 def primitive_builder(type_: pa.DataType) -> Build:
-    """Builds arrays of a type whose buffers are validity and values."""
+    """A builder of arrays whose buffers are validity and values."""
 
     def build(count: int, skip: int, validity: pa.Buffer | None, values: pa.Buffer) -> pa.Array:
         nulls = 0 if validity is None else -1
@@ -159,7 +159,7 @@ def primitive_builder(type_: pa.DataType) -> Build:
 
 
 def encode_flat(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``flat``: the values of an array, whatever is valid."""
+    """`ArrayEncoder` of ``flat``: encodes the values of an array and ignores its validity."""
     if not has_fixed_width(array.type):
         raise UnsupportedFeatureError(f"values of type {array.type} are of no fixed width")
     bits = array.type.bit_width

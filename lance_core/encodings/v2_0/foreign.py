@@ -1,7 +1,7 @@
-"""Values in an encoding of a plugin (message ``ForeignValues``, in a ``Flat`` message).
+"""Values in an encoding of a plugin (message ``ForeignValues``, inside a ``Flat`` message).
 
-The scheme of the compression is ``/type/url (pip install distribution): message in base64``. Other
-readers do not know such a scheme and show it. What is null is said around it, as for other values.
+The compression scheme is ``/type/url (pip install distribution): message in base64``. Other readers
+reject this unknown scheme and show it to the user. An encoding around this one stores the nulls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignArrayPlan(ArrayPlan):
-    """Values that a plugin decodes."""
+    """Decodes values with an encoding of a plugin."""
 
     blocks: ForeignBlocks
 
@@ -41,9 +41,9 @@ class ForeignArrayPlan(ArrayPlan):
 
 
 def decode_foreign(encoding: Flat, scope: PlanScope) -> ArrayPlan:
-    """The plan for values of a foreign encoding.
+    """The plan for values of a plugin's encoding.
 
-    Raises `PluginNotFoundError` if no plugin has it, and `CorruptFileError`.
+    Raises `PluginNotFoundError` if no plugin provides it, and `CorruptFileError`.
     """
     foreign = parse_foreign(_message(encoding.compression.scheme))
     spec = find_value_encoding(foreign.type_url, scope.registry, "a page", foreign.distribution)
@@ -62,7 +62,7 @@ def _message(scheme: str) -> bytes:
 
 
 def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEncoding:
-    """An array of which something is not null, in the encoding that is ``wanted``."""
+    """Encode an array with at least one non-null value in the plugin's encoding ``wanted``."""
     spec = find_value_encoding(wanted, scope.registry, "a column")
     validity = None
     if array.null_count:

@@ -1,4 +1,4 @@
-"""Strings compressed with FSST (message ``Fsst``): codes stored like any binary values."""
+"""Strings compressed with FSST (message ``Fsst``); the codes are stored as binary values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
 
 _LEAST_BYTES = 32 << 10
-"""Less than this is stored as it is, under a table that says so."""
+"""Minimum bytes to compress. Smaller data is stored unchanged, with an inactive symbol table."""
 
 
 @dataclass(frozen=True, slots=True)
 class FsstPlan(ArrayPlan):
-    """``codes`` decodes the codes as large_binary; ``table`` has their symbols."""
+    """Decodes strings: ``codes`` decodes their codes as large_binary, ``table`` has the symbols."""
 
     type: pa.DataType
     codes: ArrayPlan
@@ -57,7 +57,7 @@ def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
 
 
 def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``fsst``: strings and binary values, the symbols found in a sample."""
+    """`ArrayEncoder` of ``fsst`` for strings and binary values; trains symbols on a sample."""
     if not is_variable(array.type):
         raise UnsupportedFeatureError(f"{array.type} cannot be compressed with FSST")
     kernels = scope.registry.kernels

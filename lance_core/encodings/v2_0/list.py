@@ -1,6 +1,6 @@
-"""Lists (message ``List``): a column of their ends, and the items in the column(s) after it.
+"""Lists (message ``List``): a column of list ends, and the items in the next column(s).
 
-Ends count items from the start of the page; the items of a page follow those of the page before.
+Ends count items from the start of the page. The items of a page follow those of the page before.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import Column
 
 _MOST_PICKED_ITEMS = 1 << 28
-_MOST_ITEMS = 1 << 48  # of a page; sums of so many fit into 64 bits
+_MOST_ITEMS = 1 << 48  # per page: sums over pages fit into 64 bits
 
 
 class ListPage(NamedTuple):
-    """The ends of one page and which items are its own: ``num_items`` from ``first_item`` on."""
+    """The ends of one page and its items: ``num_items`` items from ``first_item`` on."""
 
     ends: Ends
     first_item: int
@@ -38,7 +38,7 @@ class ListPage(NamedTuple):
 
 
 class ListPlan(FieldPlan):
-    """A list or large_list field: ``items`` decodes what is below it."""
+    """Decodes a list or large_list field; ``items`` decodes the item field."""
 
     __slots__ = ("_pages", "column", "items", "path", "type")
 
@@ -111,7 +111,7 @@ class ListPlan(FieldPlan):
     def _pick(
         self, parts: list[tuple[int, Rows]], context: DecodeContext
     ) -> Decoding[tuple[Lists, Rows]]:
-        """The lists at single rows, packed together, and the items that they consist of."""
+        """The lists at single rows, renumbered as adjacent lists, and the rows of their items."""
         picked = yield from run_interleaved([self._pick_page(*part, context) for part in parts])
         starts = np.concatenate([one.starts for one in picked])
         stops = np.concatenate([one.stops for one in picked])

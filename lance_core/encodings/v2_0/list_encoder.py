@@ -1,4 +1,4 @@
-"""The ends of lists that wait for their page."""
+"""Buffered list ends that wait until they fill a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PendingLists:
-    """Lists of one page. ``size`` is what they need in memory, in bytes."""
+    """Lists of one page. ``size`` is the memory they take, in bytes."""
 
     __slots__ = ("_ends", "_items", "_valid", "row", "size")
 
@@ -32,7 +32,7 @@ class PendingLists:
         return bool(self._ends)
 
     def add(self, array: pa.Array, row: int) -> pa.Array:
-        """Append lists, the first of which is in top-level row ``row``; returns their items."""
+        """Append lists, the first of which is in top-level row ``row``; return their items."""
         dtype = np.dtype(np.int32 if pa.types.is_list(array.type) else np.int64)
         buffer = array.buffers()[1]
         if buffer is None or not len(array):
@@ -50,7 +50,7 @@ class PendingLists:
         return array.values.slice(first, last - first)
 
     def page(self, column: int, registry: EncodingRegistry) -> EncodedPage:
-        """The page of these lists."""
+        """The encoded page of these lists."""
         adjustment = self._items + 1
         marked = [
             ends if valid is None else ends + np.where(valid, 0, adjustment).astype(np.uint64)

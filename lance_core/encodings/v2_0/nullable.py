@@ -1,4 +1,4 @@
-"""Which values are null (message ``Nullable``): none, those a bitmap says, or all."""
+"""Validity of values (message ``Nullable``): no nulls, a bitmap, or all null."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AllNullPlan(ArrayPlan):
-    """Nothing but nulls, for which nothing is stored."""
+    """Returns nulls; nothing is stored for them."""
 
     type: pa.DataType
 
@@ -35,7 +35,7 @@ class AllNullPlan(ArrayPlan):
 
 @dataclass(frozen=True, slots=True)
 class NullablePlan(ArrayPlan):
-    """Values and a separate array of booleans that says which of them are valid."""
+    """Decodes values and a separate boolean array that says which of them are valid."""
 
     values: ArrayPlan
     validity: ArrayPlan
@@ -43,7 +43,7 @@ class NullablePlan(ArrayPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
         skip = 0
-        if isinstance(rows, RowRange):  # from a byte boundary on the bitmap needs no copy
+        if isinstance(rows, RowRange):  # a bitmap that starts at a byte boundary needs no copy
             skip = rows.start & 7
             rows = RowRange(rows.start - skip, rows.stop)
         values, (valid,) = yield from run_interleaved(
@@ -99,7 +99,7 @@ def _rebuildable(type_: pa.DataType) -> bool:
 
 
 def encode_nullable(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
-    """`ArrayEncoder` of ``nullable``, for types of fixed width and lists of fixed size of them."""
+    """`ArrayEncoder` of ``nullable``, for fixed-width types and fixed-size lists of such types."""
     nulls = array.null_count
     if pa.types.is_null(array.type) or nulls == len(array):
         return ArrayEncoding(nullable=Nullable(all_nulls=Nullable.AllNull()))

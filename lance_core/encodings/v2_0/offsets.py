@@ -1,7 +1,7 @@
-"""The u64 ends of variable-width values and of lists, with nulls marked by an adjustment.
+"""u64 end offsets of variable-width values and of lists, with nulls marked by an adjustment.
 
-The end of value i is where value i + 1 starts; value 0 starts at 0. A null's end is its real end
-plus an adjustment that is larger than any real end of the page.
+The end of value i is the start of value i + 1; value 0 starts at 0. The stored end of a null is its
+real end plus an adjustment that exceeds any real end of the page.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_0.base import ArrayPlan
 
 Valid = npt.NDArray[np.bool_] | None
-"""Which values are valid; None: all of them."""
+"""A mask of the valid values; None: all are valid."""
 
 UInt64Array = npt.NDArray[np.uint64]
 
 
 class PickedOffsets(NamedTuple):
-    """Start and end of single values, ascending and without overlap, and which are valid."""
+    """Starts and ends of single values, ascending without overlap, and the mask of valid values."""
 
     starts: Int64Array
     stops: Int64Array
@@ -39,9 +39,9 @@ class PickedOffsets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """``stored`` decodes the ends as they are stored; 0 as ``adjustment`` makes all values null.
+    """Reads ends with the plan ``stored``. An ``adjustment`` of 0 makes all values null.
 
-    ``start`` is the byte of the file where they are, if they are there as they are.
+    ``start`` is the file position of the ends if they are plain u64 values, else None.
     """
 
     stored: ArrayPlan
@@ -50,20 +50,20 @@ class Ends:
 
     @classmethod
     def of(cls, stored: ArrayPlan, adjustment: int) -> Ends:
-        """The ends that ``stored`` decodes as uint64."""
+        """Ends that ``stored`` decodes as uint64."""
         if isinstance(stored, FixedWidthPlan) and stored.validity is None:
             return cls(stored, adjustment, stored.start)
         return cls(stored, adjustment, None)
 
     def read(self, rows: RowRange, context: DecodeContext) -> Decoding[UInt64Array]:
-        """Stored ends of ``rows`` and, unless they start at 0, of the row before them."""
+        """Stored ends of ``rows``, preceded by the end of the row before them if there is one."""
         first = rows.start - 1 if rows.start else 0
         return (yield from self._read(first, rows.stop, context))
 
     def pick(self, positions: Int64Array, context: DecodeContext) -> Decoding[UInt64Array]:
-        """Stored ends of the values before ``positions``, then those of the values there.
+        """Stored ends of the values before ``positions``, then stored ends of ``positions``.
 
-        What stands for the end before the first value of all is the stored end of another.
+        Value 0 has no value before it; the result has an arbitrary stored end in that place.
         """
         first, last = max(0, int(positions[0]) - 1), int(positions[-1])
         if (last - first) * 8 <= context.coalesce_gap:
@@ -75,6 +75,8 @@ class Ends:
             at = np.searchsorted(both, positions)
         return ends.take(np.concatenate([at - 1, at]), mode="wrap")
 
+    # "wrap" turns the index -1, which only position 0 gives, into a valid one.
+
     def _read(self, first: int, stop: int, context: DecodeContext) -> Decoding[UInt64Array]:
         if self.start is None:
             wanted = RowRange(first, stop)
@@ -83,12 +85,14 @@ class Ends:
         return np.frombuffer(data, np.uint64)
 
     def real(self, stored: UInt64Array, size: int) -> tuple[Int64Array, Valid]:
-        """Real ends and which values are valid. `CorruptFileError` for an end past ``size``."""
+        """Real ends and the mask of valid values; `CorruptFileError` for an end above ``size``."""
         valid = None
         peak = int(stored.max())
         if peak >= self.adjustment:
             valid = stored < self.adjustment
-            without = stored - np.uint64(self.adjustment)  # wraps around to more where valid
+            # For a valid value the subtraction wraps around to a larger number, so the minimum
+            # keeps it.
+            without = stored - np.uint64(self.adjustment)
             stored = np.minimum(stored, without, out=without)
             peak = int(stored.max())
         if peak > size:
@@ -96,7 +100,7 @@ class Ends:
         return stored.view(np.int64), valid
 
     def real_end(self, stored: int, size: int) -> tuple[int, bool]:
-        """What `real` does, for one end: the real end and whether the value is null."""
+        """Equal to `real` for a single end: the real end, and True if the value is null."""
         is_null = stored >= self.adjustment
         end = stored - self.adjustment if is_null else stored
         if end > size:
@@ -104,7 +108,7 @@ class Ends:
         return end, is_null
 
     def real_spans(self, picked: UInt64Array, from_first: bool, size: int) -> PickedOffsets:
-        """What `pick` returned, as starts and stops; ``from_first``: position 0 is among them."""
+        """Convert the result of `pick` to spans; ``from_first``: True if position 0 was picked."""
         real, valid = self.real(picked, size)
         count = len(picked) // 2
         starts, stops = real[:count], real[count:]
@@ -122,7 +126,7 @@ def not_ascending() -> CorruptFileError:
 
 
 def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
-    """Decoded ends as one numpy array."""
+    """Decoded ends as one numpy array. Raises `CorruptFileError` for null ends."""
     array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
     if array.null_count:
         raise CorruptFileError("the end of a value is null")
@@ -130,7 +134,7 @@ def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
 
 
 def adjusted(ends: UInt64Array, array: pa.Array, adjustment: int) -> UInt64Array:
-    """Ends of the values of ``array`` with the nulls among them marked."""
+    """``ends`` with ``adjustment`` added for each null of ``array``."""
     if not array.null_count:
         return ends
     return ends + np.where(array.is_null(), np.uint64(adjustment), np.uint64(0))

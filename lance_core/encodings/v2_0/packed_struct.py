@@ -1,4 +1,4 @@
-"""Structs of fixed width stored row by row (message ``PackedStruct``)."""
+"""Structs of fixed-width members stored row by row (message ``PackedStruct``)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
 
 _WIDEST = (1 << 31) - 1
-"""The most bytes that a numpy type can have."""
+"""Maximum bytes of a numpy type."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedStructPlan(ArrayPlan):
-    """Rows of ``layout`` (a numpy struct type) from byte ``start`` of the file."""
+    """Decodes rows of ``layout`` (a numpy struct type) from byte ``start`` of the file."""
 
     type: pa.StructType
     start: int
@@ -83,7 +83,7 @@ def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
 
 
 def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:
-    """The plan of a member; its buffer is not used, so it is made for no values."""
+    """The plan of a member. Built for zero values, since only its builder and width are used."""
     plan = plan_array(encoding, scope)
     if not isinstance(plan, FixedWidthPlan) or plan.validity is not None:
         raise UnsupportedFeatureError(f"a packed struct with a member of type {scope.type}")
@@ -121,7 +121,7 @@ def encode_packed_struct(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
 
 
 def _zeros(type_: pa.DataType, count: int) -> pa.Array:
-    """Valid values for a description of what a struct without rows consists of."""
+    """``count`` valid values, to describe the members of a struct without rows."""
     if pa.types.is_fixed_size_list(type_):
         items = _zeros(type_.value_type, count * type_.list_size)
         return pa.Array.from_buffers(type_, count, [None], 0, 0, [items])

@@ -1,4 +1,4 @@
-"""Which encoding the values of a page get: what pylance chooses for 2.0 files."""
+"""Select the encoding of a page's values; follows pylance's choices for 2.0 files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAMPLE = 1024
 def encode_page(
     array: pa.Array, metadata: Mapping[str, str], context: EncodeContext
 ) -> tuple[ArrayEncoding, list[pa.Buffer]]:
-    """The encoding of a page's values and its buffers. ``metadata`` is that of the field."""
+    """Encode the values of a page; returns message and buffers. ``metadata`` is the field's."""
     wanted = metadata.get(COMPRESSION_KEY, "")
     compression = None
     if wanted in _GENERAL:
@@ -66,9 +66,9 @@ def _level(text: str | None) -> int | None:
 
 
 def few_distinct(array: pa.Array, threshold: int) -> pa.DictionaryArray | None:
-    """``array`` with its dictionary if it has ``threshold`` rows and fewer distinct values.
+    """``array`` dictionary-encoded if it has ``threshold`` rows and fewer distinct values.
 
-    A sample from all over the array comes first: many distinct values cost next to nothing.
+    Checks a sample from the whole array first, so that many distinct values cost little time.
     """
     threshold = min(threshold, _MOST_ITEMS + 1)
     rows = len(array)
@@ -84,7 +84,7 @@ def few_distinct(array: pa.Array, threshold: int) -> pa.DictionaryArray | None:
 
 
 def check_type(type_: pa.DataType, path: str) -> None:
-    """Raise `UnsupportedFeatureError` if a column of 2.0 files cannot hold ``type_``.
+    """Raise `UnsupportedFeatureError` if a column of 2.0 files cannot store ``type_``.
 
     ``path`` names the field in the error.
     """

@@ -1,4 +1,4 @@
-"""Structs: a header column without data (message ``SimpleStruct``), and one field per member.
+"""Structs: a header column without data (message ``SimpleStruct``), then the columns of members.
 
 2.0 files do not store which structs are null.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StructPlan(FieldPlan):
-    """A struct field, perhaps with only some of its members."""
+    """Decodes a struct field, optionally with only some of its members."""
 
     __slots__ = ("header", "members", "path", "type")
 

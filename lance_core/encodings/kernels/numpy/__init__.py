@@ -1,1 +1,1 @@
-"""The kernels of numpy and Arrow, which are always there."""
+"""The default kernels, implemented with numpy and Arrow."""

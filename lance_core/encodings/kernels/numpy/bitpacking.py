@@ -1,8 +1,8 @@
-"""Unsigned integers in few bits, in the FastLanes order.
+"""Bit packing of unsigned integers in the FastLanes order.
 
-1024 values of T bits (8, 16, 32 or 64) are packed to W bits each. There are 1024 / T lanes; a lane
-is a stream of bits, of which row r occupies W from bit r * W on, cut into words of T bits; word j
-of all lanes follows word j - 1 of all lanes.
+A chunk packs 1024 values of T bits (8, 16, 32 or 64) to W bits each. It has 1024 / T lanes of T
+values. A lane is a stream of bits: row r occupies the W bits from bit r * W on. The stream is cut
+into words of T bits. The chunk stores word 0 of all lanes, then word 1 of all lanes, and so on.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
 CHUNK = 1024
-"""Values that are packed together."""
+"""Values per packed chunk."""
 
 WIDTHS = (8, 16, 32, 64)
-"""Bits that a value may have before it is packed."""
+"""Possible widths in bits of a value before it is packed."""
 
 _MOST_LEVELS = 1 << 16
-"""Levels of a chunk that may be packed to nothing."""
+"""Maximum levels of a chunk with packed width 0, which takes no bytes and could claim any count."""
 
+# Rows 8k to 8k + 7 hold block _ORDER[k] of the eight blocks of 16 values in each 128 values.
 _ORDER = (0, 4, 2, 6, 1, 5, 3, 7)
 
 
 def packed_bytes(packed_bits: int) -> int:
-    """Bytes that a chunk takes."""
+    """Bytes of a chunk of 1024 values with ``packed_bits`` each."""
     return CHUNK * packed_bits // 8
 
 
@@ -50,9 +51,11 @@ def unpack_fastlanes(
     words = np.ascontiguousarray(data).view(kind).reshape(chunks, width, lanes)
     mask = kind((1 << width) - 1)
     values = empty(chunks * CHUNK, kind).reshape(chunks, CHUNK)
+    # Each iteration unpacks one row of all lanes of all chunks.
     for row, first in enumerate(places_of_rows(bits)):
         word, shift = divmod(row * width, bits)
         value = words[:, word] >> kind(shift)
+        # The value continues in the next word of the lane.
         if shift + width > bits:
             value |= words[:, word + 1] << kind(bits - shift)
         values[:, first : first + lanes] = value & mask
@@ -94,12 +97,14 @@ def unpack_inline(
     if (word + widths * (CHUNK // 8) > sizes).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
     if len(widths) and (widths == widths[0]).all() and (counts[:-1] == CHUNK).all():
+        # All chunks have the same width and are full: unpack them with one call.
         width = int(widths[0])
         packed = rows_at(data, starts + word, packed_bytes(width)) if width else data[:0]
         plain = unpack_fastlanes(packed.reshape(-1), width, bits, len(widths))
         return plain[: int(counts.sum())]
     values = empty(len(counts) * CHUNK, stated.dtype).reshape(-1, CHUNK)
     for width in np.unique(widths).tolist():
+        # Otherwise unpack all chunks of the same width with one call.
         where = np.flatnonzero(widths == width)
         packed = rows_at(data, starts[where] + word, packed_bytes(width)) if width else data[:0]
         values[where] = unpack_fastlanes(packed.reshape(-1), width, bits, len(where)).reshape(
@@ -107,13 +112,14 @@ def unpack_inline(
         )
     if (counts[:-1] == CHUNK).all():
         return values.reshape(-1)[: int(counts.sum())]
+    # Drop the padding at the end of each chunk that is not full.
     return values[np.arange(CHUNK) < counts[:, None]]
 
 
 def check_inline(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> None:
-    """Raise `CorruptFileError` unless these are chunks that begin with a width."""
+    """Raise `CorruptFileError` unless the chunks can hold a width and values of ``bits`` bits."""
     if bits not in WIDTHS:
         raise CorruptFileError(f"packed values of {bits} bits")
     check_spans(data, starts, sizes, counts)
@@ -126,12 +132,15 @@ def unpack_levels(
 ) -> npt.NDArray[np.uint16]:
     """See `lance_core.encodings.kernels.Kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
+    # Levels after the last whole unit of 1024 are either raw (2 bytes each) or one more packed
+    # unit. The size of the chunk tells which.
     units, rest = np.divmod(counts, CHUNK)
     unit, raw = packed_bytes(width), 2 * rest
     tail = sizes - units * unit
     is_packed = (rest > 0) & (tail != raw)
     if (tail != np.where(is_packed, unit, raw)).any():
         raise CorruptFileError("a chunk has not as many packed levels as it says")
+    # Unpack the units of all chunks with one call. ``first`` is the first unit of each chunk.
     units += is_packed
     first = np.cumsum(units) - units
     where = _each(starts, units, unit)
@@ -151,7 +160,7 @@ def unpack_levels(
 def check_packed_levels(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> None:
-    """Raise `CorruptFileError` for chunks that cannot hold as many levels."""
+    """Raise `CorruptFileError` for chunks that are too small for their number of levels."""
     if not 0 <= width <= 16:
         raise CorruptFileError(f"levels packed to {width} bits")
     check_spans(data, starts, sizes, counts)
@@ -161,7 +170,7 @@ def check_packed_levels(
 
 
 def _each(starts: Int64Array, times: Int64Array, step: int) -> Int64Array:
-    """``times[i]`` places from ``starts[i]`` on, ``step`` apart, for all i."""
+    """For each i the ``times[i]`` numbers from ``starts[i]`` on, ``step`` apart."""
     within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
     places: Int64Array = np.repeat(starts, times) + within * step
     return places
@@ -172,10 +181,12 @@ def chunk_widths(words: Words) -> Int64Array:
     _check_width(0, words.itemsize * 8, InvalidInputError)
     if not len(words):
         return np.zeros(1, np.int64)
+    # The bitwise OR of a chunk has the same bit length as its largest value. frexp returns the bit
+    # length as the exponent.
     tops = np.bitwise_or.reduceat(words, np.arange(0, len(words), CHUNK))
     if words.itemsize < 8:
         return np.frexp(tops.astype(np.float64))[1].astype(np.int64)
-    # A number of 64 bits may be rounded up to a power of two: its halves are not.
+    # A float64 would round a 64-bit number, perhaps up to a power of two. Both halves are exact.
     high, low = (np.frexp((half).astype(np.float64))[1] for half in (tops >> 32, tops & 0xFFFFFFFF))
     return np.where(high > 0, high + 32, low).astype(np.int64)
 
@@ -192,6 +203,7 @@ def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
     out = np.empty(int(sizes.sum()), np.uint8)
     for width in np.unique(widths).tolist():
         where = np.flatnonzero(widths == width)
+        # A window per byte position makes each chunk one row, so one assignment writes all chunks.
         rows = np.lib.stride_tricks.sliding_window_view(
             out, word + packed_bytes(width), writeable=True
         )
@@ -207,5 +219,5 @@ def _check_width(width: int, bits: int, error: type[LanceError]) -> None:
 
 
 def places_of_rows(bits: int) -> list[int]:
-    """Of each row, the number of the value in lane 0; the other lanes follow."""
+    """For each row the index of its value in lane 0; the values of the other lanes follow it."""
     return [_ORDER[row // 8] * 16 + row % 8 * 128 for row in range(bits)]

@@ -1,4 +1,4 @@
-"""Byte k of all values of a chunk together, for each k."""
+"""Byte stream split: a chunk stores byte 0 of all its values, then byte 1 of all, and so on."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def join_streams(
     check_streams(data, starts, sizes, counts, width)
     octets = joined_spans(data, starts, counts * width)
     result = np.empty(len(octets), np.uint8)
+    # Chunks with equal counts have the same shape. Find runs of such chunks and transpose each run
+    # with one call.
     edges = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(counts)) + 1])
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts * width)])
     for first, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(counts)], strict=True):
@@ -32,7 +34,7 @@ def join_streams(
 def check_streams(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> None:
-    """Raise `CorruptFileError` unless each chunk has the bytes of its values."""
+    """Raise `CorruptFileError` unless each chunk has enough bytes for its values."""
     if width not in _WIDTHS:
         raise CorruptFileError(f"byte streams of values of {width} bytes")
     check_spans(data, starts, sizes, counts)
@@ -52,7 +54,7 @@ def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
 
 
 def _split(octets: Bytes, result: Bytes, count: int, width: int) -> None:
-    """Streams of chunks of ``count`` values."""
+    """Write to ``result`` the streams of chunks that have ``count`` values each."""
     if len(octets):
         turned = octets.reshape(-1, count, width).transpose(0, 2, 1)
         result.reshape(turned.shape)[...] = turned

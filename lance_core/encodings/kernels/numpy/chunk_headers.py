@@ -1,8 +1,8 @@
-"""Headers of the chunks of mini-block pages, and where the parts of a chunk are.
+"""Parse the headers of mini-block chunks and locate the parts of each chunk.
 
-A chunk begins with the number of levels (u16), the bytes of repetition and of definition levels
-(u16, if the page has them) and those of each value buffer (u16, or u32 with large chunks). All
-parts start at multiples of 8 bytes from the start of the chunk.
+A chunk starts with the number of levels (u16), the byte sizes of the repetition and definition
+levels (u16 each, if the page has them) and the byte size of each value buffer (u16, or u32 with
+large chunks). Each part starts at a multiple of 8 bytes from the start of the chunk.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def chunk_headers(
     fixed = 2 * (1 + levels)
     numbers = header[:, :fixed].copy().view("<u2").T
     parts = levels + buffers
+    # Rows of the table: the number of levels, the start of each part, the size of each part.
     table = np.empty((1 + 2 * parts, len(starts)), np.int64)
+    # This also writes the level sizes into the rows of the starts; the loop below overwrites them.
     table[: 1 + levels] = numbers
     table[1 + parts : 1 + parts + levels] = numbers[1:]
     table[1 + parts + levels :] = header[:, fixed:].copy().view("<u4" if large else "<u2").T
@@ -43,7 +45,7 @@ def chunk_headers(
 
 
 def header_length(levels: int, buffers: int, large: bool) -> int:
-    """Bytes of a header; raises `CorruptFileError` for what no page has."""
+    """Bytes of a header. Raises `CorruptFileError` for numbers of parts that no page has."""
     if not 0 <= levels <= 2 or not 0 < buffers <= _MOST_PARTS:
         raise CorruptFileError(f"chunks of {levels} kinds of levels and {buffers} buffers")
     return 2 * (1 + levels) + buffers * (4 if large else 2)

@@ -1,4 +1,4 @@
-"""Which chunks rows are in."""
+"""Locate rows in chunks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64A
         raise CorruptFileError("rows descend, or are not within their chunks")
     chunk = edges.searchsorted(rows, "right") - 1
     position = rows - edges.take(chunk)
+    # Flag the first row of each chunk. The running count of flags numbers the chunks in use.
     is_next = np.empty(len(chunk), np.bool_)
     is_next[0] = True
     np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])

@@ -1,4 +1,4 @@
-"""Chunks of bytes: where in one array each of them is, and how many values it holds."""
+"""Byte spans of chunks in one array: check, join and interleave them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_spans(
 ) -> None:
     """Raise `CorruptFileError` unless the chunks are within ``data`` and no number is negative."""
     if len(starts) != len(sizes) or (counts is not None and len(counts) != len(starts)):
-        raise CorruptFileError("chunks have not as many starts, sizes and counts")
+        raise CorruptFileError("the numbers of chunk starts, sizes and counts differ")
     if not len(starts):
         return
     if starts.min() < 0 or sizes.min() < 0 or (starts > len(data) - sizes).any():
@@ -31,7 +31,7 @@ def check_spans(
 
 
 def joined_spans(data: Bytes, starts: Int64Array, sizes: Int64Array) -> Bytes:
-    """The bytes of checked spans, in any order, one after the other."""
+    """The bytes of checked spans, concatenated; a view if the spans are adjacent."""
     if not len(starts):
         return np.empty(0, np.uint8)
     if (starts[1:] == starts[:-1] + sizes[:-1]).all():
@@ -43,7 +43,7 @@ def joined_spans(data: Bytes, starts: Int64Array, sizes: Int64Array) -> Bytes:
 
 
 def rows_at(data: Bytes, starts: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes, one or more, from each of ``starts`` on, as rows of a table."""
+    """The ``width`` bytes (at least one) from each of ``starts`` on, as a table with a row each."""
     if not len(starts):
         return np.empty((0, width), np.uint8)
     return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(data, width)[starts])
@@ -55,6 +55,8 @@ def interleave_chunks(
     """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
     out = np.full(int(totals.sum()), fill, np.uint8)
+    # Leading chunks with equal piece sizes are rows of a table: copy column by column. Copy the
+    # pieces of the remaining chunks separately.
     alike = _number_alike(sizes)
     if alike:
         stride = int(totals[0])
@@ -67,7 +69,7 @@ def interleave_chunks(
 
 
 def _number_alike(sizes: Int64Array) -> int:
-    """How many chunks from the first one on have pieces of the same sizes."""
+    """The number of leading chunks whose pieces have the same sizes as those of the first chunk."""
     count = sizes.shape[1]
     if not sizes.size:
         return 0
@@ -78,7 +80,7 @@ def _number_alike(sizes: Int64Array) -> int:
 def chunk_places(
     buffers: Sequence[Bytes], sizes: Int64Array, align: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Where each piece goes, and how many bytes each chunk takes; raises `InvalidInputError`."""
+    """The position of each piece and the bytes of each chunk. Raises `InvalidInputError`."""
     if not 1 <= align <= 4096 or sizes.ndim != 2 or len(sizes) != len(buffers):
         raise InvalidInputError("pieces of chunks that do not belong together")
     if sizes.size and sizes.min() < 0:
@@ -87,13 +89,14 @@ def chunk_places(
         if (len(lengths) and lengths.max() > len(buffer)) or lengths.sum() != len(buffer):
             raise InvalidInputError(f"pieces of {len(buffer)} bytes are not all of them")
     aligned = (sizes + (align - 1)) // align * align
+    # Pieces are written chunk by chunk, so flatten the (buffer, chunk) table by chunk.
     flat = aligned.T.reshape(-1)
     places = (np.cumsum(flat) - flat).reshape(aligned.T.shape).T
     return np.ascontiguousarray(places), aligned.sum(axis=0)
 
 
 def _place(buffer: Bytes, sizes: Int64Array, places: Int64Array, out: Bytes) -> None:
-    """Copy pieces, one after the other, to their places; those of a common size together."""
+    """Copy the consecutive pieces of ``buffer`` to ``places``; equal sizes share one copy."""
     begins = np.cumsum(sizes) - sizes
     found = np.unique(sizes)
     if len(found) <= _FEW_SIZES:

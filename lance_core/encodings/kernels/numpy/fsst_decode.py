@@ -1,4 +1,4 @@
-"""FSST decoding with numpy and Arrow: all strings at once, each code a value that is taken."""
+"""FSST decoding: Arrow takes the symbols of all codes of all strings with one call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lance_core.encodings.kernels.numpy.variable_chunks import (
 from lance_core.errors import CorruptFileError, LanceError
 
 ESCAPE = 255
-"""The code that says that the next byte is meant literally."""
+"""The code that marks the next byte as a literal."""
 
 
 def fsst_decode(
@@ -36,6 +36,8 @@ def fsst_decode(
     escapes = escaped_places(codes)
     indices: npt.NDArray[np.uint16] = codes.astype(np.uint16)
     if len(escapes):
+        # Remove the escape codes and map the literals after them to the items from 256 on.
+        # ``before`` is the number of escapes before each string end, so ends move back by it.
         before = np.searchsorted(escapes, ends)
         is_cut = (before > 0) & (escapes[before - 1] == ends - 1)
         if escapes[-1] + 1 == len(codes) or is_cut.any():
@@ -45,7 +47,7 @@ def fsst_decode(
         indices = np.delete(indices, escapes)
     if ((indices >= len(lengths)) & (indices < 256)).any():
         raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
-    # Arrow joins the symbols: they are values of an array, of which the codes take some.
+    # Arrow's take gathers and concatenates the symbols in one pass.
     taken = _lookup_table(symbols, lengths).take(pa.array(indices))
     _, places, data = taken.buffers()
     edges = np.frombuffer(places, np.int64, len(taken) + 1)
@@ -75,12 +77,13 @@ def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> No
 
 
 def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
-    """Where an escape is: in a run of 255s, every second one is the byte that is meant."""
+    """The positions of escapes. In a run of 255s every second 255 is a literal, not an escape."""
     places: Int64Array = np.flatnonzero(codes == ESCAPE)
     if len(places) < 2:
         return places
     new_run = np.concatenate([[True], np.diff(places) != 1])
     numbers = np.arange(len(places))
+    # Position of each 255 within its run: its index minus the index at which the run starts.
     within = numbers - np.maximum.accumulate(np.where(new_run, numbers, 0))
     starts: Int64Array = places[within % 2 == 0]
     return starts
@@ -88,7 +91,7 @@ def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
 
 @lru_cache(16)
 def _lookup_table(symbols: bytes, lengths: bytes) -> pa.Array:
-    """The symbols by their codes, and from 256 on the bytes that are meant literally."""
+    """Items 0 to 255: the symbols by code. Items 256 to 511: the single bytes, for literals."""
     texts = [symbols[8 * code : 8 * code + length] for code, length in enumerate(lengths)]
     unused = [b""] * (256 - len(texts))
     literals = [bytes([octet]) for octet in range(256)]

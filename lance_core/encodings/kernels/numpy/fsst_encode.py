@@ -1,7 +1,7 @@
-"""FSST encoding with numpy: all strings advance together, one code at a time.
+"""FSST encoding: all strings advance in parallel, one code per iteration.
 
-Long strings are cut into segments, which advance together like strings do; no symbol crosses from
-one segment to the next.
+Long strings are cut into segments, which advance like separate strings. No symbol crosses the
+end of a segment.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE, check_symbols
 from lance_core.errors import InvalidInputError
 
+# _SEGMENT bounds the number of iterations, in bytes. The hash of three bytes takes the upper 12
+# bits of a product with 2^64 divided by the golden ratio, so there are 2^12 slots.
 _SEGMENT = 256
 _SLOTS = 1 << 12
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Matcher(NamedTuple):
-    """The symbols, prepared for looking up the longest one that a text begins with.
+    """Lookup tables for the longest symbol at the start of a text; -1 stands for no symbol.
 
-    ``slot``: for each hash of three bytes a symbol of at least three, or -1. ``pair`` and
-    ``single``: code of a symbol of one or two bytes for each pair of bytes, of one for each byte;
-    -1 where there is none.
+    ``slot``: by the hash of three bytes, the code of a symbol of three or more bytes. ``pair``: by
+    two bytes, the code of a symbol of two bytes, else of one byte. ``single``: by one byte, the
+    code of a symbol of one byte.
     """
 
     words: npt.NDArray[np.uint64]
@@ -53,13 +55,16 @@ def fsst_encode(
     if not len(first):
         return pa.py_buffer(b""), np.zeros(len(starts) + 1, np.int64)
     last = np.minimum(first + _SEGMENT, stops[owners])
+    # Eight more bytes let every position load a whole word of 8 bytes.
     octets = np.concatenate([data, np.zeros(8, np.uint8)])
+    # In the worst case each byte takes two codes. Encode into regions of that size, then pack them.
     room = np.concatenate([[0], np.cumsum(2 * (last - first))])
     codes = np.empty(int(room[-1]), np.uint8)
     filled = _encode(matcher, octets, (first, last), codes, room[:-1])
     buffer = pa.py_buffer(codes)
     packed = span_take([buffer], Cuts([0, len(first)], [0]), room[:-1], filled, large=True)
     edges = np.frombuffer(packed.buffers()[1], np.int64, len(packed) + 1)
+    # A string ends where its last segment ends; strings without bytes have no segment.
     per_string = np.searchsorted(owners, np.arange(len(starts)), side="right")
     offsets = np.concatenate([np.zeros(1, np.int64), edges[per_string]])
     return packed.buffers()[2].slice(0, int(edges[-1])), offsets
@@ -73,7 +78,7 @@ def _check_strings(size: int, starts: Int64Array, stops: Int64Array) -> None:
 
 
 def _segments(starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Start of each segment, and which string it belongs to."""
+    """The start of each segment, and the number of the string that contains it."""
     counts = -(-(stops - starts) // _SEGMENT)
     owners = np.repeat(np.arange(len(starts)), counts)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -87,7 +92,8 @@ def _encode(
     codes: npt.NDArray[np.uint8],
     places: Int64Array,
 ) -> Int64Array:
-    """Write the codes of each segment from its place on; returns where each stops."""
+    """Write the codes of each segment from its place on; return the end of each."""
+    # words[i] holds the 8 bytes from position i on: overlapping windows, viewed as integers.
     words = np.lib.stride_tricks.as_strided(
         octets.view(), (len(octets) - 7, 8), (1, 1), writeable=False
     ).view(np.uint64)[:, 0]
@@ -101,10 +107,12 @@ def _encode(
         place = written[active]
         escaped = code < 0
         codes[place] = np.where(escaped, ESCAPE, code)
+        # Write the literal byte after each escape.
         where = np.flatnonzero(escaped)
         codes[place[where] + 1] = octets[position[where]]
         written[active] = place + 1 + escaped
         at[active] = position + length
+        # Continue with the segments that have bytes left.
         active = active[left > length]
     return written
 
@@ -112,9 +120,11 @@ def _encode(
 def _longest(
     matcher: _Matcher, word: npt.NDArray[np.uint64], left: Int64Array
 ) -> tuple[npt.NDArray[np.int16], Int64Array]:
-    """The longest symbol that each word begins with (-1: none) and how many bytes it covers."""
+    """The code of the longest symbol at the start of each word (-1 if none), and its length."""
     short = np.where(left > 1, matcher.pair[word & 0xFFFF], matcher.single[word & 0xFF])
     long = matcher.slot[_hash(word)]
+    # The slot may belong to another text with the same hash: compare all bytes of the symbol. A
+    # slot of -1 reads the last row of the tables, and the last condition rejects it.
     fits = (word & matcher.masks[long]) == matcher.words[long]
     fits &= (matcher.lengths[long] <= left) & (long >= 0)
     code = np.where(fits, long, short)
@@ -131,11 +141,12 @@ def _prepare(symbols: bytes, lengths: bytes) -> _Matcher:
     words = np.frombuffer(symbols + bytes(8), "<u8") & masks
     slot = np.full(_SLOTS, -1, np.int16)
     single = np.full(256, -1, np.int16)
-    for code in reversed(range(len(lengths))):  # the better symbol of two in a slot stays
+    for code in reversed(range(len(lengths))):  # codes are sorted by gain: the lowest code wins
         if sizes[code] >= 3:
             slot[_hash(words[code : code + 1])] = code
         elif sizes[code] == 1:
             single[int(words[code])] = code
+    # One-byte symbols first; two-byte symbols then overwrite their pairs.
     pair = single[np.arange(1 << 16) & 0xFF]
     for code in reversed(range(len(lengths))):
         if sizes[code] == 2:

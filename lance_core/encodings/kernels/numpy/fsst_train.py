@@ -1,8 +1,8 @@
-"""Finding the symbols that shorten a text most, after Boncz, Neumann and Leis (FSST, VLDB 2020).
+"""Find the FSST symbols that shorten a text most (Boncz, Neumann and Leis, FSST, VLDB 2020).
 
-Starting from no symbols, a sample is cut into symbols and single bytes; what occurs often, and
-pairs of neighbours, joined, become the candidates for the next round. The symbols of the round that
-made the fewest codes are the result.
+Starting without symbols, each round cuts a sample into symbols and single bytes. The frequent
+ones, and frequent neighbours concatenated, become the candidates for the next round. The result
+is the symbol set of the round with the shortest encoded sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _ROUNDS = 8
 _SAMPLE_BYTES = 16 << 10
 _PIECE = 128
 _STEPS = (0.7548776662466927, 0.5698402909980532)
-"""Multiples of these, modulo 1, are spread evenly over a square and keep no time with the rows."""
+"""Steps of a two-dimensional low-discrepancy sequence (multiples modulo 1).
+
+They spread samples evenly and avoid resonance with periodic data.
+"""
 
 
 def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
@@ -40,10 +43,10 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
-    """Pieces of strings here and there, about 16 KiB in total; the same strings give the same ones.
+    """Pieces of strings spread over the data, about 16 KiB in total; deterministic.
 
-    At most 128 bytes of a string, so that there are many: texts that repeat themselves show little
-    in a long piece. Pieces begin at multiples of 128 bytes.
+    Takes at most 128 bytes of each string, so that many strings contribute: a long piece of
+    repetitive text adds little. Pieces begin at multiples of 128 bytes.
     """
     lengths = stops - starts
     full = np.flatnonzero(lengths)
@@ -54,6 +57,7 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     numbers = np.arange(count)
     row_at, piece_at = (numbers * step % 1.0 for step in _STEPS)
     if count < len(full):
+        # Divide the strings into ``count`` strata and take one string at a varying place in each.
         full = full[((numbers + row_at) * (len(full) / count)).astype(np.int64)]
     begins, ends = starts[full], stops[full]
     pieces = -(-(ends - begins) // _PIECE)
@@ -66,10 +70,10 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
 
 
 def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> int:
-    """Cut ``text`` into symbols; the bytes of codes that these take.
+    """Cut ``text`` greedily into symbols; return the encoded size in bytes.
 
-    Adds to each symbol, to each pair and to each with the first byte of the next one the bytes that
-    it covers.
+    Adds to ``gains`` the covered bytes of each symbol, of each pair of neighbouring symbols, and of
+    each symbol extended by the first byte of the next one.
     """
     position, before, codes = 0, b"", 0
     while position < len(text):
@@ -77,7 +81,7 @@ def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> int:
         while length > 1 and text[position : position + length] not in symbols:
             length -= 1
         found = text[position : position + length]
-        codes += 1 if found in symbols else 2
+        codes += 1 if found in symbols else 2  # an escape and the byte
         gains[found] += length
         if before:
             if len(before) + length <= MAX_LENGTH:
@@ -90,9 +94,9 @@ def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> int:
 
 
 def _best(gains: Counter[bytes]) -> list[bytes]:
-    """The candidates that gain most. A single byte saves its escape, which counts double.
+    """The candidates with the highest gain. Single bytes count double, as they save an escape.
 
-    The first occurrence does not count: what the sample has once is there by chance.
+    The first occurrence of a text is not counted: a text that occurs once is not a pattern.
     """
     weighed = {
         text: (gain - len(text)) * (2 if len(text) == 1 else 1)
@@ -105,6 +109,7 @@ def _best(gains: Counter[bytes]) -> list[bytes]:
     for text in ranked:
         if len(chosen) == MAX_SYMBOLS:
             break
+        # The encoder finds only one symbol per first three bytes (see `fsst_encode`).
         if len(text) >= 3:
             if text[:3] in prefixes:
                 continue

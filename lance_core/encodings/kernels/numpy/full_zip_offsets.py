@@ -1,4 +1,4 @@
-"""Where the levels of full-zip pages begin, each with its value behind it, with numpy."""
+"""Locate the levels of full-zip pages, in which each level precedes its value."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from lance_core.errors import CorruptFileError
 
 Bytes = npt.NDArray[np.uint8]
 
+# Below this number of rows a Python loop over levels is faster than numpy calls per level.
 _FEW_ROWS = 8
 _WORDS = (0, 1, 2, 4)
 _LENGTHS = (4, 8)
 
 
 class ZippedForm(NamedTuple):
-    """How levels are zipped with values.
+    """The layout of levels zipped with values.
 
-    A control word takes ``word`` bytes, 0, 1, 2 or 4; its lowest ``bits_def`` bits are the
-    definition. Up to the definition ``limit`` there is a value behind it, of ``value_width`` bytes,
-    or, if that is 0, behind a length of ``length_width`` bytes, 4 or 8. ``single``: a row has one
-    level.
+    A control word takes ``word`` bytes (0, 1, 2 or 4); its lowest ``bits_def`` bits are the
+    definition level. If the definition is at most ``limit``, a value follows the word. It takes
+    ``value_width`` bytes, or, if ``value_width`` is 0, a length of ``length_width`` bytes (4 or 8)
+    and as many bytes as that length states. ``single``: True if each row has one level.
     """
 
     word: int
@@ -35,7 +36,7 @@ class ZippedForm(NamedTuple):
 
 
 def check_form(form: ZippedForm) -> None:
-    """Raise `CorruptFileError` for a form that no page has."""
+    """Raise `CorruptFileError` for a layout that no page has."""
     if form.word not in _WORDS or not 0 <= form.bits_def <= 16 or form.bits_def > 8 * form.word:
         raise CorruptFileError(f"definitions of {form.bits_def} bits in {form.word} bytes")
     if form.value_width < 0 or (not form.value_width and form.length_width not in _LENGTHS):
@@ -55,7 +56,7 @@ def zipped_places(
         raise CorruptFileError("rows descend or overlap")
     some = starts < stops
     found, places, ends = [starts[:0]], starts[some], stops[some]
-    while len(places) > _FEW_ROWS:  # one level of each row at a time
+    while len(places) > _FEW_ROWS:  # each iteration advances all rows by one level
         found.append(places)
         following = places + _steps(data, places, ends, form)
         if (following > ends).any() or (form.single and (following < ends).any()):
@@ -70,7 +71,7 @@ def zipped_places(
 
 
 def _steps(data: Bytes, places: Int64Array, ends: Int64Array, form: ZippedForm) -> Int64Array:
-    """Bytes that the levels at ``places`` take with their values."""
+    """Bytes of each level at ``places``, including its value."""
     if (ends - places < form.word).any():
         raise _too_long()
     present = np.ones(len(places), np.bool_)
@@ -82,6 +83,7 @@ def _steps(data: Bytes, places: Int64Array, ends: Int64Array, form: ZippedForm) 
         present = ~present
     steps = np.full(len(places), form.word, np.int64)
     if form.value_width:
+        # A width above the size of the data only needs to exceed it; the limit avoids an overflow.
         steps[present] += min(form.value_width, len(data) + 1)
         return _going_on(steps)
     at = places[present] + form.word
@@ -95,14 +97,14 @@ def _steps(data: Bytes, places: Int64Array, ends: Int64Array, form: ZippedForm) 
 
 
 def _going_on(steps: Int64Array) -> Int64Array:
-    """Steps none of which stays where it is."""
+    """``steps``; raises `CorruptFileError` for a step of 0, which would never end."""
     if not steps.all():
         raise _too_long()
     return steps
 
 
 def _places_of_row(data: Bytes, place: int, end: int, form: ZippedForm) -> Int64Array:
-    """Where the levels of one row begin, level by level: a few long rows are left over."""
+    """The positions of the levels of one row. Used for the few rows with the most levels."""
     places = []
     view, mask = data.data, (1 << form.bits_def) - 1
     while place < end:
@@ -123,7 +125,7 @@ def _places_of_row(data: Bytes, place: int, end: int, form: ZippedForm) -> Int64
 
 
 def windows(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes at each of ``places``, all within ``data``, as rows of a table."""
+    """A table whose row i has the ``width`` bytes at ``places[i]``, which are within ``data``."""
     if not width or not len(places):
         return np.empty((len(places), width), np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(data, width)

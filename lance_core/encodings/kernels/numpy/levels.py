@@ -1,4 +1,4 @@
-"""What is read off repetition and definition levels, with numpy."""
+"""Checks, slots, offsets and counts derived from repetition and definition levels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Slots(NamedTuple):
-    """The levels that are slots of a layer: by their least repetition and highest definition."""
+    """Selects the levels that are slots of a layer: repetition >= rank and definition <= limit."""
 
     rank: int
     limit: int
@@ -44,7 +44,7 @@ def check_levels(
 
 
 def check_lengths(repetition: LevelArray | None, definition: LevelArray | None) -> None:
-    """Raise `CorruptFileError` for different numbers of levels."""
+    """Raise `CorruptFileError` if the numbers of repetition and definition levels differ."""
     if repetition is not None and definition is not None and len(repetition) != len(definition):
         raise CorruptFileError(
             f"{len(repetition)} repetition and {len(definition)} definition levels"
@@ -61,6 +61,7 @@ def layer_slots(
         valid |= definition == also
     where = _are_slots(repetition, definition, slots)
     if where is not None:
+        # Avoid the copy valid[where] if no slot is null.
         if not (where & ~valid).any():
             return int(np.count_nonzero(where)), 0, None
         valid = valid[where]
@@ -86,6 +87,7 @@ def layer_offsets(
         offsets[-1] = len(repetition)
         offsets[:-1] = np.arange(lists) if where is None else np.flatnonzero(where)
     elif len(items):
+        # The offset of a list is the number of items before the level with which the list starts.
         ends = np.cumsum(items, dtype=kind)
         offsets[-1] = ends[-1]
         np.subtract(ends, items, out=ends)
@@ -94,7 +96,7 @@ def layer_offsets(
 
 
 def check_lists(repetition: LevelArray, lists: int) -> type[np.int32 | np.int64]:
-    """The type of offsets that count these levels; raises for fewer levels than ``lists``."""
+    """The integer type of list offsets. Raises `CorruptFileError` for more lists than levels."""
     if not 0 <= lists <= len(repetition):
         raise CorruptFileError(f"{lists} lists in {len(repetition)} levels")
     return np.int32 if len(repetition) <= np.iinfo(np.int32).max else np.int64
@@ -103,7 +105,7 @@ def check_lists(repetition: LevelArray, lists: int) -> type[np.int32 | np.int64]
 def _are_slots(
     repetition: LevelArray | None, definition: LevelArray | None, slots: Slots
 ) -> BoolArray | None:
-    """Which levels are slots; None: all of them."""
+    """A mask of the levels that are slots; None means all levels."""
     known = repetition if definition is None else definition
     assert known is not None
     where: BoolArray | None = None
@@ -111,7 +113,7 @@ def _are_slots(
         return np.zeros(len(known), np.bool_)
     if slots.rank > 0 and repetition is not None:
         where = repetition >= slots.rank
-    if definition is not None and slots.limit < np.iinfo(np.uint16).max:
+    if definition is not None and slots.limit < np.iinfo(np.uint16).max:  # uint16 max: no limit
         visible = definition <= slots.limit
         return visible if where is None else where & visible
     return where
@@ -125,10 +127,12 @@ def rank_levels(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
 
 
 def _set_between(flags: BoolArray, edges: Int64Array) -> Int64Array:
-    """How many ``flags`` are set from each of the ascending ``edges`` to the next."""
+    """The number of set ``flags`` between each of the ascending ``edges`` and the next."""
     counts = np.zeros(len(edges) - 1, np.int64)
+    # reduceat returns a single element instead of 0 for an empty span, so skip empty spans.
     some = edges[1:] > edges[:-1]
     if some.any():
+        # reduceat extends the last span to the end of its input: cut the input there.
         used = flags[: edges[-1]].view(np.uint8)
         counts[some] = np.add.reduceat(used, edges[:-1][some], dtype=np.int64)
     return counts

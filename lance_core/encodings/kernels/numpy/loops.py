@@ -1,4 +1,4 @@
-"""The inner loops that are always there."""
+"""The default kernels, collected from the modules of this package."""
 
 from lance_core.encodings.arrow import coalesced_take
 from lance_core.encodings.kernels.numpy import (
@@ -36,7 +36,7 @@ NUMPY_KERNELS = KernelSpec.of(
     variable_chunks,
     rank=0,
 )
-"""One of each."""
+"""The default functions under the names of all kernels."""
 
 NUMPY = kernel_table([("builtin", NUMPY_KERNELS)])
-"""The table without any plugin."""
+"""The kernel table without any plugin."""

@@ -1,4 +1,4 @@
-"""Runs of 1 to 255 equal integers, each stored as the value and the length."""
+"""Run-length encoding: runs of 1 to 255 equal integers, each stored as a value and a length."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, j
 from lance_core.errors import CorruptFileError, InvalidInputError
 
 LONGEST = 255
-"""The values of a run at most."""
+"""Maximum length of a stored run: lengths take one byte."""
 
 
 class RunRule(NamedTuple):
-    """What a chunk of runs is: ``least`` values, doubled up to ``most``.
+    """The rule for the number of values of a chunk: ``least``, doubled while it is below ``most``.
 
-    A chunk takes as many as have at most ``room`` runs, ``least`` in any case; the last one may
-    have less than it takes.
+    A chunk takes the largest such number whose values form at most ``room`` runs, or ``least`` if
+    even these form more. The last chunk takes the remaining values.
     """
 
     most: int
@@ -37,6 +37,7 @@ def expand_runs(
     lengths = joined_spans(data, starts[1], runs)
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
+    # The lengths of the runs of each chunk must add up to its number of values.
     stops = np.cumsum(runs)
     if (ends[stops] - ends[stops - runs] != counts).any():
         raise CorruptFileError("runs are not as long as there are values")
@@ -47,7 +48,7 @@ def expand_runs(
 def check_runs(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, bits: int
 ) -> None:
-    """Raise `CorruptFileError` unless each chunk has as many lengths as values."""
+    """Raise `CorruptFileError` unless each chunk has as many run lengths as run values."""
     if bits not in WIDTHS:
         raise CorruptFileError(f"runs of values of {bits} bits")
     if starts.shape != (2, len(counts)) or sizes.shape != starts.shape:
@@ -78,29 +79,32 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
     if not len(words):
         return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
     begins = _begins(words)
+    # The rule needs the runs of the whole column; then cut runs at the starts of chunks.
     counts = _chunk_counts(len(words), np.flatnonzero(begins), rule)
     ends = np.cumsum(counts)
-    begins[ends - counts] = True  # a chunk begins a run of its own
+    begins[ends - counts] = True  # each chunk starts a new run
     starts = np.flatnonzero(begins)
     whole = np.diff(starts, append=len(words))
+    # Split runs longer than LONGEST: all parts have LONGEST values, except the last part.
     parts = (whole + LONGEST - 1) // LONGEST
     stops = np.cumsum(parts)
     lengths = np.full(int(stops[-1]), LONGEST, np.uint8)
     lengths[stops - 1] = whole - (parts - 1) * LONGEST
+    # The number of the last run of each chunk gives the stored runs per chunk.
     last = np.append(np.searchsorted(starts, ends[:-1]), len(starts)) - 1
     runs = np.diff(stops[last], prepend=0)
     return np.repeat(words[starts], parts), lengths, runs, counts
 
 
 def check_rule(rule: RunRule) -> None:
-    """Raise `InvalidInputError` for a rule that no chunk can follow."""
+    """Raise `InvalidInputError` unless ``most / least`` is a power of two and ``room`` > 0."""
     times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
     if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.room < 1:
         raise InvalidInputError(f"chunks of runs by {rule}")
 
 
 def _begins(words: Words) -> npt.NDArray[np.bool_]:
-    """Whether a value begins a run."""
+    """A mask of the values that start a run."""
     begins = np.empty(len(words), np.bool_)
     begins[0] = True
     np.not_equal(words[1:], words[:-1], out=begins[1:])
@@ -108,7 +112,8 @@ def _begins(words: Words) -> npt.NDArray[np.bool_]:
 
 
 def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
-    """Values of each chunk."""
+    """The number of values of each chunk; ``starts`` are the starts of runs."""
+    # before[i]: the number of stored runs (of at most LONGEST values) in the first i runs.
     pieces = -(-np.diff(starts, append=count) // LONGEST)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces)])
     start, counts = 0, []
@@ -124,13 +129,14 @@ def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
 
 
 def _stored_runs(starts: Int64Array, before: Int64Array, begin: int, end: int) -> int:
-    """Runs of the values from ``begin`` to ``end``, if they were all, as they are stored.
+    """The number of stored runs that the values ``begin`` to ``end`` alone would take.
 
-    ``before[i]`` are the stored ones of the first i runs.
+    ``before[i]`` is the number of stored runs in the first i runs.
     """
     first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
-    if first == last:
+    if first == last:  # all values belong to one run
         return -(-(end - begin) // LONGEST)
+    # The values start within a run and end within another: count the parts of both runs separately.
     head = -(-(int(starts[first]) - begin) // LONGEST)
     tail = -(-(end - int(starts[last - 1])) // LONGEST)
     return head + int(before[last - 1] - before[first]) + tail

@@ -1,4 +1,4 @@
-"""Single values out of chunks of packed integers, without unpacking the others."""
+"""Decode single values of chunks of packed integers without unpacking the other values."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _UNITS = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 
 
 class PackedPositions(NamedTuple):
-    """Single values: of chunk ``chunk[i]`` the one at ``position[i]``."""
+    """Single values: value i is the one at index ``position[i]`` of chunk ``chunk[i]``."""
 
     chunk: Int64Array
     position: Int64Array
 
 
 def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
-    """The ``width`` bytes at each of ``places``, one after the other.
+    """The ``width`` bytes at each of ``places``, concatenated.
 
-    Raises `CorruptFileError` if some are not within ``data``.
+    Raises `CorruptFileError` if a place is not within ``data``.
     """
     if not len(places) or not width:
         return np.empty(0, np.uint8)
     if int(places.min()) < 0 or int(places.max()) > len(data) - width:
         raise CorruptFileError("a value is not within its page")
     unit = _UNITS.get(width)
-    if unit is not None:  # unaligned words
+    if unit is not None:  # an array of overlapping unaligned words, one per byte position
         words = np.ndarray((len(data) - width + 1,), unit, data.data, 0, (1,))
         return words[places].view(np.uint8)
     table = np.ndarray((len(data) - width + 1, width), np.uint8, data.data, 0, (1, 1))
@@ -50,7 +50,7 @@ def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
 
 
 class Packed(NamedTuple):
-    """Units of 1024 values of ``bits`` bits, packed to ``widths[i]`` and at ``starts[i]``."""
+    """Units of 1024 values of ``bits`` bits; unit i at ``starts[i]`` is packed to ``widths[i]``."""
 
     data: Bytes
     starts: Int64Array
@@ -60,11 +60,13 @@ class Packed(NamedTuple):
     def values(self, positions: Int64Array) -> Words:
         """The value at ``positions[i]`` of unit i."""
         bits, word = self.bits, self.bits // 8
+        # In its lane, the value starts at bit row * width, in word ``number`` at bit ``shift``.
         rows, lanes = _rows_and_lanes(bits)
         first = rows.take(positions) * self.widths
         number, shift = np.divmod(first, bits)
         is_split = shift + self.widths > bits
-        # A value of no bits may be at the end of all bytes, where there is no word to be read.
+        # A unit of width 0 has no bytes and may be at the end of the data. Load the word at 0 for
+        # it; the mask of width 0 clears the result.
         is_there = self.widths > 0
         if not is_there.any():
             return np.zeros(len(positions), f"<u{word}")
@@ -116,14 +118,14 @@ def pick_levels(
     units, rest = np.divmod(counts, CHUNK)
     body = units * packed_bytes(width)
     tail, raw = sizes - body, rest * _LEVEL_BYTES
-    # The rest of a chunk is as it is where that takes as many bytes; else it is one more unit.
+    # The levels after whole units are raw if the remaining bytes match, else one more packed unit.
     is_packed = (rest > 0) & (tail != raw)
     if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
         raise CorruptFileError("a chunk has not as many packed levels as it says")
     unit, position = np.divmod(picked.position, CHUNK)
     is_raw = ((rest > 0) & ~is_packed).take(picked.chunk) & (unit == units.take(picked.chunk))
     begins = starts.take(picked.chunk)
-    # Raw levels are unpacked as values of no bits here, and then put in their places.
+    # Unpack raw levels with width 0, which reads no bytes, and overwrite them below.
     at = begins + np.where(is_raw, 0, unit * packed_bytes(width))
     packed = Packed(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
     levels = packed.values(position).astype(np.uint16, copy=False)
@@ -141,13 +143,13 @@ def check_picked(
     picked: PackedPositions,
     bits: int,
 ) -> None:
-    """Raise `CorruptFileError` unless these are values of chunks that begin with a width."""
+    """Raise `CorruptFileError` unless the chunks are valid and contain the picked values."""
     check_inline(data, starts, sizes, counts, bits)
     check_places(picked, counts)
 
 
 def check_places(picked: PackedPositions, counts: Int64Array) -> None:
-    """Raise `CorruptFileError` unless chunks of ``counts`` values have those that are picked."""
+    """Raise `CorruptFileError` unless chunks of ``counts`` values contain the picked values."""
     chunk, position = picked
     if len(chunk) != len(position):
         raise CorruptFileError(f"{len(position)} places of values in {len(chunk)} chunks")
@@ -161,7 +163,7 @@ def check_places(picked: PackedPositions, counts: Int64Array) -> None:
 
 @cache
 def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
-    """The row and the lane of each of 1024 packed values."""
+    """The row and the lane of each of the 1024 values of a chunk."""
     lanes = CHUNK // bits
     rows, within = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
     for row, first in enumerate(places_of_rows(bits)):
@@ -172,5 +174,5 @@ def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
 
 @cache
 def _masks(bits: int) -> Words:
-    """The largest number of each width up to ``bits``."""
+    """The mask for each packed width from 0 to ``bits``."""
     return np.array([(1 << width) - 1 for width in range(bits + 1)], f"<u{bits // 8}")

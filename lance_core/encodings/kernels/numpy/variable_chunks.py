@@ -1,7 +1,8 @@
-"""Values of variable width in chunks, each with offsets of its own.
+"""Chunks of variable-width values.
 
-A chunk has one offset more than values, of 4 or 8 bytes each, which count from its start; then the
-bytes of the values; then 0x48 up to a multiple of the offsets' width.
+A chunk of n values starts with n + 1 offsets of 4 or 8 bytes each, which count from the start of
+the chunk. The bytes of the values follow, then padding bytes 0x48 up to a multiple of the offset
+width.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, by
 from lance_core.errors import CorruptFileError, InvalidInputError
 
 MOST_VALUES = 2048
-"""Values that a chunk has at most, but for the last one."""
+"""Maximum values of a chunk; the last chunk may have up to twice as many."""
 
 _PADDING = 0x48
 
 
 class VariableChunks(NamedTuple):
-    """Chunks of ``counts[i]`` values in ``sizes[i]`` bytes at ``starts[i]`` of ``data``.
+    """Chunks of variable-width values in one array.
 
-    Offsets are of ``width`` bytes, 4 or 8.
+    Chunk i takes ``sizes[i]`` bytes at ``starts[i]`` of ``data`` and has ``counts[i]`` values.
+    Offsets take ``width`` bytes, 4 or 8.
     """
 
     data: Bytes
@@ -50,6 +52,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     heads = (counts + 1) * width
     stored: Int64Array = joined_spans(data, starts, heads).view(f"<u{width}").astype(np.int64)
     ends = np.cumsum(counts + 1)
+    # Check the offsets of all chunks at once; the steps between chunks do not matter.
     first, last = stored[ends - counts - 1], stored[ends - 1]
     steps = np.diff(stored)
     steps[ends[:-1] - 1] = 0
@@ -58,6 +61,8 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     lengths = last - first
     if lengths.sum() > len(data):
         raise CorruptFileError("chunks overlap")
+    # Move the offsets of each chunk to the position of its values in the joined bytes. The last
+    # offset of a chunk then equals the first one of the next chunk, so delete it.
     stored += np.repeat(np.cumsum(lengths) - lengths - first, counts + 1)
     offsets: Offsets = np.delete(stored, ends[:-1] - 1)
     if width == 4 and offsets[-1] <= MAX_OFFSET:
@@ -76,6 +81,7 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
         raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")
     check_places(picked, counts)
     begins = starts.take(picked.chunk)
+    # Load the offset of each value and the next one together.
     stored = bytes_at(data, begins + picked.position * width, 2 * width).view(f"<u{width}")
     first, last = stored.astype(np.int64).reshape(-1, 2).T
     heads = ((counts + 1) * width).take(picked.chunk)
@@ -86,7 +92,7 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
 
 
 def no_offsets(count: int, narrow: bool) -> Offsets:
-    """Offsets that are 0, of 4 or 8 bytes."""
+    """``count`` zero offsets, of 4 bytes if ``narrow``, else of 8 bytes."""
     return np.zeros(count, np.int32) if narrow else np.zeros(count, np.int64)
 
 
@@ -111,7 +117,7 @@ def split_variable(
 
 
 def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int) -> None:
-    """Raise `InvalidInputError` unless strings can be put into chunks like that."""
+    """Raise `InvalidInputError` for strings, a width or a limit that `split_variable` rejects."""
     if width not in (4, 8) or limit < 0:
         raise InvalidInputError(f"chunks of {limit} bytes with offsets of {width}")
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(octets):
@@ -123,7 +129,7 @@ def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int) ->
 def chunk_sizes(
     offsets: Int64Array, edges: Int64Array, width: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Bytes and values of each chunk; raises `InvalidInputError` if offsets cannot reach."""
+    """Bytes and values of each chunk. Raises `InvalidInputError` if 4-byte offsets overflow."""
     counts = np.diff(edges)
     sizes = (counts + 1) * width + offsets[edges[1:]] - offsets[edges[:-1]]
     if width == 4 and sizes.max() >= 1 << 32:
@@ -134,11 +140,11 @@ def chunk_sizes(
 def _edges(offsets: Int64Array, width: int, limit: int) -> Int64Array:
     """The first value of each chunk, then the number of values.
 
-    A chunk doubles from two values on as long as its offsets and bytes are at most ``limit``; the
-    last one may have up to twice as many values as others.
+    Starting from two values, the size of a chunk doubles while its offsets and bytes take at most
+    ``limit`` bytes. The last chunk may have up to twice as many values as the others.
     """
     count, edges = len(offsets) - 1, [0]
-    # What chunks from the first value on would take, but for their last offset.
+    # The bytes of a chunk from value a to value b are ends[b] - ends[a] plus one offset.
     ends = offsets + np.arange(count + 1, dtype=np.int64) * width
     while edges[-1] < count:
         start = edges[-1]

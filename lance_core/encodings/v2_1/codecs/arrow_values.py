@@ -1,4 +1,4 @@
-"""The values of Arrow arrays, as compressive encodings take them; the reverse of ``to_arrow``."""
+"""Convert Arrow arrays into the values that compressive encodings take (reverse of `to_arrow`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _EMPTY = pa.py_buffer(b"")
 
 
 def values_of(array: pa.Array) -> Values:
-    """A value for each slot of ``array``, whatever a null has there.
+    """One value for each slot of ``array``; the value of a null slot is arbitrary.
 
-    Views of its buffers where these begin where the values do. Nulls are kept only as items of
-    lists of fixed size, which have values of no bits if all items are null. Raises
-    `UnsupportedFeatureError` for types that have no values of their own (lists, maps, dictionaries)
-    and for null children of structs.
+    The values are views of the array's buffers, unless its offset prevents this. Nulls are kept
+    only for items of fixed-size lists; if all items are null, these have values of 0 bits. Raises
+    `UnsupportedFeatureError` for types without values of their own (lists, maps, dictionaries) and
+    for null children of structs.
     """
     type_ = array.type
     if pa.types.is_fixed_size_list(type_):
@@ -47,7 +47,7 @@ def values_of(array: pa.Array) -> Values:
 
 
 def validity_of(array: pa.Array) -> pa.Buffer | None:
-    """Which slots are valid, from bit 0 on; None if all are."""
+    """The validity bitmap from bit 0 on; None if all slots are valid."""
     if not array.null_count:
         return None
     if pa.types.is_null(array.type):

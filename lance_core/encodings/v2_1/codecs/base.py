@@ -1,9 +1,9 @@
-"""The contract of compressive encodings (message ``lance.encodings21.CompressiveEncoding``).
+"""The interface of compressive encodings (message ``lance.encodings21.CompressiveEncoding``).
 
-An encoding is a `Codec`: it decodes all values of a source, encodes values, and may have short ways
-to some values and to one. The source says where the bytes are framed: in the chunks of a mini-block
-page, in a block of their own (levels, dictionaries), or value by value in a full-zip page.
-Encodings that contain others find them through the registry.
+An encoding is a `Codec`: it decodes all values of a source, encodes values, and may have fast paths
+to some values and to one value. The type of the source says how the bytes are framed: in chunks of
+a mini-block page, in a separate block (levels, dictionaries), or per value in a full-zip page.
+Encodings that contain other encodings find these through the registry.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingRegistry
 
 MAX_NESTING = 8
-"""How many encodings may be within each other."""
+"""Maximum nesting depth of encodings."""
 MAX_UNBACKED_BYTES = 64 << 20
-"""Bytes that an encoding without a size of its own may always claim."""
+"""Bytes that an encoding without stored bytes may always claim, however small the page is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MiniBlockChunks:
-    """Some chunks of a mini-block page, their value buffers one or several.
+    """Some chunks of a mini-block page, with one or more value buffers each.
 
-    Value buffer b of chunk c is ``data[starts[b, c]:starts[b, c] + sizes[b, c]]`` and holds, with
-    the other buffers of that chunk, ``counts[c]`` values.
+    Value buffer b of chunk c is ``data[starts[b, c]:starts[b, c] + sizes[b, c]]``. The buffers of
+    chunk c together hold ``counts[c]`` values.
     """
 
     data: npt.NDArray[np.uint8]
@@ -73,7 +73,7 @@ class MiniBlockChunks:
         counts: Int64Array,
         depth: int = 0,
     ) -> MiniBlockChunks:
-        """Chunks that have been checked; checking them again would cost more than most windows."""
+        """Chunks that are already checked; a second check would cost more than most reads."""
         self = object.__new__(cls)
         put = object.__setattr__
         put(self, "data", data)
@@ -84,12 +84,12 @@ class MiniBlockChunks:
         return self
 
     def within(self) -> MiniBlockChunks:
-        """The same chunks for an encoding that is one level deeper."""
+        """The same chunks for an encoding that is nested one level deeper."""
         return self.known(self.data, self.starts, self.sizes, self.counts, self.depth + 1)
 
     @property
     def count(self) -> int:
-        """Values of all chunks."""
+        """The number of values of all chunks."""
         return int(self.counts.sum())
 
     @property
@@ -101,7 +101,7 @@ class MiniBlockChunks:
         return replace(self, starts=self.starts[first:stop], sizes=self.sizes[first:stop])
 
     def single(self) -> MiniBlockChunks:
-        """These chunks, which must have one buffer each; raises `CorruptFileError`."""
+        """These chunks if they have one buffer each. Raises `CorruptFileError` otherwise."""
         if self.num_buffers != 1:
             raise CorruptFileError(f"{self.num_buffers} value buffers in a chunk, not 1")
         return self
@@ -116,7 +116,7 @@ class Block:
     depth: int = 0
 
     def within(self) -> Block:
-        """The same bytes for an encoding that is one level deeper."""
+        """The same bytes for an encoding that is nested one level deeper."""
         return Block(self.data, self.count, self.depth + 1)
 
     def as_chunk(self) -> MiniBlockChunks:
@@ -128,13 +128,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerValue:
-    """The bytes of each value of a full-zip page, control words and lengths taken away."""
+    """The bytes of each value of a full-zip page, without control words and lengths."""
 
     payload: FixedWidth | VariableWidth
     depth: int = 0
 
     def within(self) -> PerValue:
-        """The same values for an encoding that is one level deeper."""
+        """The same values for an encoding that is nested one level deeper."""
         return PerValue(self.payload, self.depth + 1)
 
     @property
@@ -146,9 +146,9 @@ Source = MiniBlockChunks | Block | PerValue
 
 
 class ChunkPositions(NamedTuple):
-    """Single values of chunks: of chunk ``chunk[i]`` the value at ``position[i]``, below its count.
+    """Single values of chunks: value i is the one at index ``position[i]`` of chunk ``chunk[i]``.
 
-    They ascend, first by chunk, then by position; ``counts`` are the values of each chunk.
+    The values ascend by chunk, then by position. ``counts`` has the number of values of each chunk.
     """
 
     counts: Int64Array
@@ -157,7 +157,7 @@ class ChunkPositions(NamedTuple):
 
     @classmethod
     def of(cls, where: Int64Array, counts: Int64Array) -> ChunkPositions:
-        """From ascending places among the values of all chunks."""
+        """Positions from ascending indices ``where`` into the values of all chunks."""
         ends = np.cumsum(counts)
         chunk = np.searchsorted(ends, where, side="right")
         return cls(counts, chunk, where - (ends - counts).take(chunk))
@@ -167,15 +167,15 @@ class ChunkPositions(NamedTuple):
         return PackedPositions(self.chunk, self.position)
 
     def places(self) -> Int64Array:
-        """Where they are among the values of all chunks."""
+        """The indices into the values of all chunks."""
         places: Int64Array = (np.cumsum(self.counts) - self.counts).take(self.chunk)
         return places + self.position
 
 
 class Chunk(NamedTuple):
-    """The buffers of one chunk, block or value: b is ``data[starts[b]:starts[b] + sizes[b]]``.
+    """The buffers of one chunk, block or value: buffer b is ``data[starts[b]:][:sizes[b]]``.
 
-    All of them are within ``data``; they hold ``total`` values.
+    All buffers are within ``data``. They hold ``total`` values.
     """
 
     data: memoryview
@@ -184,24 +184,25 @@ class Chunk(NamedTuple):
     total: int
 
     def check_size(self, needed: int) -> None:
-        """Raise `CorruptFileError` unless there is one buffer of so many bytes."""
+        """Raise `CorruptFileError` unless there is one buffer of at least ``needed`` bytes."""
         if len(self.sizes) != 1 or self.sizes[0] < needed:
             raise CorruptFileError("a chunk has fewer bytes than its values take")
 
 
 ScalarAt = Callable[[Chunk, int], bytes | memoryview]
-"""The bytes of the value at a position below the chunk's total. Raises `CorruptFileError`.
+"""Returns the bytes of the value at a position below the chunk's total; one byte for one bit.
 
-As many as the value is wide, one byte for a value of one bit. It uses plain integers: thirty calls
-of numpy cost more than a value.
+Raises `CorruptFileError`. Implementations use plain integers: a few dozen numpy calls cost more
+than decoding one value.
 """
 
 
 class Codec(ABC):
-    """One encoding, with everything that is specific to it.
+    """One encoding, with all code that is specific to it.
 
-    ``key`` is its alternative in the message, ``min_file_version`` the first file version with it.
-    `take` and `scalar_at` give what `decode` gives, and check what they use.
+    ``key`` is the name of its alternative in the message, ``min_file_version`` the first file
+    version that allows it. `take` and `scalar_at` return the same values as `decode` and check the
+    bytes that they use.
     """
 
     key: str
@@ -209,34 +210,34 @@ class Codec(ABC):
 
     @abstractmethod
     def decode(self, message: Any, source: Source, context: DecodeContext) -> Values:
-        """All values of ``source``, as many as it says.
+        """All values of ``source``, exactly as many as it states.
 
-        Raises `CorruptFileError` for bytes that are not what they should be, before memory is used
-        for what they claim, and `UnsupportedFeatureError` where the encoding does not occur.
+        Raises `CorruptFileError` for damaged bytes, before memory is allocated for what they claim,
+        and `UnsupportedFeatureError` for a source in which the encoding does not occur.
         """
 
     def encode(self, values: Values, target: Target) -> Encoded:
-        """The bytes of ``values``; `UnsupportedFeatureError` for those that it is not for."""
+        """Encode ``values``. Raises `UnsupportedFeatureError` for values that it cannot store."""
         raise UnsupportedFeatureError(f"encoding {self.key!r} cannot be written")
 
     def take(
         self, message: Any, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
     ) -> Values:
-        """Single values of chunks; raises as `decode` does."""
+        """The values of chunks at the positions ``at``; raises as `decode` does."""
         return _take_from(self.decode(message, chunks, context), chunks, at, context)
 
     def scalar_at(
         self, message: Any, place: Place, context: DecodeContext, depth: int
     ) -> ScalarAt | None:
-        """How to get one value of a chunk, a block or of those of a full-zip page.
+        """A function that returns one value of a chunk, of a block or of a full-zip page.
 
-        What ``message`` means is worked out here, once for a page. None, the default: all values of
-        a chunk are decoded. ``depth``: how many encodings are around this one.
+        It interprets ``message`` once per page. None, the default, means that a single value
+        requires decoding the whole chunk. ``depth`` is the number of encodings around this one.
         """
         return None
 
     def spec(self) -> EncodingSpec:
-        """What the registry knows of it."""
+        """The spec for the registry."""
         return EncodingSpec(
             self.key,
             self.min_file_version,
@@ -249,7 +250,7 @@ class Codec(ABC):
 
 
 def decode(encoding: CompressiveEncoding, source: Source, context: DecodeContext) -> Values:
-    """The values that ``source`` holds, as many as it says; raises as `Codec.decode` does."""
+    """All values of ``source``; raises as `Codec.decode` does."""
     key, spec = _find(encoding, source.depth, context)
     values: Values = spec.decoder(getattr(encoding, key), source.within(), context)
     return _checked(values, source.count)
@@ -261,7 +262,7 @@ def take(
     at: ChunkPositions,
     context: DecodeContext,
 ) -> Values:
-    """Single values of ``chunks``; raises as `Codec.decode` does."""
+    """The values of ``chunks`` at the positions ``at``; raises as `Codec.decode` does."""
     key, spec = _find(encoding, chunks.depth, context)
     if spec.take is None:
         return _take_from(decode(encoding, chunks, context), chunks, at, context)
@@ -272,7 +273,7 @@ def take(
 def _take_from(
     values: Values, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
 ) -> Values:
-    """Those of all ``values`` of ``chunks`` that are ``at`` positions."""
+    """Out of all ``values`` of ``chunks``, those at the positions ``at``."""
     return take_values(_checked(values, chunks.count), at.places(), context.kernels)
 
 
@@ -285,7 +286,7 @@ def _checked(values: Values, count: int) -> Values:
 def scalar_at(
     encoding: CompressiveEncoding, place: Place, context: DecodeContext, depth: int = 0
 ) -> ScalarAt | None:
-    """How to get one value, see `Codec.scalar_at`."""
+    """A function that returns one value, see `Codec.scalar_at`."""
     key, spec = _find(encoding, depth, context)
     if spec.scalar_at is None:
         return None
@@ -296,7 +297,7 @@ def scalar_at(
 def _find(
     encoding: CompressiveEncoding, depth: int, context: DecodeContext
 ) -> tuple[str, EncodingSpec]:
-    """The key of ``encoding`` and what decodes it; raises if the version has no such."""
+    """The key and spec of ``encoding``. Raises if the file version does not allow it."""
     if depth >= MAX_NESTING:
         raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key = encoding.WhichOneof("compression")
@@ -309,13 +310,13 @@ def _find(
 
 
 def unsupported_placement(key: str, source: Source | Target) -> UnsupportedFeatureError:
-    """The error for an encoding that does not occur in a place."""
+    """The error for an encoding that is not allowed in the given place."""
     name = source.place.value if isinstance(source, Target) else _NAMES[type(source)]
     return UnsupportedFeatureError(f"encoding {key!r} does not occur {name}")
 
 
 class Place(enum.Enum):
-    """Where encoded values will be put."""
+    """The destination of encoded values."""
 
     MINI_BLOCK = "in the chunks of a mini-block page"
     BLOCK = "in a block"
@@ -331,12 +332,12 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an encoder may know: where its result goes and which encodings are to be within it.
+    """The environment of an encoder: the place of its result and the encodings inside it.
 
-    ``chain`` are the keys of the encodings that are still to be applied, the next one first.
-    ``scheme`` and ``level`` are those of general compression. ``chunk_bytes`` bounds the chunks of
-    values of variable width. ``packed_bits`` is the least that values are packed to out of line,
-    for blocks that share a message.
+    ``chain`` has the keys of the encodings still to be applied, the outermost first. ``scheme`` and
+    ``level`` are those of general compression. ``chunk_bytes`` limits the size of chunks of
+    variable-width values. ``packed_bits`` is the minimum width for out-of-line packing, for blocks
+    that share one message.
     """
 
     place: Place
@@ -349,11 +350,11 @@ class Target:
 
     @property
     def kernels(self) -> Kernels:
-        """The inner loops of this process."""
+        """The kernels of this process."""
         return self.registry.kernels
 
     def with_chain(self, *chain: str) -> Target:
-        """The same with other encodings to be applied."""
+        """The same target with another chain of encodings."""
         return replace(self, chain=chain)
 
 
@@ -361,10 +362,10 @@ class Target:
 class Encoded:
     """Encoded values.
 
-    In mini-block pages ``buffers`` are the value buffers, each of all chunks one after the other;
-    ``sizes[b, c]`` is the part of buffer b that chunk c has, ``counts`` are the values of each
-    chunk. A block is one buffer and one chunk. Per value, ``payload`` is what is put behind the
-    control words, and there are no buffers.
+    For mini-block pages, each of ``buffers`` holds one value buffer of all chunks, concatenated.
+    Chunk c has ``sizes[b, c]`` bytes of buffer b and ``counts[c]`` values. A block has one buffer
+    and one chunk. For full-zip pages, ``payload`` has the bytes that follow the control words, and
+    there are no buffers.
     """
 
     encoding: CompressiveEncoding
@@ -382,15 +383,15 @@ class Encoded:
     def per_value(
         cls, encoding: CompressiveEncoding, payload: FixedWidth | VariableWidth
     ) -> Encoded:
-        """The bytes of each value."""
+        """The bytes of each value of a full-zip page."""
         return cls(encoding, (), np.empty((0, 0), np.int64), np.empty(0, np.int64), payload)
 
     def within(self, encoding: CompressiveEncoding) -> Encoded:
-        """The same bytes by another message, which contains this one."""
+        """The same bytes, described by ``encoding``, which contains this encoding."""
         return replace(self, encoding=encoding)
 
     def chunks(self) -> MiniBlockChunks:
-        """Chunks as a reader finds them; each buffer of all chunks before the next buffer."""
+        """The chunks as a reader receives them, with the buffers concatenated."""
         octets = [np.frombuffer(buffer, np.uint8) for buffer in self.buffers]
         bases = np.cumsum([0, *map(len, octets)])[:-1, None]
         starts = np.cumsum(self.sizes, axis=1) - self.sizes + bases
@@ -399,7 +400,7 @@ class Encoded:
 
 
 def encode(values: Values, target: Target) -> Encoded:
-    """``values`` in the encodings of ``target.chain``; raises as `Codec.encode` does."""
+    """Encode ``values`` by ``target.chain``; raises as `Codec.encode` does."""
     if not target.chain:
         raise UnsupportedFeatureError("encodings end without one that stores values")
     key = target.chain[0]

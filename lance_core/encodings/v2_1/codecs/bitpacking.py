@@ -1,9 +1,10 @@
-"""Integers in few bits, in the FastLanes order (`lance_core.encodings.kernels.numpy.bitpacking`).
+"""Bit-packed integers in FastLanes order (`lance_core.encodings.kernels.numpy.bitpacking`).
 
 Inline (message ``InlineBitpacking``): a chunk of up to 1024 values is a word with the packed width,
-then the packed values, padded with zeros to 1024; words are as wide as values before packing. Out
-of line (``OutOfLineBitpacking``): one width for a block, stated in the message; blocks of 1024
-values, and the rest packed like one, or as it is where that takes no more bytes.
+then the packed values, padded with zeros to 1024. The word has the width of an unpacked value. Out
+of line (``OutOfLineBitpacking``): the message states one width for the whole block. The block has
+packed units of 1024 values. The remaining values are packed as a unit, or raw if that is not
+larger.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class InlineBitpackingCodec(Codec):
-    """Chunks that are each as narrow as their largest value; all are unpacked together."""
+    """Packs each chunk to the width of its largest value; unpacks all chunks with one call."""
 
     key = "inline_bitpacking"
 
@@ -123,7 +124,7 @@ class InlineBitpackingCodec(Codec):
 
 
 class OutOfLineBitpackingCodec(Codec):
-    """Blocks in which all values are as narrow as the largest one."""
+    """Packs all values of a block to the width of the largest one."""
 
     key = "out_of_line_bitpacking"
 
@@ -188,23 +189,24 @@ class OutOfLineBitpackingCodec(Codec):
 
 
 def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels) -> Encoded:
-    """A block for each ``counts`` of the words, all packed out of line to ``width`` bits.
+    """Pack ``words`` out of line to ``width`` bits, as one block for each of ``counts``.
 
-    A page has one message for the levels of all chunks, so that they share the width.
+    The levels of all chunks of a page share one message, so they share the width.
     """
     bits = words.itemsize * 8
     whole, rest = np.divmod(counts, CHUNK)
+    # The levels after whole units are packed only if that takes fewer bytes, see `packs_tail`.
     is_packed = packs_tail(width, bits, rest) & (rest > 0)
     units = whole + is_packed
     raw = np.where(is_packed, 0, rest) * words.itemsize
     packed = units * packed_bytes(width)
     sizes = packed + raw
     if not rest[:-1].any() and (not rest.size or is_packed[-1] or not rest[-1]):
-        # Units of 1024 follow each other without gaps: one call packs those of all blocks.
+        # Only the last block has remaining values, so units are adjacent: pack all with one call.
         data = kernels.pack_fastlanes(_padded(words) if rest.any() else words, width)
     else:
-        # Each block's packed words are spread to a multiple of 1024, so that one call packs all.
-        # Then packed and raw bytes of all blocks are put in turns, by a mask of their bytes.
+        # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
+        # interleave packed and raw bytes of the blocks with a mask of the output bytes.
         begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
         spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
         firsts = (np.cumsum(units) - units) * CHUNK
@@ -223,7 +225,7 @@ def packs_tail(width: int, bits: int, rest: int) -> bool: ...
 @overload
 def packs_tail(width: int, bits: int, rest: Int64Array) -> npt.NDArray[np.bool_]: ...
 def packs_tail(width: int, bits: int, rest: int | Int64Array) -> bool | npt.NDArray[np.bool_]:
-    """Whether the last ``rest`` values, below 1024, take fewer bits when packed like 1024."""
+    """True if the last ``rest`` values, below 1024, take fewer bits packed as a unit than raw."""
     return width * (CHUNK - rest) < (bits - width) * rest
 
 
@@ -240,16 +242,16 @@ def _integers(values: Values) -> Words:
 
 
 def _padded(words: Words) -> Words:
-    """With zeros up to whole chunks, at least one."""
+    """``words`` padded with zeros to whole chunks, at least one."""
     missing = -len(words) % CHUNK if len(words) else CHUNK
     return np.concatenate([words, np.zeros(missing, words.dtype)]) if missing else words
 
 
 def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int) -> bytes:
-    """One of the 1024 values that are packed at ``start``.
+    """One of the 1024 values that are packed at byte ``start``.
 
-    Each of ``lanes`` lanes has a row of values, which follow each other bit by bit in words. Word k
-    of all lanes takes 128 bytes, and then comes word k + 1.
+    Each of ``lanes`` lanes is a bit stream of values, cut into words. Word k of all lanes takes 128
+    bytes and is followed by word k + 1 of all lanes.
     """
     word, lanes = bits // 8, CHUNK // bits
     step, within = divmod(position, 128)
@@ -258,11 +260,11 @@ def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int
     at = start + number * 128 + lane * word
     if shift + width <= bits:
         found = int.from_bytes(data[at : at + word], "little") >> shift
-    else:  # the value goes on in the next word of the lane
+    else:  # the value continues in the next word of its lane
         high = int.from_bytes(data[at + 128 : at + 128 + word], "little")
         found = int.from_bytes(data[at : at + word], "little") >> shift | high << (bits - shift)
     return (found & ((1 << width) - 1)).to_bytes(word, "little")
 
 
 _ROW_OF_BLOCK = tuple(places_of_rows(64)[::8].index(16 * block) * 8 for block in range(8))
-"""The row that the values of each block of 16 begin with, of values of 64 bits."""
+"""For each block of 16 values (of 64 bits), the row at which its values start."""

@@ -1,4 +1,4 @@
-"""The compressive encodings that this package brings along."""
+"""The compressive encodings of the core package."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ CODECS: tuple[Codec, ...] = (
     PackedStructCodec(),
     VariablePackedStructCodec(),
 )
-"""One for each alternative of ``lance.encodings21.CompressiveEncoding`` to 2.2."""
+"""One codec for each alternative of ``lance.encodings21.CompressiveEncoding`` up to 2.2."""
 
 
 def specs() -> list[EncodingSpec]:
-    """The descriptors of all."""
+    """The specs of all codecs."""
     return [codec.spec() for codec in CODECS]

@@ -1,4 +1,4 @@
-"""Byte k of all values together, for each k (message ``ByteStreamSplit``), chunk by chunk."""
+"""Byte stream split (message ``ByteStreamSplit``): a chunk stores byte k of all values together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VALUES = {32: 1024, 64: 512}
 
 
 class ByteStreamSplitCodec(Codec):
-    """Byte k of all values of a chunk together."""
+    """Stores byte 0 of all values of a chunk, then byte 1 of all, and so on."""
 
     key = "byte_stream_split"
 
@@ -73,7 +73,7 @@ class ByteStreamSplitCodec(Codec):
         width = bits // 8
         if (chunks.counts * width > chunks.sizes[0]).any():
             raise CorruptFileError("a chunk has fewer bytes than its values take")
-        # Byte k of a value is k times the number of values of its chunk after its first byte.
+        # Byte k of a value is at k times the number of values of its chunk, after its byte 0.
         first = chunks.starts[0].take(at.chunk) + at.position
         steps = chunks.counts.take(at.chunk)
         octets = chunks.data[first[:, None] + steps[:, None] * np.arange(width)]
@@ -96,7 +96,7 @@ class ByteStreamSplitCodec(Codec):
 
 
 def _stream_bits(message: ByteStreamSplit) -> int:
-    """Bits of each value."""
+    """Bits of each value. Raises `UnsupportedFeatureError` for other than 32 and 64."""
     bits = inner_flat(message.values, "byte streams")
     if bits not in _VALUES:
         raise UnsupportedFeatureError(f"byte streams of values of {bits} bits")

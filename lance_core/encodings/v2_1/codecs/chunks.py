@@ -1,4 +1,4 @@
-"""The bytes and bits of many chunks of a mini-block page, put one after the other."""
+"""Concatenate bytes and bits of the chunks of a mini-block page, and compute chunk sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BYTES, _MOST_VALUES = 8186, 4096
 def chunk_bytes(
     chunks: MiniBlockChunks, number: int, wanted: Int64Array, kernels: Kernels
 ) -> pa.Buffer:
-    """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c.
+    """The first ``wanted[c]`` bytes of buffer ``number`` of each chunk c, concatenated.
 
     Raises `CorruptFileError` if a buffer is shorter.
     """
@@ -30,7 +30,7 @@ def chunk_bytes(
 def spans(
     data: npt.NDArray[np.uint8], starts: Int64Array, stops: Int64Array, kernels: Kernels
 ) -> pa.Buffer:
-    """The bytes ``starts[i]`` to ``stops[i]`` of all i; a view if they follow each other."""
+    """The bytes ``starts[i]`` to ``stops[i]`` for all i, concatenated; a view if adjacent."""
     if not len(starts):
         return pa.py_buffer(b"")
     if (starts[1:] == stops[:-1]).all():
@@ -41,7 +41,7 @@ def spans(
 def chunk_bits(
     chunks: MiniBlockChunks, number: int, counts: Int64Array, kernels: Kernels
 ) -> pa.Buffer:
-    """Bitmaps of ``counts[c]`` bits, one of each chunk and buffer ``number``, as one bitmap."""
+    """Concatenate the bitmaps of ``counts[c]`` bits in buffer ``number`` of each chunk c."""
     wanted = (counts + 7) // 8
     packed = chunk_bytes(chunks, number, wanted, kernels)
     if not (counts[:-1] % 8).any():
@@ -55,17 +55,17 @@ def chunk_bits(
 
 
 def split_sizes(count: int, per_chunk: int, width: int) -> tuple[Int64Array, Int64Array]:
-    """Values and bytes of each chunk: ``per_chunk`` values of ``width`` bits but in the last."""
+    """Values and bytes of each chunk; all but the last have ``per_chunk`` values."""
     starts = np.arange(0, max(count, 1), per_chunk)
     counts = np.minimum(count - starts, per_chunk)
     return counts, (counts * width + 7) // 8
 
 
 def largest_chunk(bits: int, besides: int = 0) -> int:
-    """Values of ``bits`` each that a chunk is to have: a power of two, 2 to 4096.
+    """The number of values of ``bits`` bits to put into a chunk: a power of two, 2 to 4096.
 
-    ``besides`` are bytes that each value takes in other buffers. Values that are not whole bytes
-    come in eights, the first of which counts twice.
+    ``besides`` is the number of bytes that each value takes in other buffers. Values that do not
+    have whole bytes are counted in groups of eight, and each group counts with twice its size.
     """
     if bits % 8:
         values, size = 8, 2 * (bits + 8 * besides)

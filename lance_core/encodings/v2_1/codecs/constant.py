@@ -1,4 +1,4 @@
-"""One value that all are (message ``Constant``); it takes no bytes besides the message."""
+"""A block of equal values (message ``Constant``); the value is in the message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ConstantCodec(Codec):
-    """Values of as many bytes as the message has; written for a block of equal values."""
+    """Decodes values of as many bytes as the message has; encodes blocks of equal values."""
 
     key = "constant"
 

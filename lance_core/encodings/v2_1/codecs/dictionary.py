@@ -1,7 +1,7 @@
-"""Indices of distinct values (message ``Dictionary``).
+"""Dictionary encoding (message ``Dictionary``).
 
-Known writers put a dictionary beside a page instead (``MiniBlockLayout.dictionary``, a block of
-distinct values); `distinct` finds what they put there.
+Known writers do not use this message. They store a dictionary beside a page
+(``MiniBlockLayout.dictionary``, a block of distinct values); `distinct` computes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DictionaryCodec(Codec):
-    """Never found: how its two parts are framed is not specified."""
+    """Rejects the encoding: the specification does not define the framing of its two parts."""
 
     key = "dictionary"
 
@@ -34,9 +34,9 @@ class DictionaryCodec(Codec):
 
 
 def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:
-    """The values as an array of bytes, over the same buffers, none of them null.
+    """The values as a binary array without nulls over the same buffers.
 
-    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    Raises `UnsupportedFeatureError` for values that do not have whole bytes.
     """
     if isinstance(values, FixedWidth):
         if values.bits % 8 or not values.bits:
@@ -48,12 +48,12 @@ def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:
 def distinct(
     values: FixedWidth | VariableWidth,
 ) -> tuple[FixedWidth, FixedWidth | VariableWidth]:
-    """Indices of 32 bits, and the distinct values in the order of their first occurrence.
+    """Indices of 32 bits, and the distinct values in order of first occurrence.
 
-    Raises `UnsupportedFeatureError` for values that are not whole bytes.
+    Raises `UnsupportedFeatureError` for values that do not have whole bytes.
     """
     if isinstance(values, FixedWidth) and values.bits == 64:
-        # Arrow is much faster with integers than with bytes.
+        # Arrow dictionary-encodes integers much faster than bytes.
         array = values.to_arrow(pa.uint64())
     else:
         array = as_binary(values)

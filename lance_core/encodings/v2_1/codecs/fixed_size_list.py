@@ -1,8 +1,8 @@
-"""Lists of fixed size around flat values (message ``FixedSizeList``), nested or not.
+"""Fixed-size lists of flat values (message ``FixedSizeList``), possibly nested.
 
-Items may be null: each level that says so has a bitmap. In mini-block pages these are value
-buffers, outer level first, before the buffer of the values, bitmaps starting anew in each chunk. In
-full-zip pages each list has its bitmaps, in whole bytes, before its values.
+Items may be null: each level with null items has a bitmap. In mini-block pages the bitmaps are
+value buffers before the buffer of values, outermost level first, and start anew in each chunk. In
+full-zip pages each list has its bitmaps, padded to whole bytes, before its values.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ Octets = npt.NDArray[np.uint8]
 
 
 class _Shape(NamedTuple):
-    """Of lists: the size of each level, whether its items may be null, bits of a value.
+    """For each level of nesting the list size and whether items may be null; bits of a value.
 
-    Values of 0 bits are not stored, since all of them are null.
+    Values of 0 bits are all null and not stored.
     """
 
     dimensions: tuple[int, ...]
@@ -66,7 +66,7 @@ class _Shape(NamedTuple):
 
     @property
     def items(self) -> list[int]:
-        """Items in one outermost list, of each level."""
+        """For each level, the number of items in one outermost list."""
         return list(accumulate(self.dimensions, mul))
 
 
@@ -94,7 +94,7 @@ def _shape(message: FixedSizeList) -> _Shape:
 
 
 class FixedSizeListCodec(Codec):
-    """Lists of fixed size around flat values."""
+    """Encodes fixed-size lists of flat values."""
 
     key = "fixed_size_list"
 
@@ -181,7 +181,7 @@ class FixedSizeListCodec(Codec):
 
 
 def plain_list(message: FixedSizeList) -> tuple[int, int] | None:
-    """The size of lists and the bits of an item; None if lists are not just bytes of items."""
+    """List size and bits per item; None if lists have nulls or nested lists."""
     shape = _shape(message)
     if len(shape.dimensions) > 1 or any(shape.nullable) or shape.bits % 8 or not shape.bits:
         return None
@@ -221,7 +221,7 @@ def _row_widths(shape: _Shape) -> list[int]:
 
 
 def _dense(rows: Octets, bits: int) -> Octets:
-    """The first ``bits`` of each row as one bitmap."""
+    """The first ``bits`` bits of each row, concatenated to one bitmap."""
     if bits % 8 == 0:
         return np.ascontiguousarray(rows).reshape(-1)
     unpacked = np.unpackbits(np.ascontiguousarray(rows), axis=1, bitorder="little", count=bits)
@@ -229,14 +229,14 @@ def _dense(rows: Octets, bits: int) -> Octets:
 
 
 def _by_row(bitmap: pa.Buffer, rows: int, bits: int) -> Octets:
-    """One bitmap as rows of whole bytes of ``bits`` each."""
+    """Cut a bitmap into rows of ``bits`` bits, each padded to whole bytes."""
     octets = np.frombuffer(bitmap, np.uint8, (rows * bits + 7) // 8)
     unpacked = np.unpackbits(octets, bitorder="little", count=rows * bits)
     return np.packbits(unpacked.reshape(rows, bits), axis=1, bitorder="little")
 
 
 def _chunk_bitmaps(bitmap: pa.Buffer, counts: Int64Array, items: int) -> Octets:
-    """A bitmap that starts anew, at a byte, in each chunk of ``counts`` lists."""
+    """``bitmap``, padded to whole bytes at the end of each chunk of ``counts`` lists."""
     if not len(counts):
         return np.empty(0, np.uint8)
     whole = int(counts[0])

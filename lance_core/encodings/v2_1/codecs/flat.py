@@ -1,4 +1,4 @@
-"""Values of fixed width back to back (message ``Flat``), the same in every place."""
+"""Fixed-width values without compression (message ``Flat``), equal in all kinds of sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WIDEST = 1 << 35
 
 
 class FlatCodec(Codec):
-    """``flat``."""
+    """Stores fixed-width values without compression."""
 
     key = "flat"
 
@@ -103,7 +103,7 @@ class FlatCodec(Codec):
 
 
 def flat_bits(message: Flat) -> int:
-    """Bits of each value; raises for what no value can have, and for compressed ones."""
+    """Bits of each value. Raises for an invalid width and for compressed values."""
     if message.HasField("data"):
         raise UnsupportedFeatureError("flat values that are compressed themselves")
     bits = message.bits_per_value
@@ -113,9 +113,9 @@ def flat_bits(message: Flat) -> int:
 
 
 def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) -> int:
-    """Bits of the flat values within an encoding that takes no others.
+    """Bits of the flat values nested in an encoding ``of`` that only allows flat values.
 
-    With ``any_width`` they are packed and may be of any number of bits.
+    If ``any_width`` is true, the values are packed and may have any number of bits.
     """
     found = encoding.WhichOneof("compression")
     if found != "flat":
@@ -124,7 +124,7 @@ def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) 
 
 
 def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWidth:
-    """The values of chunks whose only buffer holds values of ``bits``."""
+    """The values of chunks whose only buffer holds values of ``bits`` bits."""
     if bits == 1:
         return FixedWidth(chunk_bits(chunks, 0, chunks.counts, kernels), 1, chunks.count)
     room = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
@@ -135,12 +135,12 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWi
 
 
 def flat_encoding(bits: int) -> CompressiveEncoding:
-    """The message for values of ``bits``."""
+    """The message for values of ``bits`` bits."""
     return CompressiveEncoding(flat=Flat(bits_per_value=bits))
 
 
 def take_flat(bits: int, chunks: MiniBlockChunks, at: ChunkPositions) -> FixedWidth:
-    """Single values of chunks whose only buffer holds values of ``bits``."""
+    """Single values of chunks whose only buffer holds values of ``bits`` bits."""
     if ((chunks.counts * bits + 7) // 8 > chunks.sizes[0]).any():
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     starts = chunks.starts[0].take(at.chunk)
@@ -153,5 +153,5 @@ def take_flat(bits: int, chunks: MiniBlockChunks, at: ChunkPositions) -> FixedWi
 
 
 def whole_value(chunk: Chunk, position: int) -> memoryview:
-    """`ScalarAt` of values of full-zip pages that are stored as they are."""
+    """`ScalarAt` for full-zip pages with uncompressed values: the whole chunk."""
     return chunk.data[chunk.starts[0] : chunk.starts[0] + chunk.sizes[0]]

@@ -1,6 +1,6 @@
-"""Strings as codes of symbols (message ``Fsst``), which another encoding stores.
+"""FSST-compressed strings (message ``Fsst``); another encoding stores their codes.
 
-See `lance_core.encodings.compression.fsst`. One table serves a page.
+A page has one symbol table, see `lance_core.encodings.compression.fsst`.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _ESCAPE = 255
-"""The code before a byte that is meant literally."""
+"""The code that marks the next byte as a literal."""
 _LEAST_TEXT = 32 << 10
 _MOST_SHORT = 256
-"""Bytes of codes up to which Python joins symbols sooner than a call of a kernel does."""
+"""Maximum bytes of codes to decode in Python; for more, a kernel call is faster."""
 
 
 class FsstCodec(Codec):
-    """Codes of strings; the symbols are found in a sample of the values.
+    """Stores strings as codes; trains the symbols on a sample of the values.
 
-    Less than 32 KiB of values, and those that would get longer, are stored as they are. Offsets of
-    decoded strings stay as wide as those of codes if the text allows.
+    Values of less than 32 KiB, and values that would not get shorter, are stored unchanged. Offsets
+    of decoded strings keep the width of the codes' offsets if the text allows it.
     """
 
     key = "fsst"
@@ -94,7 +94,7 @@ class FsstCodec(Codec):
 
 
 def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
-    """The strings that ``codes`` stand for."""
+    """The strings encoded by ``codes``."""
     table = _parsed_table(message.symbol_table)
     if table is None:
         return codes
@@ -105,7 +105,7 @@ def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> Va
 
 @lru_cache(64)
 def _parsed_table(stored: bytes) -> tuple[bytes, bytes] | None:
-    """Symbols and lengths as `kernels` take them; None if the bytes are stored as they are."""
+    """Symbols and lengths for the kernels; None if the strings are stored unchanged."""
     table = fsst.parse_table(stored)
     return table.packed if table.active else None
 
@@ -113,7 +113,7 @@ def _parsed_table(stored: bytes) -> tuple[bytes, bytes] | None:
 def _with_symbols(
     values: VariableWidth, unused: fsst.SymbolTable, kernels: Kernels
 ) -> tuple[VariableWidth, fsst.SymbolTable]:
-    """Codes of the values and their table; the values and ``unused`` if codes are no shorter."""
+    """The encoded values and their table; ``values`` and ``unused`` if codes are not shorter."""
     offsets = values.offsets.astype(np.int64)
     sample = fsst_sample(values.data, offsets[:-1], offsets[1:])
     table = fsst.SymbolTable(kernels.fsst_train(sample))
@@ -124,7 +124,7 @@ def _with_symbols(
 
 
 class _Symbols:
-    """FSST symbols by their codes."""
+    """FSST symbols by code."""
 
     __slots__ = ("_kernels", "_lengths", "_symbols", "_texts")
 
@@ -133,14 +133,14 @@ class _Symbols:
         self._symbols = [texts[8 * code : 8 * code + size] for code, size in enumerate(lengths)]
 
     def joined(self, codes: bytes | memoryview) -> bytes | memoryview:
-        """The string that ``codes`` stand for."""
+        """The string encoded by ``codes``."""
         if len(codes) > _MOST_SHORT:
             octets = np.frombuffer(codes, np.uint8)
             edges = np.array([0, len(octets)])
             text, _ = self._kernels.fsst_decode(octets, edges, self._texts, self._lengths)
             return memoryview(text)
         symbols, parts, escaped = self._symbols, [], False
-        for code in bytes(codes):  # a view of an Arrow buffer has signed items
+        for code in bytes(codes):  # iterating over a view of an Arrow buffer gives signed integers
             if escaped:
                 parts.append(bytes((code,)))
                 escaped = False

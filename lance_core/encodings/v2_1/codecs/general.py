@@ -1,7 +1,8 @@
-"""lz4 or zstd around another encoding (message ``General``).
+"""lz4 or zstd compression around another encoding (message ``General``).
 
-In mini-block pages the first value buffer of each chunk is compressed, in a block all of it, in
-full-zip pages each value by itself. See `lance_core.encodings.compression.general` for the framing.
+In mini-block pages the first value buffer of each chunk is compressed, in blocks the whole buffer,
+in full-zip pages each value separately. See `lance_core.encodings.compression.general` for the
+framing.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _NUMBERS = {name: number for number, name in _SCHEMES.items()}
 
 
 class GeneralCodec(Codec):
-    """Compression by ``target.scheme`` around the rest of the chain."""
+    """Compresses the result of the remaining chain with ``target.scheme``."""
 
     key = "general"
 
@@ -77,7 +78,7 @@ class GeneralCodec(Codec):
     def take(
         self, message: General, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
     ) -> Values:
-        """See `Codec`: the chunks of the values are decompressed."""
+        """See `Codec`. Decompresses only the chunks that contain the values."""
         plain = _plain_chunks(chunks, scheme_of(message), context.kernels)
         return take(message.values, plain, at, context)
 
@@ -103,7 +104,7 @@ class GeneralCodec(Codec):
 
 
 def scheme_of(message: General) -> str:
-    """The name of the compression."""
+    """The name of the compression scheme."""
     scheme = _SCHEMES.get(message.compression.scheme)
     if scheme is None:
         number = message.compression.scheme
@@ -112,7 +113,7 @@ def scheme_of(message: General) -> str:
 
 
 def _plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> MiniBlockChunks:
-    """The first buffers decompressed, and behind them what the page had of the others."""
+    """Decompress the first buffer of each chunk; the other buffers are appended unchanged."""
     if not chunks.num_buffers:
         raise CorruptFileError("compressed chunks without a buffer")
     plain, sizes = decompress_spans(scheme, chunks.data, chunks.starts[0], chunks.sizes[0], kernels)
@@ -146,9 +147,9 @@ def plain_spans(
     offset_bits: int,
     kernels: Kernels,
 ) -> VariableWidth:
-    """Values whose compressed bytes are at ascending ``spans`` of ``data``, some of no bytes."""
+    """Decompress the values at ascending ``spans`` of ``data``; spans may be empty."""
     starts, lengths = spans[0], spans[1] - spans[0]
-    # A value that is null has no bytes, and none that are compressed.
+    # A null value has an empty span, which is not a compressed buffer.
     some = np.flatnonzero(lengths)
     plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some], kernels)
     ends = np.zeros(len(lengths), np.int64)
@@ -158,10 +159,11 @@ def plain_spans(
 
 
 def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
-    """``inner`` compressed by ``scheme``, also where that takes more bytes.
+    """``inner`` compressed by ``scheme``, even if that takes more bytes.
 
-    What compresses so well that a reader could take it for a bomb is left as it is; so are values
-    of a fixed width in a full-zip page. Raises `UnsupportedFeatureError` for another scheme.
+    Two kinds of values stay uncompressed: data with a compression ratio that a reader would reject
+    as a decompression bomb, and fixed-width values in a full-zip page. Raises
+    `UnsupportedFeatureError` for an unknown scheme.
     """
     payload = inner.payload
     if payload is None and not inner.buffers:
@@ -197,7 +199,7 @@ def _number(scheme: str) -> CompressionScheme.ValueType:
 def _parts(
     scheme: str, level: int | None, data: pa.Buffer, sizes: Int64Array
 ) -> list[pa.Buffer] | None:
-    """Each part compressed by itself; None if one of them cannot be."""
+    """Each part compressed separately; None if any part must stay uncompressed."""
     parts, start = [], 0
     for size in sizes.tolist():
         part = compress(scheme, level, data.slice(start, size))

@@ -1,4 +1,4 @@
-"""Structs stored row by row, all children of fixed width (message ``PackedStruct``)."""
+"""Structs of fixed-width children, stored row by row (message ``PackedStruct``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PackedStructCodec(Codec):
-    """Rows of structs, which the rest of the chain stores."""
+    """Packs the children of each struct into one row; the remaining chain stores the rows."""
 
     key = "packed_struct"
 

@@ -1,7 +1,7 @@
-"""Runs of equal values (message ``Rle``): the value and the length, 1 to 255, of each.
+"""Run-length encoding (message ``Rle``): the value and the length, 1 to 255, of each run.
 
-In mini-block pages values and lengths are two buffers; in a block both follow the bytes of the
-values as u64.
+In mini-block pages values and lengths are two buffers. A block starts with a u64, the number of
+bytes of the values; the values and then the lengths follow.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _LONGEST = 255
 _MOST_VALUES = 4096
 _MOST_BYTES = 8186
 _HEAD = 8
-"""Bytes of a block before its values: how many bytes these take."""
+"""Bytes of the u64 at the start of a block that states the bytes of the values."""
 
 
 class RunLengthCodec(Codec):
-    """Runs of integers."""
+    """Stores runs of equal integers."""
 
     key = "rle"
 
@@ -106,7 +106,7 @@ class RunLengthCodec(Codec):
 
 
 def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
-    """The bits of a value."""
+    """Bits of a run's value. Raises for other encodings of values and lengths than allowed."""
     bits = inner_flat(message.values, "runs")
     if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
         raise UnsupportedFeatureError(f"runs of values of {bits} bits, or of unusual length")
@@ -128,13 +128,13 @@ def _two_buffers(block: Block) -> MiniBlockChunks:
 
 
 def run_blocks(words: Words, counts: Int64Array) -> Encoded:
-    """A block of runs for each ``counts`` of the words, all by one message."""
+    """Encode a block of runs for each ``counts`` of the words; all blocks share one message."""
     width, begins = words.itemsize, np.cumsum(counts) - counts
-    # Runs end where blocks do; blocks without words have none.
+    # Runs end at block ends; empty blocks have no runs.
     starts = run_starts(words, begins[counts > 0])
     per_run = entries(np.diff(starts, append=len(words)))
     plain, lengths = split_runs(words, starts)
-    # The entries before each block: as many as the runs before its first word have.
+    # The number of entries before each block equals that of all runs before its first word.
     before = np.concatenate([[0], np.cumsum(per_run)])[np.searchsorted(starts, begins)]
     runs = np.diff(before, append=len(lengths))
     sizes = _HEAD + runs * (width + 1)
@@ -142,8 +142,8 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     data = np.empty(int(sizes.sum()), np.uint8)
     heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, _HEAD)
     data[places[:, None] + np.arange(_HEAD)] = heads
-    # In each block all values come before all lengths: entry i of a block has its value at i times
-    # the width behind the head, and its length at i behind the values of the block.
+    # A block stores all values before all lengths. Entry i has its value at i * width after the
+    # head, and its length at i after the values of the block.
     own = np.arange(len(lengths)) - np.repeat(before, runs)
     firsts = np.repeat(places + _HEAD, runs)
     at = (firsts + own * width)[:, None] + np.arange(width)
@@ -157,7 +157,7 @@ def _encoding(bits: int) -> CompressiveEncoding:
 
 
 def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Array:
-    """Where a value differs from the one before it, and the places ``cuts``."""
+    """The positions at which a value differs from the one before it, and the positions ``cuts``."""
     if not len(words):
         return np.empty(0, np.int64)
     is_start = np.empty(len(words), np.bool_)
@@ -169,12 +169,12 @@ def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Arr
 
 
 def entries(lengths: Int64Array) -> Int64Array:
-    """Pairs of a value and a length that runs of so many values take."""
+    """The number of (value, length) pairs for runs of the given lengths."""
     return -(-lengths // _LONGEST)
 
 
 def split_runs(words: Words, starts: Int64Array) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """Values and lengths of the runs that start there, long ones in parts."""
+    """Values and lengths of the runs at ``starts``; runs longer than 255 are split."""
     whole = np.diff(starts, append=len(words))
     parts = entries(whole)
     lengths = np.full(int(parts.sum()), _LONGEST, np.uint8)

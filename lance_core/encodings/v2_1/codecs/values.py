@@ -1,7 +1,7 @@
-"""Values of 2.1 and 2.2 pages without their structure: slots of a leaf column, valid or not.
+"""Values of 2.1 and 2.2 pages without their structure: one value per slot of a leaf column.
 
-What a compressive encoding takes and gives. Nulls and lists are the business of page layouts, which
-hand in a validity bitmap (bit 0 of byte 0 first, 1 is valid) when they ask for an Arrow array.
+Compressive encodings take and return these types. Page layouts handle nulls and lists; they supply
+a validity bitmap (bit 0 of byte 0 first, 1 is valid) when they convert values to an Arrow array.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Words = npt.NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedWidth:
-    """``count`` values of ``bits`` each, back to back.
+    """``count`` values of ``bits`` bits each, without gaps.
 
-    ``bits`` is 1, for a bitmap with bit 0 of byte 0 first, or a multiple of 8. ``data`` holds at
-    least as many bytes as that needs.
+    ``bits`` is 1 (a bitmap with bit 0 of byte 0 first) or a multiple of 8. ``data`` may have more
+    bytes than the values take.
     """
 
     data: pa.Buffer
@@ -49,7 +49,7 @@ class FixedWidth:
         return cls(pa.py_buffer(np.ascontiguousarray(words)), words.itemsize * 8, len(words))
 
     def octets(self) -> npt.NDArray[np.uint8]:
-        """The bytes that the values take."""
+        """The bytes of the values."""
         return np.frombuffer(self.data, np.uint8, (self.count * self.bits + 7) // 8)
 
     def words(self) -> Words:
@@ -61,9 +61,9 @@ class FixedWidth:
     def to_arrow(
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
-        """An array over the same bytes; raises `CorruptFileError` if ``type_`` is not that wide.
+        """An array over the same bytes. Raises `CorruptFileError` if ``type_`` has another width.
 
-        Booleans may also be one byte each. Lists of fixed size have no null items then.
+        Booleans may have one bit or one byte. Fixed-size lists get no null items.
         """
         if pa.types.is_fixed_size_list(type_):
             return self._lists(type_, validity)
@@ -86,10 +86,10 @@ class FixedWidth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableWidth:
-    """Strings of bytes: value i is ``data[offsets[i]:offsets[i + 1]]``.
+    """Variable-width values: value i is ``data[offsets[i]:offsets[i + 1]]``.
 
-    Offsets are int32 or int64, start at 0, do not descend and end within ``data``: whoever makes
-    one of these checks it (`VariableWidth.checked` does).
+    Offsets are int32 or int64, start at 0, do not descend and end within ``data``. The caller of
+    the constructor must check this; `VariableWidth.checked` does.
     """
 
     offsets: Offsets
@@ -97,7 +97,7 @@ class VariableWidth:
 
     @classmethod
     def checked(cls, offsets: Offsets, data: pa.Buffer) -> VariableWidth:
-        """Raises `CorruptFileError` for offsets that are none."""
+        """Values with checked offsets. Raises `CorruptFileError` for invalid offsets."""
         if not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             raise CorruptFileError("the offsets of values do not ascend from 0")
         if offsets[-1] > data.size:
@@ -110,7 +110,7 @@ class VariableWidth:
 
     @property
     def offset_bits(self) -> int:
-        """32 or 64."""
+        """Bits of an offset, 32 or 64."""
         return self.offsets.itemsize * 8
 
     def octets(self) -> npt.NDArray[np.uint8]:
@@ -122,8 +122,8 @@ class VariableWidth:
     ) -> pa.Array:
         """An array of a string or binary type over the same bytes.
 
-        Raises `CorruptFileError` for another type or what is not UTF-8, `ResultTooLargeError` for
-        more bytes than the offsets of ``type_`` reach.
+        Raises `CorruptFileError` for another type or invalid UTF-8, and `ResultTooLargeError` if
+        the offsets of ``type_`` cannot address the bytes.
         """
         if not is_variable(type_):
             raise CorruptFileError(f"values of variable width in a column of {type_}")
@@ -139,12 +139,12 @@ class VariableWidth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedSizeListValues:
-    """Lists of fixed size, nested or not, of values of fixed width.
+    """Fixed-size lists, possibly nested, of fixed-width values.
 
-    ``dimensions`` runs from the outer list inwards. ``validity[k]`` is a bitmap of the items of the
-    lists of level k (so there are count * dimensions[0] * … * dimensions[k] of them), or None if
-    these have none. ``values`` are the innermost items, of 0 bits where all of them are null;
-    ``count`` are the outermost lists.
+    ``dimensions`` has the list sizes, outermost first. ``validity[k]`` is a bitmap of the items of
+    the lists at level k (count * dimensions[0] * … * dimensions[k] bits), or None if no item is
+    null. ``values`` are the innermost items, of 0 bits if all are null. ``count`` is the number of
+    outermost lists.
     """
 
     validity: tuple[pa.Buffer | None, ...]
@@ -166,7 +166,7 @@ class FixedSizeListValues:
     def to_arrow(
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
-        """An array over the same bytes; raises `CorruptFileError` for a type of another shape."""
+        """An array over the same bytes. Raises `CorruptFileError` for a type of another shape."""
         if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
             raise CorruptFileError(f"lists of {self.dimensions[0]} items in a column of {type_}")
         inner: Values = self.values
@@ -182,7 +182,7 @@ class FixedSizeListValues:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructValues:
-    """Structs: the values of each child. Children have no nulls of their own."""
+    """Structs, as the values of each child. Children have no nulls of their own."""
 
     children: tuple[Values, ...]
     count: int
@@ -195,7 +195,7 @@ class StructValues:
     def to_arrow(
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
-        """An array over the same bytes; raises `CorruptFileError` for a type of another shape."""
+        """An array over the same bytes. Raises `CorruptFileError` for a type of another shape."""
         if not pa.types.is_struct(type_) or type_.num_fields != len(self.children):
             raise CorruptFileError(f"{len(self.children)} packed children in a column of {type_}")
         children = [
@@ -210,14 +210,14 @@ Values = FixedWidth | VariableWidth | FixedSizeListValues | StructValues
 
 
 def as_fixed(values: Values) -> FixedWidth:
-    """``values``, which must be of fixed width; raises `CorruptFileError`."""
+    """``values`` if they have fixed width. Raises `CorruptFileError` otherwise."""
     if not isinstance(values, FixedWidth):
         raise CorruptFileError("an encoding of values of fixed width holds others")
     return values
 
 
 def as_variable(values: Values) -> VariableWidth:
-    """``values``, which must be of variable width; raises `CorruptFileError`."""
+    """``values`` if they have variable width. Raises `CorruptFileError` otherwise."""
     if not isinstance(values, VariableWidth):
         raise CorruptFileError("an encoding of values of variable width holds others")
     return values
@@ -235,7 +235,7 @@ def _bit_width(type_: pa.DataType) -> int:
 
 
 def _aligned(data: pa.Buffer, bits: int) -> pa.Buffer:
-    """Words of a power of two bytes must lie on multiples of it."""
+    """``data``, copied if words of ``bits`` bits would not be aligned in memory."""
     width = bits // 8
     if width & (width - 1) or data.address % max(1, min(8, width)) == 0:
         return data
@@ -253,5 +253,5 @@ def _list_array(
 
 
 def joined(parts: Sequence[npt.NDArray[np.uint8]]) -> npt.NDArray[np.uint8]:
-    """One array of all parts; a single part is not copied."""
+    """All parts concatenated; a single part is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])

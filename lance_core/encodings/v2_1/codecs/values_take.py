@@ -1,4 +1,4 @@
-"""Some of many values, of every form that compressive encodings give."""
+"""Take some values out of many, for all kinds of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lance_core.encodings.v2_1.codecs.values import (
 
 
 def take_values(values: Values, places: Int64Array, kernels: Kernels) -> Values:
-    """The ``values`` at ``places``, in any order, all of which there are."""
+    """The ``values`` at the valid positions ``places``, in any order."""
     if isinstance(values, FixedWidth):
         return _fixed(values, places)
     if isinstance(values, VariableWidth):
@@ -31,14 +31,14 @@ def take_values(values: Values, places: Int64Array, kernels: Kernels) -> Values:
 
 
 def bits_at(bitmap: pa.Buffer, places: Int64Array) -> pa.Buffer:
-    """A bitmap of the bits at ``places`` of another."""
+    """A bitmap of the bits at ``places`` of ``bitmap``."""
     octets = np.frombuffer(bitmap, np.uint8).take(places >> 3)
     bits = (octets >> (places & 7).astype(np.uint8)) & 1
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
 
 
 def downcast_offsets(offsets: Int64Array, bits: int) -> Offsets:
-    """As int32 if offsets of ``bits`` bits are meant to be and they fit."""
+    """``offsets`` as int32 if ``bits`` is 32 and they fit, else as int64."""
     if bits == 32 and offsets[-1] <= MAX_OFFSET:
         narrow = empty(len(offsets), np.int32)
         np.copyto(narrow, offsets, casting="unsafe")
@@ -76,7 +76,7 @@ def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValu
 
 
 def _plain_lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:
-    """Lists that are bytes without bitmaps, each moved as a whole."""
+    """Take fixed-size lists without bitmaps; each list is copied as one unit."""
     items, (size,) = values.values, values.dimensions
     rows = _fixed(FixedWidth(items.data, items.bits * size, values.count), places)
     inner = FixedWidth(rows.data, items.bits, len(places) * size)

@@ -1,9 +1,9 @@
-"""Values of variable width (message ``Variable``): offsets, then bytes.
+"""Variable-width values (message ``Variable``): offsets, then bytes.
 
-A chunk of a mini-block page has offsets that count from the start of its buffer, of 4 or 8 bytes
-each, then the bytes, then 0x48 up to a multiple of the offsets' width. A block starts with two
-words: the bits of an offset and where the bytes begin; its offsets count from 0. Words of a block
-are as wide as its offsets. In full-zip pages there are only the bytes.
+In a chunk of a mini-block page, offsets of 4 or 8 bytes count from the start of the buffer; the
+bytes and padding with 0x48 to a multiple of the offset width follow. A block starts with two words:
+the bits of an offset and the position of the bytes; its offsets count from 0. The words of a block
+have the width of its offsets. Full-zip pages store only the bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def offset_bits(message: Variable) -> int:
-    """Bits of an offset: 32 or 64."""
+    """Bits of an offset, 32 or 64. Raises `CorruptFileError` for others."""
     bits = inner_flat(message.offsets, "offsets")
     if bits not in (32, 64):
         raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
@@ -49,7 +49,7 @@ def offset_bits(message: Variable) -> int:
 
 
 class VariableCodec(Codec):
-    """Offsets and bytes; offsets are stored as wide as they come."""
+    """Stores offsets and bytes; offsets keep the width of the given values."""
 
     key = "variable"
 
@@ -122,7 +122,7 @@ class VariableCodec(Codec):
 
 
 def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:
-    """Chunks of one buffer each, with offsets of ``width`` bytes; raises `CorruptFileError`."""
+    """Chunks of one buffer each with offsets of ``width`` bytes. Raises `CorruptFileError`."""
     chunks = source.single()
     return VariableChunks(chunks.data, chunks.starts[0], chunks.sizes[0], chunks.counts, width)
 
@@ -142,7 +142,7 @@ def _decode_block(block: Block, width: int) -> VariableWidth:
 
 
 def _narrow(offsets: npt.NDArray[np.integer], width: int) -> Offsets:
-    """As int32 if they came as such and fit."""
+    """Offsets as int32 if they were stored with 4 bytes and fit."""
     if width == 4 and offsets[-1] <= MAX_OFFSET:
         return offsets.astype(np.int32)
     return offsets.astype(np.int64)

@@ -1,7 +1,7 @@
-"""Structs stored value by value, children of any width (message ``VariablePackedStruct``).
+"""Structs with children of any width, stored value by value (message ``VariablePackedStruct``).
 
-Each value of a full-zip page is its children in order: the bytes of one of fixed width, the length
-and the bytes of any other. Each child may be compressed, value by value.
+A value of a full-zip page has its children in order: a fixed-width child as its bytes, any other
+child as its length and its bytes. Each child may be compressed, value by value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Field = VariablePackedStruct.FieldEncoding
 
 
 class VariablePackedStructCodec(Codec):
-    """One child after the other; flat, variable and list children can be written."""
+    """Stores the children of each struct in order; writes flat, variable and list children."""
 
     key = "variable_packed_struct"
     min_file_version = FileVersion.V2_2
@@ -91,7 +91,7 @@ def _field(
     spans: tuple[Int64Array, Int64Array],
     context: DecodeContext,
 ) -> tuple[FixedWidth | VariableWidth, Int64Array]:
-    """What all values have of a child that begins ``at``, and where the next one begins."""
+    """The values of a child that starts ``at`` in each struct, and the starts of the next child."""
     at, ends = spans
     kind = field.WhichOneof("layout")
     if kind == "bits_per_value":
@@ -127,7 +127,7 @@ def _gather(
 
 
 def packed_per_value(children: Sequence[Encoded], count: int) -> Encoded:
-    """``count`` structs of children that are encoded value by value, at least one."""
+    """Pack ``count`` structs of at least one child; the children are encoded value by value."""
     fields = []
     pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]] = []
     for child in children:
@@ -149,9 +149,10 @@ def packed_per_value(children: Sequence[Encoded], count: int) -> Encoded:
 def _interleaved(
     count: int, pieces: list[tuple[npt.NDArray[np.uint8], int | Int64Array]]
 ) -> VariableWidth:
-    """The bytes of each value: what it has of each piece, of which it has so many bytes."""
+    """Concatenate for each value its part of each piece; ``pieces`` has (bytes, size per value)."""
     lengths = np.stack([np.broadcast_to(np.asarray(size), count) for _, size in pieces], axis=1)
     flat = lengths.reshape(-1)
+    # starts[i, number]: the position in the result of the part of piece ``number`` in value i.
     ends = np.cumsum(flat)
     starts = (ends - flat).reshape(count, len(pieces))
     data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
