@@ -1,4 +1,4 @@
-"""File versions: their names, the pairs of numbers that stand for them, and who may read them.
+"""File versions: their names, their pairs of version numbers, and the supported ones.
 
 A version appears in three places: as a selector that a caller passes, as (major, minor) in the
 footer of a data file, and as (major, minor) of a ``DataFile`` in the manifest. The last two differ
@@ -20,7 +20,7 @@ class FileVersion(enum.Enum):
     V2_1 = "2.1"
     V2_2 = "2.2"
 
-    __hash__ = object.__hash__  # that of `enum.Enum` is Python, and each read asks for it
+    __hash__ = object.__hash__  # `enum.Enum` hashes in Python code, which slows every read
 
     def __lt__(self, other: FileVersion) -> bool:
         return _ORDER[self] < _ORDER[other]
@@ -33,24 +33,24 @@ class FileVersion(enum.Enum):
 
     @property
     def footer(self) -> tuple[int, int]:
-        """(major, minor) to write in a file's footer."""
+        """(major, minor) for the footer of a file."""
         return _FOOTER[self]
 
     @property
     def data_file(self) -> tuple[int, int]:
-        """(major, minor) to write in the manifest's ``DataFile``."""
+        """(major, minor) for the ``DataFile`` in a manifest."""
         return _DATA_FILE[self]
 
     @property
     def page_encoding_url(self) -> str:
-        """Type URL of the ``Any`` around a page's encoding; "" for 0.1, which has none."""
+        """Type URL of the ``Any`` message with a page's encoding; "" for 0.1, which has none."""
         return _PAGE_ENCODING_URL.get(self, "")
 
     @classmethod
     def from_selector(cls, selector: str) -> FileVersion:
-        """The version that a caller names, by canonical name or alias.
+        """The version with this canonical name or alias.
 
-        Raises `UnsupportedFeatureError` for 2.3 and `InvalidInputError` for anything unknown.
+        Raises `UnsupportedFeatureError` for 2.3 and `InvalidInputError` for an unknown selector.
         """
         name = selector.lower()
         if name in _UNSTABLE:
@@ -67,7 +67,7 @@ class FileVersion(enum.Enum):
 
     @classmethod
     def from_manifest(cls, name: str) -> FileVersion:
-        """The version that a manifest's ``data_format`` names; aliases do not occur there."""
+        """The version named by the ``data_format`` of a manifest, which has no aliases."""
         if name == "2.3":
             raise UnsupportedFeatureError("the table is of the unstable file version 2.3")
         try:
@@ -81,7 +81,8 @@ class FileVersion(enum.Enum):
     def from_footer(cls, major: int, minor: int) -> FileVersion:
         """The version of a file with these numbers in its footer.
 
-        Raises `UnsupportedFeatureError` for 2.3 and later, `CorruptFileError` otherwise.
+        Raises `UnsupportedFeatureError` for 2.3 and later, `CorruptFileError` for other unknown
+        numbers.
         """
         version = _FROM_FOOTER.get((major, minor))
         if version is not None:
@@ -117,4 +118,4 @@ _PAGE_ENCODING_URL = {
 }
 
 COLUMN_ENCODING_URL = "/lance.encodings.ColumnEncoding"
-"""Type URL of the ``Any`` around a column's encoding, in all 2.x versions."""
+"""Type URL of the ``Any`` message with a column's encoding, in all 2.x versions."""

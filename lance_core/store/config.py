@@ -1,4 +1,4 @@
-"""What is needed to open a table's store again, here or in another process."""
+"""The configuration with which a process opens a table's store, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Secret", "StoreConfig", "carrying_secrets"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoreConfig:
-    """A URI with options, never a client: this is what travels to other processes.
+    """A URI with options, which can be sent to other processes. Holds no client.
 
-    ``commit_handler``: name of the handler asked for, or None. ``folder``: what is opened lies in
-    this folder below the URI, such as a branch; "" for the place itself. No link in there leads out
-    of what the URI names. Options whose names sound secret are wrapped. Pickling makes a local path
-    absolute and drops secrets, those in the URI (see `without_secrets`) as well, unless inside
-    `carrying_secrets`. The representation shows neither the values of options nor a URI's secrets.
+    ``commit_handler``: name of the requested handler, or None. ``folder``: the folder below the URI
+    that is opened, such as a branch; "" for the URI itself. Links in that folder never lead outside
+    of the URI. Options with secret names are wrapped. Pickling makes a local path absolute and
+    drops secrets, including those in the URI (see `without_secrets`), except inside
+    `carrying_secrets`. The representation shows neither option values nor secrets of the URI.
     Raises `InvalidInputError` for a malformed URI or option.
     """
 
@@ -37,17 +37,17 @@ class StoreConfig:
     folder: str = ""
     parsed: InitVar[StoreUrl | None] = None
     url: StoreUrl = field(init=False, compare=False)
-    """The parsed ``uri``; a relative path is that of the working directory of that moment."""
+    """The parsed ``uri``; a relative path refers to the working directory at creation."""
 
     def __post_init__(self, parsed: StoreUrl | None) -> None:
         object.__setattr__(self, "url", parsed or parse_uri(self.uri))
         check_folder(self.folder)
         check_storage_options(self.options)
-        # A copy, so that nobody changes what is said to be frozen.
+        # Copy the options, so that the caller cannot change this frozen object.
         object.__setattr__(self, "options", wrap_secrets(self.options))
 
     def __repr__(self) -> str:
-        names = self.options if isinstance(self.options, Mapping) else ()  # an error shows it, too
+        names = self.options if isinstance(self.options, Mapping) else ()  # invalid in an error
         options = ", ".join(f"{name}=***" for name in names)
         handler = f", commit_handler={self.commit_handler!r}" if self.commit_handler else ""
         folder = f", folder={self.folder!r}" if self.folder else ""
@@ -57,16 +57,16 @@ class StoreConfig:
         return (StoreConfig, (self._uri_to_send(), self.options, self.commit_handler, self.folder))
 
     def with_options(self, options: Mapping[str, str | Secret]) -> StoreConfig:
-        """The same place with other options."""
+        """The same location with other options."""
         return replace(self, options=options, parsed=self.url)
 
     def in_folder(self, folder: str) -> StoreConfig:
-        """Another folder below the same URI."""
+        """The location of another folder below the same URI."""
         return replace(self, folder=folder, parsed=self.url)
 
     @property
     def place(self) -> str:
-        """The URI of what is opened: ``folder`` below ``uri``."""
+        """The URI that is opened: ``folder`` below ``uri``."""
         return uri_below(self.uri, self.folder)
 
     @property

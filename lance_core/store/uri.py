@@ -1,8 +1,8 @@
-"""Where a table lives: parsing what users write.
+"""Parse table locations that users write.
 
 ``s3+ddb://bucket/path?ddbTableName=T`` names a store scheme (``s3``), a commit scheme (``ddb``), a
-bucket, a path in it, and query parameters. Text without a scheme is a local path and taken
-literally; so is every `os.PathLike`.
+bucket, a path in it, and query parameters. A text without a scheme is a literal local path; so is
+every `os.PathLike`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lance_core.store.secret import sounds_secret
 class StoreUrl:
     """A parsed location.
 
-    ``path``: of scheme ``file``, an absolute path of the operating system; otherwise decoded,
-    without slashes at its ends, "" for the root. ``netloc``: bucket or host, as written.
-    ``text``: what the user wrote. Shown texts hide what may be secret: whatever stands before
-    an ``@``, and the values of ``query``.
+    ``path``: for scheme ``file``, an absolute path of the operating system; otherwise the decoded
+    path without leading and trailing slashes, "" for the root. ``netloc``: bucket or host, as
+    written. ``text``: the text that the user wrote. The string form hides possible secrets: the
+    text before an ``@``, and the values of ``query``.
     """
 
     scheme: str
@@ -44,7 +44,7 @@ class StoreUrl:
         return f"{scheme}://{netloc}{path}{'?' if query else ''}{query}"
 
     def below(self, folder: str) -> StoreUrl:
-        """The location of ``folder`` in this one; "" is the location itself."""
+        """The location of ``folder`` in this one; "" returns the location itself."""
         if not folder:
             return self
         is_rooted = self.path or self.scheme == "file"
@@ -56,10 +56,10 @@ class StoreUrl:
 
 
 def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
-    """Parse a URI or local path; `InvalidInputError` if it cannot be meant.
+    """Parse a URI or local path. Raises `InvalidInputError` for malformed texts.
 
-    URLs are percent-decoded, and their ``.`` and ``..`` segments resolved; local paths are made
-    absolute, with ``~`` for the home directory, and none of their characters means anything else.
+    URLs are percent-decoded, and their ``.`` and ``..`` segments are resolved. Local paths are made
+    absolute, with ``~`` for the home directory; no other characters have a special meaning.
     """
     if isinstance(uri, os.PathLike):
         path = os.fspath(uri)
@@ -82,12 +82,12 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
 
 
 def is_local_text(uri: str) -> bool:
-    """Whether ``uri`` is a local path without a scheme."""
+    """True if ``uri`` is a local path without a scheme."""
     return not _split_scheme(uri)[0]
 
 
 def uri_below(uri: str, folder: str) -> str:
-    """The URI of ``folder`` ("" for ``uri`` itself) in what ``uri`` names; a query stays."""
+    """The URI of ``folder`` below ``uri`` ("" for ``uri`` itself); a query is preserved."""
     if not folder:
         return uri
     if is_local_text(uri):
@@ -99,7 +99,7 @@ def uri_below(uri: str, folder: str) -> str:
 
 
 def uri_above(uri: str, folder: str) -> str | None:
-    """The URI that `uri_below` made ``uri`` of; None unless its path ends in ``folder``."""
+    """The inverse of `uri_below`; None unless the path of ``uri`` ends in ``folder``."""
     place, mark, query = uri, "", ""
     if not is_local_text(uri):
         from urllib.parse import quote
@@ -113,7 +113,7 @@ def uri_above(uri: str, folder: str) -> str | None:
 
 
 def without_secrets(uri: str) -> str:
-    """``uri`` without the password before an ``@`` and query parameters that sound secret."""
+    """``uri`` without the password before an ``@`` and without secret query parameters."""
     before, separator, rest = uri.partition("://")
     if not separator:
         return uri
@@ -125,15 +125,15 @@ def without_secrets(uri: str) -> str:
 
 
 def shown_uri(uri: str) -> str:
-    """As much of any text that may be a URI as can be shown.
+    """A form of ``uri``, which may be any text, that is safe to show.
 
-    That is without what may be a password, a query or a fragment; 200 characters at most.
+    Hides a possible password, query and fragment; returns at most 200 characters.
     """
     before, separator, rest = uri.partition("://")
     if not separator:
         before, separator, rest = uri.partition(":")
     user, at, behind = rest.rpartition("@")
-    # Who forgets to quote a password may have a "/" or "?" in it.
+    # An unquoted password may contain "/" or "?".
     if at and (separator == ":" or ":" in user or "/" not in user):
         uri = f"{before}{separator}***@{behind}"
     shown = uri.partition("?")[0].partition("#")[0]
@@ -147,9 +147,9 @@ def _is_secret_parameter(parameter: str) -> bool:
 
 
 def _split_scheme(uri: str) -> tuple[str, str]:
-    """What stands before the first colon, if it is a scheme, and what is behind; else "".
+    """The scheme before the first colon ("" if there is none), and the rest of ``uri``.
 
-    One letter is no scheme but a Windows drive.
+    A single letter is a Windows drive instead of a scheme.
     """
     start, colon, rest = uri.partition(":")
     if not colon or "/" in start or len(start) == 1:
@@ -168,7 +168,7 @@ def _is_scheme(name: str) -> bool:
 
 
 def _authority(rest: str) -> str:
-    """The part of ``rest``, what follows ``//``, that names a host or bucket."""
+    """The part of ``rest`` (the text after ``//``) that names a host or bucket."""
     for end in "/?#":
         rest = rest.partition(end)[0]
     return rest
@@ -178,7 +178,7 @@ def _refuse_control(text: str) -> None:
     if any(character < " " or character == "\x7f" for character in text):
         raise InvalidInputError("a URI or path must not contain control characters")
     try:
-        # Names of local files that are no UTF-8 are escaped by surrogates, and valid.
+        # Python represents local file names that are not UTF-8 with surrogates; they are valid.
         os.fsencode(text)
     except UnicodeEncodeError:
         raise InvalidInputError("a URI or path must not contain lone surrogates") from None
@@ -202,7 +202,7 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
     netloc, slash, raw_path = rest[2:].partition("/")
     _refuse_password(netloc, scheme)
     if scheme == "file":
-        # Repeated slashes are one, as in any local path.
+        # Repeated slashes count as one, as in any local path.
         raw_path = "/".join(part for part in raw_path.split("/") if part)
     path = _decoded_path(raw_path, uri)
     if scheme == "file":
@@ -217,9 +217,9 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
 
 
 def _refuse_password(netloc: str, scheme: str) -> None:
-    """Raise `InvalidInputError` for what looks like the begin of a password with a "/" in it.
+    """Raise `InvalidInputError` if ``netloc`` seems to end within a password that contains a "/".
 
-    Behind the ":" of a host is a number. Two colons join URLs of fsspec.
+    A number must follow the ":" of a host. Two colons are valid: they join URLs of fsspec.
     """
     host = netloc.rpartition("@")[2]
     _, colon, port = host.rpartition(":")

@@ -1,6 +1,6 @@
-"""Compiles the inner loops with the C compiler that Python names, or ``CC``.
+"""Compile the kernels with the C compiler that Python or the variable ``CC`` names.
 
-Without a compiler, the wheel is built without them, and lance-core goes on using numpy.
+Without a compiler, the wheel is built without the library, and lance-core uses the numpy kernels.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SIGNATURES = "lance_core_kernels/_native.pyi"
 
 
 class CompileHook(BuildHookInterface[Any]):
-    """Adds the library to a wheel; to an editable install, in place."""
+    """Adds the compiled library to a wheel, or builds it in place for an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before a wheel is put together."""
+        """Compile the library; the build backend calls this before it assembles a wheel."""
         root = Path(self.root)
         if version == "editable":
             target = root / LIBRARY
@@ -46,10 +46,10 @@ class CompileHook(BuildHookInterface[Any]):
 
 
 def compile_library(root: Path, target: Path) -> None:
-    """One call of the compiler; ``target`` is only there once it is complete.
+    """Compile the library with one compiler call; ``target`` appears only when it is complete.
 
-    The library keeps the checksum of the signatures that its sources had. Those who import it
-    compare: one of other sources can stay behind in a checkout.
+    The library contains a checksum of the signatures in its sources. Python code compares it at
+    import, because a library of older sources may remain in a checkout.
     """
     interface = zlib.crc32((root / SIGNATURES).read_bytes())
     settings = sysconfig.get_config_vars()
@@ -68,7 +68,7 @@ def compile_library(root: Path, target: Path) -> None:
         *("-o", str(partial)),
     ]
     try:
-        # The command is this Python's own, or the builder's.
+        # The command comes from this Python's configuration or from the builder.
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)  # noqa: S603
         partial.replace(target)
     finally:

@@ -1,1 +1,1 @@
-"""Stores on the other side of a network: what all of them need, over the requests of a service."""
+"""Stores behind a network service: everything that they share, on top of single requests."""

@@ -1,10 +1,10 @@
-"""What a remote store asks a service for: single requests, each sent once.
+"""The interface between a remote store and a service: single requests, each sent once.
 
-Whoever writes a store for a service with an API over the network writes a `RemoteClient`;
-`lance_core.store.remote.store.RemoteStore` makes an `ObjectStore` of it: paths below a root,
-retries, parallel reads, uploads in parts, and outcomes as the store contract names them. A client
-knows the service and nothing of these: it sends a request once, with the resending of its SDK
-switched off, and says by a `RequestError` what an answer means.
+To support a storage service, implement a `RemoteClient`.
+`lance_core.store.remote.store.RemoteStore` turns it into an `ObjectStore`: it adds paths below a
+root, retries, parallel reads, uploads in parts, and the errors of the store contract. A client
+sends each request once, with the retries of its SDK disabled, and reports the meaning of a failed
+response as a `RequestError`.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from lance_core.store.base import ByteRange, StoreCapabilities
 
 
 class Failure(enum.Enum):
-    """What is known of a request that did not succeed."""
+    """The meaning of a failed request. "Not applied": the request had no effect."""
 
     MISSING = "missing"
-    """There is no such object. The container not being there is REFUSED."""
+    """The object does not exist. A missing container is REFUSED instead."""
     EXISTS = "exists"
-    """The condition of a conditional write does not hold: an object is there. Not applied."""
+    """The condition of a conditional write failed: an object exists. Not applied."""
     CHANGED = "changed"
-    """The object is not the one that was asked for by its ``etag``."""
+    """The object does not have the requested ``etag``."""
     RANGE = "range"
-    """The range begins at or behind the end of the object."""
+    """The range begins at or after the end of the object."""
     BUSY = "busy"
-    """The service turned the request away, for now: too many, or a conflict with another that is
-    under way. Not applied."""
+    """The service rejected the request temporarily: too many requests, or a conflict with a
+    concurrent request. Not applied."""
     UNSENT = "unsent"
-    """The request did not reach the service: no connection. Not applied."""
+    """The request did not reach the service: there was no connection. Not applied."""
     EXPIRED = "expired"
-    """The credentials are not valid any more. Not applied."""
+    """The credentials have expired. Not applied."""
     REFUSED = "refused"
-    """Sending it again cannot help: credentials, rights, a name or an option are wrong. Not
+    """A retry cannot help: credentials, permissions, a name or an option are wrong. Not
     applied."""
     UNSUPPORTED = "unsupported"
-    """The service does not do this, such as a conditional write. Not applied."""
+    """The service does not support this, for example a conditional write. Not applied."""
     UNKNOWN = "unknown"
-    """No answer, or one that leaves it open whether the request was applied."""
+    """There is no response, or the response does not tell if the request was applied."""
 
 
 class RequestError(Exception):
-    """A request that did not succeed.
+    """A failed request.
 
-    ``text`` says why, in words that can be shown: status, code and message of the service, never a
-    URL with a query, a header or what was signed. ``retry_after``: seconds that the service asks to
-    wait, or None.
+    ``text``: the reason in a form that users may see: status, code and message of the service, but
+    never a URL with a query, a header or signed data. ``retry_after``: the seconds that the service
+    asks to wait, or None.
     """
 
     def __init__(self, failure: Failure, text: str, retry_after: float | None = None) -> None:
@@ -66,7 +66,7 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RemoteObject:
-    """An object as the service lists it: whole key, bytes, time with a zone, version tag."""
+    """An object as the service lists it: full key, bytes, time with zone, version tag."""
 
     key: str
     size: int
@@ -75,7 +75,7 @@ class RemoteObject:
 
 
 class Content(NamedTuple):
-    """Bytes of an object. ``size`` of the whole object in bytes, ``etag`` as of `RemoteObject`."""
+    """Bytes of an object, the ``size`` of the whole object in bytes, and its version tag."""
 
     data: pa.Buffer
     size: int
@@ -83,115 +83,116 @@ class Content(NamedTuple):
 
 
 class ListingPage(NamedTuple):
-    """Part of a listing, ascending by key. ``next_token`` asks for what follows, None: nothing."""
+    """A page of a listing, ascending by key. ``next_token``: for the next page; None at the end."""
 
     objects: Sequence[RemoteObject]
     next_token: str | None
 
 
 class UploadedPart(NamedTuple):
-    """A part that was uploaded: its number from 1, and what the service calls it."""
+    """An uploaded part: its number from 1, and its identifier at the service."""
 
     number: int
     tag: str
 
 
 class RemoteClient(ABC):
-    """Requests to one container (a bucket); a ``key`` is the whole name of an object in it.
+    """Requests to one container (a bucket); a ``key`` is the full name of an object in it.
 
-    Thread-safe. Every method sends one request, once, and raises `RequestError`. Bodies are given
-    as views of memory that stay unchanged until the call returns; they are sent one after the
-    other, without being joined if the SDK can do so.
+    Thread-safe. Every method sends one request once and raises `RequestError`. Bodies are views of
+    memory that does not change until the call returns. They are sent in order, without a joined
+    copy if the SDK allows it.
     """
 
     max_put_size: int = 5 << 30
-    """Bytes that one `put` can take; more is uploaded in parts."""
+    """Maximum bytes of one `put`; longer objects are uploaded in parts."""
     max_copy_size: int = 5 << 30
-    """Bytes that one `copy` can take; more goes through this process."""
+    """Maximum bytes of one `copy`; longer objects are copied through this process."""
     min_part_size: int = 5 << 20
-    """Bytes that each part but the last must have."""
+    """Minimum bytes of each part except the last."""
     part_multiple: int = 1
-    """What the length of each part but the last must be a multiple of, in bytes."""
+    """The length of each part except the last must be a multiple of this many bytes."""
     max_parts: int = 10_000
     max_parts_at_once: int = 3
-    """How many parts of one upload may be under way together; 1 for those that take turns."""
+    """Maximum parts of one upload to send in parallel; 1 if the service requires an order."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What errors call the container, such as ``s3://bucket``; no credentials in it."""
+        """The name of the container in errors, such as ``s3://bucket``; without credentials."""
 
     @property
     @abstractmethod
     def capabilities(self) -> StoreCapabilities:
-        """What the service guarantees; ``rename_if_absent`` is not offered to remote stores."""
+        """The guarantees of the service. Remote stores never offer ``rename_if_absent``."""
 
     @abstractmethod
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
-        """The bytes ``wanted`` (never an empty range), None: all; of this ``etag`` if one is given.
+        """The bytes ``wanted``: a non-empty range or None for all; of version ``etag`` if given.
 
-        Fewer bytes come if the object ends before; RANGE if it ends before the first of them.
+        Returns fewer bytes if the object ends within the range. Fails with RANGE if the object ends
+        before the range.
         """
 
     @abstractmethod
     def head(self, key: str) -> RemoteObject:
-        """What is known of an object without its bytes."""
+        """The metadata of an object."""
 
     @abstractmethod
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
-        """Write a whole object; with ``if_absent``, atomically and only where none is."""
+        """Write a whole object; with ``if_absent``, atomically and only if no object exists."""
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Remove an object; neither MISSING nor success tells whether there was one."""
+        """Remove an object. Neither success nor MISSING proves that the object existed."""
 
     @abstractmethod
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
-        """Copy an object inside the service; REFUSED if it has more than `max_copy_size` bytes."""
+        """Copy an object inside the service; REFUSED if it exceeds `max_copy_size` bytes."""
 
     @abstractmethod
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        """Objects whose keys begin with ``prefix``, in ascending byte order of keys.
+        """A page of the objects whose keys begin with ``prefix``, in ascending byte order of keys.
 
-        Only keys behind ``start_after``. A service that can only start *at* a key, or not at all,
-        may list more: the caller drops what it did not ask for. With ``deep`` false, only keys
-        without a ``/`` behind the prefix, if the service can tell them apart. ``token``: of the
-        page before, None for the first.
+        Only keys after ``start_after``. A service that can only start *at* a key, or not at all,
+        may list more keys; the caller drops them. With ``deep`` false, only keys without a ``/``
+        after the prefix, if the service can filter them. ``token``: from the page before, None for
+        the first page.
         """
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
-        """Begin to upload an object in parts; what the upload is called.
+        """Start an upload in parts and return its identifier.
 
-        ``if_absent``: what `finish_upload` will be told. A service that takes the condition here
-        may raise EXISTS already.
+        ``if_absent``: the value that `finish_upload` will receive. A service that checks the
+        condition at the start may raise EXISTS here.
         """
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
     def upload_part(
         self, key: str, upload: str, number: int, body: Sequence[memoryview]
     ) -> UploadedPart:
-        """Send part ``number``, from 1; sending it again replaces it."""
+        """Send part ``number``, from 1. A second upload of the same part replaces the first."""
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
-        """Make the object of its parts, in order; ``if_absent`` as of `put`."""
+        """Create the object from its parts, in order; ``if_absent`` as in `put`."""
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
 
     def abort_upload(self, key: str, upload: str) -> None:
-        """Drop an upload and its parts; none being there is no error."""
+        """Discard an upload and its parts. A missing upload is no error."""
         return
 
     def renew_credentials(self) -> bool:
-        """Get new credentials because the service calls the ones in use expired.
+        """Get new credentials after the service has reported that the current ones are expired.
 
-        Whether there may be others now. Called by one thread at a time.
+        Returns True if the credentials may have changed. Called by one thread at a time.
         """
         return False
 
     def close(self) -> None:
-        """Give back connections."""
+        """Release connections."""
         return

@@ -1,6 +1,6 @@
-"""What errors of connections say about a request, for SDKs that send by urllib3.
+"""Classify connection errors, for SDKs that send requests with urllib3.
 
-SDKs wrap the errors and often keep only their text.
+SDKs wrap these errors and often keep only their text.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import re
 from lance_core.store.remote.client import Failure, RequestError
 
 _UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConnectionError"})
-"""The errors of urllib3 that say that there is no connection."""
+"""urllib3 errors that prove that there was no connection."""
 
 _RETRY_AFTER = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 
 def tls_failure(text: str) -> RequestError:
-    """The failure for an error of TLS with this ``text``."""
+    """The failure for a TLS error with this ``text``."""
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return RequestError(Failure.REFUSED, "the server's certificate cannot be verified")
     if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
@@ -26,10 +26,10 @@ def tls_failure(text: str) -> RequestError:
 
 
 def is_unconnected(cause: object) -> bool:
-    """Whether ``cause``, the original error of a failed proxy, proves that nothing was sent.
+    """True if ``cause``, the original error of a failed proxy, proves that nothing was sent.
 
-    The proxy was not reached, or it made no tunnel. urllib3 raises a ProxyError as well if the
-    connection breaks while a request is under way.
+    The proxy was not reached or did not open a tunnel. urllib3 also raises a ProxyError if the
+    connection breaks during a request.
     """
     if type(cause).__name__ in _UNCONNECTED:
         return True
@@ -37,6 +37,6 @@ def is_unconnected(cause: object) -> bool:
 
 
 def retry_after(header: str | None) -> float | None:
-    """The seconds that a ``Retry-After`` header asks to wait; None for dates and anything else."""
+    """The wait in seconds of a ``Retry-After`` header; None for dates and other values."""
     text = (header or "").strip()
     return float(text) if _RETRY_AFTER.fullmatch(text) else None

@@ -1,4 +1,4 @@
-"""Listing: pages of the service as paths of the store."""
+"""List objects: convert the listing pages of the service to paths of the store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lance_core.store.remote.client import (
 from lance_core.store.remote.retries import Sender
 
 MAX_EMPTY = 10_000
-"""Pages without an object, one after the other, after which a listing is given up."""
+"""Maximum consecutive pages without an object; after that, the listing fails."""
 
 
 class Lister:
-    """Lists the objects whose keys begin with ``root``: "" or a text that ends in a slash."""
+    """Lists the objects whose keys begin with ``root``, which is "" or ends in a slash."""
 
     def __init__(self, client: RemoteClient, sender: Sender, root: str) -> None:
         self._client = client
@@ -30,11 +30,11 @@ class Lister:
         self._root = root
 
     def objects(self, folder: str, start_after: str | None, *, deep: bool) -> Iterator[ObjectMeta]:
-        """The objects below ``folder``; a page is asked for when the one before is used up.
+        """The objects below ``folder``. Requests a page when the one before is consumed.
 
-        With ``deep`` false, only those directly in it. Objects whose names no path can have, such
-        as those that stand for folders, are none of this store. Raises `StoreError` if the service
-        says the same again, or breaks the order of names that it guarantees.
+        With ``deep`` false, only the objects directly in the folder. Skips objects whose names are
+        not valid paths, such as markers of folders. Raises `StoreError` if the service repeats a
+        page, or violates the order of keys that it guarantees.
         """
         below = f"{folder}/" if folder else ""
         prefix = self._root + below
@@ -59,7 +59,7 @@ class Lister:
         except RequestError as error:
             if error.failure is not Failure.MISSING:
                 raise
-            # Services that have folders report a missing one; its listing is empty.
+            # Services with real folders report a missing folder; its listing is empty.
             return ListingPage((), None)
 
     def _pages(

@@ -1,6 +1,6 @@
-"""Keeping secrets out of what SDKs and HTTP libraries log.
+"""Keep secrets out of the logs of SDKs and HTTP libraries.
 
-At DEBUG, SDKs log requests with their headers and parameters: tokens, signatures, customers' keys.
+At DEBUG level, SDKs log the headers and parameters of requests: tokens, signatures, customer keys.
 HTTP libraries log URLs, whose queries may grant access.
 """
 
@@ -15,7 +15,7 @@ _is_quiet: ContextVar[bool] = ContextVar("lance_core_is_quiet", default=False)
 
 
 class LogRedaction(logging.Filter):
-    """A filter for the loggers of ``packages``: of the top-level modules and everything in them.
+    """A filter for all loggers of ``packages`` (top-level modules and their submodules).
 
     It drops DEBUG records that are logged inside `quiet`. ``redact`` maps the text of a record to
     the text that may be shown; it applies to all records of these loggers, at every level.
@@ -28,9 +28,9 @@ class LogRedaction(logging.Filter):
         self._loggers_seen = 0
 
     def attach(self) -> None:
-        """Add the filter to each logger of the packages that exists now; repeating is harmless.
+        """Add the filter to all existing loggers of the packages; may be called repeatedly.
 
-        A logger's filter does not see what its children log, so each logger gets it.
+        A filter of a logger does not see the records of child loggers, so each logger needs it.
         """
         known = logging.root.manager.loggerDict
         if len(known) == self._loggers_seen:
@@ -42,9 +42,9 @@ class LogRedaction(logging.Filter):
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Within the block, and on this thread, the packages log nothing at DEBUG.
+        """Suppress DEBUG records of the packages in this thread within the block.
 
-        Calls of the same packages from elsewhere log as before.
+        Other threads, and code outside of the block, log as before.
         """
         self.attach()
         before = _is_quiet.set(True)
@@ -54,7 +54,7 @@ class LogRedaction(logging.Filter):
             _is_quiet.reset(before)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether ``record`` is passed on; its text is redacted first."""
+        """Redact the text of ``record``; return False to drop the record."""
         if record.levelno <= logging.DEBUG and _is_quiet.get():
             return False
         if self._redact is not None:

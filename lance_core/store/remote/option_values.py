@@ -1,7 +1,7 @@
-"""Reading storage options: text that users write, as the values that it stands for.
+"""Parse storage options, which are texts from users, into values.
 
-Every function takes an option out of a dictionary, so that what is left is what nobody knows.
-Errors name the option and never show the value of one that may be secret.
+Every function removes an option from a dictionary, so that the remaining options are the unknown
+ones. Errors name the option and never show the value of an option that may be secret.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.ASCII)
 
 
 def take(options: Options, *names: str) -> str | None:
-    """The text of the option that has one of ``names``, None if there is none.
+    """Remove and return the option with one of ``names``; None if it is not given.
 
-    Raises `InvalidInputError` if it is given twice, with different values.
+    Raises `InvalidInputError` if it is given under two names with different values.
     """
     given = [(name, plain(options.pop(name))) for name in names if name in options]
     if any(value != given[0][1] for _, value in given):
@@ -43,7 +43,7 @@ def take(options: Options, *names: str) -> str | None:
 
 
 def take_boolean(options: Options, *names: str, default: bool = False) -> bool:
-    """Whether an option says yes, in any of the usual spellings."""
+    """A boolean option, in any of the usual spellings."""
     text = take(options, *names)
     if text is None:
         return default
@@ -54,7 +54,7 @@ def take_boolean(options: Options, *names: str, default: bool = False) -> bool:
 
 
 def take_integer(options: Options, *names: str, default: int, least: int = 0) -> int:
-    """A whole number of at least ``least``."""
+    """An option that is a whole number of at least ``least``."""
     text = take(options, *names)
     if text is None:
         return default
@@ -65,7 +65,7 @@ def take_integer(options: Options, *names: str, default: int, least: int = 0) ->
 
 
 def take_seconds(options: Options, *names: str, default: float) -> float:
-    """A duration in seconds, more than none: ``30``, ``30s``, ``1m 30s``, ``500 ms``."""
+    """An option that is a positive duration: ``30`` (seconds), ``30s``, ``1m 30s``, ``500 ms``."""
     text = take(options, *names)
     if text is None:
         return default

@@ -1,4 +1,4 @@
-"""Reading objects: few requests, in parallel, all of one version of the object."""
+"""Read objects with few requests, in parallel, and consistently from one version of the object."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _EMPTY = pa.py_buffer(b"")
 _REPLACED = "the object was replaced while it was read"
 
 WHOLE_READS = 5
-"""How often an object is read anew that was replaced between two requests of one read."""
+"""Maximum repetitions of a read whose object was replaced between two of its requests."""
 
 MUCH = 1 << 30
-"""Of more bytes, which a damaged file may name, it is asked first whether they are there."""
+"""Before reading more bytes, check that the object has them: a damaged file may name any range."""
 
 LARGEST = 1 << 38
-"""Bytes of the largest object that is read whole; a service that names more is not believed."""
+"""Maximum bytes of an object that is read whole; a service that states more must be wrong."""
 
 
 class Reader:
-    """Reads objects by the requests of ``client``; ``path`` is what errors call a ``key``."""
+    """Reads objects with requests of ``client``; errors show ``path`` instead of ``key``."""
 
     def __init__(self, client: RemoteClient, sender: Sender, settings: RemoteSettings) -> None:
         self._client = client
@@ -41,7 +41,7 @@ class Reader:
         self.threads = ThreadPool("requests", settings.parallel)
 
     def ranges(self, path: str, key: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        """See `ObjectStore.get_ranges`. Empty ranges alone ask nothing."""
+        """See `ObjectStore.get_ranges`. Empty ranges send no request."""
         plan = plan_reads(ranges, self._gap, self._size)
         if not plan.extents:
             return [_EMPTY] * len(ranges)
@@ -57,7 +57,7 @@ class Reader:
         return plan.cut(_joined(plan, wanted, contents))
 
     def whole(self, path: str, key: str) -> pa.Buffer:
-        """See `ObjectStore.get`; long objects by several requests."""
+        """See `ObjectStore.get`. Long objects are read with several requests."""
         for _ in range(WHOLE_READS):
             first = self._fetch(path, key, ByteRange(0, self._size), None)
             if first is None:
@@ -72,7 +72,7 @@ class Reader:
         raise CorruptFileError("the object is replaced faster than it can be read", path)
 
     def _rest(self, path: str, key: str, first: Content) -> pa.Buffer | None:
-        """The whole object of which ``first`` is the start, None if it is not there any more."""
+        """The whole object that starts with ``first``; None if it has been removed or replaced."""
         begin = first.data.size
         rest = plan_reads([ByteRange(begin, first.size)], 0, self._size)
         wanted = rest.extents[0].pieces(self._size)
@@ -91,9 +91,9 @@ class Reader:
         etag: str | None,
         may_change: bool = False,
     ) -> Content | None:
-        """The bytes ``wanted``, fewer only if the object ends; None if it ends before them.
+        """The bytes ``wanted``, fewer if the object ends within them; None if it ends before them.
 
-        Also None, with ``may_change``, if the object is not of ``etag``.
+        With ``may_change``, also None if the object no longer has ``etag``.
         """
 
         def request() -> Content | None:
@@ -107,7 +107,7 @@ class Reader:
                 raise
             length = min(wanted.stop, content.size) - wanted.start
             if content.data.size != length:
-                # Fewer: the answer broke off. More: the range was ignored, these are other bytes.
+                # Fewer bytes: the response broke off. More bytes: the server ignored the range.
                 kind = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
                 raise RequestError(kind, f"{content.data.size} instead of {length} bytes came")
             return content
@@ -115,7 +115,7 @@ class Reader:
         return self._sender.read("reading", path, request)
 
     def _common_size(self, path: str, key: str, contents: Sequence[Content | None]) -> int:
-        """The size of the object that all of ``contents`` come from."""
+        """The size of the object, which all of ``contents`` must agree on."""
         known = {content[1:] for content in contents if content is not None}
         if len(known) > 1:
             raise CorruptFileError(_REPLACED, path)
@@ -130,7 +130,7 @@ class Reader:
 def _joined(
     plan: ReadPlan, wanted: Sequence[ByteRange], contents: Sequence[Content | None]
 ) -> list[pa.Buffer]:
-    """The bytes of each extent of ``plan``, of which ``wanted`` are the pieces."""
+    """The bytes of each extent of ``plan``, from the ``contents`` of the ranges ``wanted``."""
     data = [content.data for content in contents if content is not None]
     if len(plan.extents) == len(wanted):
         return data

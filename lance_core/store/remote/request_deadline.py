@@ -1,7 +1,7 @@
-"""Requests that end in time, however slowly their bytes trickle.
+"""Bound the total time of a request, even if bytes arrive slowly.
 
-The time-outs of sockets begin anew with every byte that arrives, so that they bound neither a head
-nor a body; and urllib3 gives a body as long to be sent as connecting may take.
+A socket time-out restarts with every byte that arrives, so it bounds neither a header nor a body.
+urllib3 also gives the sending of a body the time-out for connecting.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 
 class TimedConnection(http.client.HTTPConnection):
-    """To be mixed into kinds of connections: ``class Mine(TimedConnection, HTTPSConnection)``.
+    """A mixin for connection classes: ``class Mine(TimedConnection, HTTPSConnection)``.
 
-    Sending a request and reading all of its answer take ``seconds`` together, then `TimeoutError`
-    is raised. Connecting, by a tunnel if need be, takes its own time, ``timeout``.
+    Sending a request and reading its whole response may take ``seconds`` in total, then
+    `TimeoutError` is raised. Connecting, including a proxy tunnel, has its own limit, ``timeout``.
     """
 
     seconds: float = 30.0
@@ -28,13 +28,13 @@ class TimedConnection(http.client.HTTPConnection):
         super().connect()
 
     def putrequest(self, *args: Any, **kwargs: Any) -> None:
-        """Begin a request, and its time."""
+        """Start a request and its deadline."""
         self._begin(self.seconds)
         super().putrequest(*args, **kwargs)
 
     def send(self, data: Any) -> None:
-        """Send what is left of a request in the time that is left."""
-        if hasattr(data, "read"):  # else each piece of it would be given that time
+        """Send the rest of a request within the remaining time."""
+        if hasattr(data, "read"):  # otherwise each piece would get the full remaining time
             while piece := data.read(self.blocksize):
                 self.send(piece)
             return
@@ -47,7 +47,7 @@ class TimedConnection(http.client.HTTPConnection):
     def response_class(  # type: ignore[override]  # what is called need not be a class
         self, sock: socket.socket, *args: Any, **kwargs: Any
     ) -> http.client.HTTPResponse:
-        """The answer that comes by ``sock``; what `http.client` calls for one."""
+        """The response that arrives on ``sock``; `http.client` calls this to create one."""
         timed: Any = _TimedSocket(sock, self._end)
         return http.client.HTTPResponse(timed, *args, **kwargs)
 
@@ -56,10 +56,10 @@ class TimedConnection(http.client.HTTPConnection):
 
 
 def timed_pools(seconds: float, http: Any, https: Any) -> dict[str, Any]:
-    """Kinds of urllib3's pools, by scheme, with a `TimedConnection` of so many seconds in each.
+    """urllib3 pool classes by scheme whose connections are `TimedConnection` with this limit.
 
-    ``http`` and ``https`` are kinds of pools, ``ConnectionCls`` in each the kind of its connections
-    which is mixed into. The result is for ``PoolManager.pool_classes_by_scheme``.
+    ``http`` and ``https`` are pool classes; the mixin is added to the ``ConnectionCls`` of each.
+    The result is for ``PoolManager.pool_classes_by_scheme``.
     """
     return {"http": _timed_pool(seconds, http), "https": _timed_pool(seconds, https)}
 
@@ -71,19 +71,19 @@ def _timed_pool(seconds: float, pool: Any) -> Any:
 
 
 class _TimedSocket:
-    """A socket as an answer knows it: something to read from, until ``end``."""
+    """The part of a socket that a response uses: a file to read from until ``end``."""
 
     def __init__(self, sock: socket.socket, end: float) -> None:
         self._sock = sock
         self._end = end
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Its bytes; ``mode`` is ``rb``."""
+        """A file of the received bytes; ``mode`` is ``rb``."""
         return io.BufferedReader(_TimedReads(self._sock, self._end))
 
 
 class _TimedReads(io.RawIOBase):
-    """The bytes that come by a socket until ``end``."""
+    """The bytes that a socket receives until ``end``."""
 
     def __init__(self, sock: socket.socket, end: float) -> None:
         self._sock = sock
@@ -98,18 +98,18 @@ class _TimedReads(io.RawIOBase):
         return self._reads.readinto(buffer)
 
     def close(self) -> None:
-        # The socket stays open, when its connection is closed, for as long as this reads from it.
+        # The socket of a closed connection stays open as long as this object reads from it.
         self._reads.close()
         super().close()
 
 
 _LONGER = 1.02
-"""How much longer than it should a socket may wait: another time-out lets other threads run first,
-which costs a short request more than its own work."""
+"""Tolerance of socket time-outs, in seconds, to avoid setting a new one for each read. Setting a
+time-out lets other threads run first, which costs a short request more than its own work."""
 
 
 def _wait_until(end: float, sock: socket.socket) -> None:
-    """Let ``sock`` wait until ``end``; `TimeoutError` if that has been."""
+    """Set the time-out of ``sock`` to ``end``. Raises `TimeoutError` if ``end`` has passed."""
     left = end - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")

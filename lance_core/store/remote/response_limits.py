@@ -1,6 +1,6 @@
-"""Reading bodies of responses that may be longer than they should be.
+"""Read response bodies with a limit on their length.
 
-HTTP libraries and SDKs read a body to its end, however far that is.
+HTTP libraries and SDKs read a body to its end, whatever its length.
 """
 
 from __future__ import annotations
@@ -14,60 +14,60 @@ import pyarrow as pa
 from lance_core.store.remote.client import Failure, RequestError
 
 MAX_RESPONSE = 32 << 20
-"""Bytes of a body that is not the content of an object, such as a listing or an error."""
+"""Maximum bytes of a body that is not the content of an object, such as a listing or an error."""
 
 PIECE = 1 << 20
-"""Bytes that are read at once, at most."""
+"""Maximum bytes per read call."""
 
 LARGE_PIECE = 16 << 20
-"""Bytes that are read at once into memory that is allocated for them: twice the longest range."""
+"""Maximum bytes to allocate before the first read: twice the longest range of a read."""
 
 _SHORT = 1 << 16
-"""Bytes up to which a body is read by one call: it most likely arrives in one piece."""
+"""Maximum bytes of a body to read with one call: it most likely arrives in one piece."""
 
 
 class Raw(Protocol):
     """A body as the HTTP library reads it."""
 
     def read(self, amt: int, /) -> bytes:
-        """The next bytes, b"" at the end."""
+        """The next bytes; b"" at the end."""
 
     def readinto(self, target: memoryview, /) -> int | None:
-        """Write the next bytes into ``target``; how many, 0 at the end."""
+        """Write the next bytes into ``target`` and return their number; 0 at the end."""
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
 
 
 class Pooled(Protocol):
-    """A response of urllib3 whose body was not read yet."""
+    """A urllib3 response whose body has not been read yet."""
 
     @property
     def length_remaining(self) -> int | None:
-        """The bytes of the body, None if that is not announced."""
+        """The remaining bytes of the body; None if the length is not announced."""
 
     def read(self, amt: int, /) -> bytes:
-        """The next bytes, b"" at the end."""
+        """The next bytes; b"" at the end."""
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
 
     def release_conn(self) -> None:
-        """Give back the connection."""
+        """Return the connection to the pool."""
 
 
 class ReadBody(io.BytesIO):
-    """A body that was read already, for an SDK that wants to read it."""
+    """A body that is already read, for an SDK that reads it again."""
 
     def stream(self) -> Iterator[bytes]:
-        """What botocore calls to read all of it."""
+        """The whole body, in the form that botocore reads."""
         yield self.getvalue()
 
 
 def read_response(raw: Raw, limit: int = MAX_RESPONSE) -> bytes:
-    """All that is left of ``raw``; `RequestError` if that is more than ``limit`` bytes.
+    """The rest of ``raw``. Raises `RequestError` if that is more than ``limit`` bytes.
 
-    Raises what ``raw`` does.
+    Also raises the errors of ``raw``.
     """
     pieces: list[bytes] = []
     length = 0
@@ -81,9 +81,9 @@ def read_response(raw: Raw, limit: int = MAX_RESPONSE) -> bytes:
 
 
 def read_content(raw: Raw, length: int) -> pa.Buffer:
-    """The next ``length`` bytes of ``raw``, read into the buffer where they stay.
+    """The next ``length`` bytes of ``raw``, read into their final buffer without a copy.
 
-    `RequestError` if ``raw`` ends before. What follows them is not read.
+    Raises `RequestError` if ``raw`` has fewer bytes. Bytes after them are not read.
     """
     if length <= _SHORT:
         content = raw.read(length)
@@ -102,16 +102,17 @@ def read_content(raw: Raw, length: int) -> pa.Buffer:
 
 
 def read_pooled(response: Pooled, limit: int) -> bytes:
-    """The body of ``response``; of one that is longer than ``limit`` bytes, these and one more.
+    """The body of ``response``; if it exceeds ``limit`` bytes, its first ``limit + 1`` bytes.
 
-    The connection is given back, or closed if some of the body is left. Raises what urllib3 does.
+    Returns the connection to the pool, or closes it if some of the body is unread. Raises the
+    errors of urllib3.
     """
     pieces: list[bytes] = []
     missing = limit + 1
     try:
         if response.length_remaining is not None:
             missing = min(missing, response.length_remaining)
-        # An empty body is read as well: else its connection is not ready for the next request.
+        # Read an empty body, too: otherwise the connection is not ready for the next request.
         while piece := response.read(min(missing, LARGE_PIECE) or 1):
             pieces.append(piece)
             missing -= len(piece)

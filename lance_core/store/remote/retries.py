@@ -1,10 +1,10 @@
-"""Sending a request until it is answered, and what it means for the caller how that ended.
+"""Retry requests, and derive the error of the caller from the outcome.
 
-A request that was turned away is sent again after a pause, never earlier than the service asks for.
+A rejected request is sent again after a pause, never earlier than the service asks for.
 
-A write that may have been applied is sent again as well. It then ends in one of three ways: success
-says that it is applied; a refusal by its own condition can stem from the first attempt, and every
-other failure leaves the first attempt open, so both are *unknown*.
+A write that may have been applied is sent again, too. If the retry succeeds, the write is applied.
+If the retry fails by the condition of the write, the first attempt may be the cause; any other
+failure leaves the effect of the first attempt open. In both cases the outcome is *unknown*.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 15.0
-"""Limits of the first pause, and of any, in seconds."""
+"""Maximum of the first pause and of any pause, in seconds."""
 
 MAX_RENEWALS = 2
-"""Renewals of credentials after which a call gives up."""
+"""Maximum renewals of credentials per call."""
 
 _SENT_AGAIN = frozenset({Failure.BUSY, Failure.UNSENT, Failure.UNKNOWN})
 
@@ -47,9 +47,9 @@ _log = logging.getLogger("lance_core.store.remote")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time and chance, as functions: what a test replaces.
+    """Functions for time and randomness, which tests replace.
 
-    ``monotonic``: seconds from an arbitrary point. ``random``: a number in [0, 1).
+    ``monotonic``: seconds from an arbitrary origin. ``random``: a number in [0, 1).
     """
 
     monotonic: Callable[[], float] = time.monotonic
@@ -61,32 +61,31 @@ REAL = Waiting()
 
 
 class Service(Protocol):
-    """What requests go to, as far as sending them again needs it; every `RemoteClient` is one."""
+    """The part of a `RemoteClient` that retries need."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the service in errors."""
 
     def renew_credentials(self) -> bool:
         """See `RemoteClient.renew_credentials`."""
 
 
 class Effect(enum.Enum):
-    """What a request does."""
+    """The effect of a request."""
 
     NONE = "none"
     HIDDEN = "hidden"
-    """Nothing that anybody sees yet, such as sending a part of an upload."""
+    """No effect that others can observe, such as the upload of a part."""
     VISIBLE = "visible"
-    """Others can see that it was applied, so that not knowing matters."""
+    """Others can observe the effect, so an unknown outcome must be reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is asked for: a verb and a path for the texts of errors.
+    """One call of the store: a verb and a path for error texts.
 
-    ``retries``: how often it is sent again at most. ``source``: path of what is read by a write, ""
-    for nothing.
+    ``retries``: maximum retries. ``source``: the path that a write reads from, "" for none.
     """
 
     verb: str
@@ -97,7 +96,7 @@ class Call:
 
 
 class Sender:
-    """Sends the requests of one store, by its settings. Thread-safe."""
+    """Sends the requests of one store according to its settings. Thread-safe."""
 
     def __init__(self, service: Service, settings: RemoteSettings, waiting: Waiting = REAL) -> None:
         self.service = service
@@ -109,15 +108,15 @@ class Sender:
         self._lock = ForkSafeLock()
 
     def read(self, verb: str, path: str, request: Callable[[], T]) -> T:
-        """The answer to ``request``, which changes nothing; errors of the store contract."""
+        """The response to a ``request`` without effects; raises the store contract's errors."""
         return self._send(Call(verb, path, Effect.NONE, self._read_retries), request)
 
     def prepare(self, verb: str, path: str, request: Callable[[], T]) -> T:
-        """The same for a request whose effect nobody sees yet, such as a part of an upload."""
+        """Same as `read`, for a request whose effects nobody can observe (uploading a part)."""
         return self._send(Call(verb, path, Effect.HIDDEN, self._retries), request)
 
     def write(self, verb: str, path: str, request: Callable[[], T], source: str = "") -> T:
-        """The same for a write; `OutcomeUnknownError` if it may have been applied."""
+        """Same as `read`, for a write. Raises `OutcomeUnknownError` if it may have been applied."""
         return self._send(Call(verb, path, Effect.VISIBLE, self._retries, source), request)
 
     def _send(self, call: Call, request: Callable[[], T]) -> T:
@@ -129,12 +128,13 @@ class Sender:
                 return request()
             except RequestError as error:
                 failed = error
-            # Raised out here, an error does not carry along what the SDK raised.
+            # Raise outside of the except block, so that the error does not reference the SDK's
+            # error.
             attempts = attempts or _Attempts(self, call, start)
             attempts.settle(failed, renewals)
 
     def renew(self, seen: int) -> bool:
-        """New credentials, unless another thread got some since there were ``seen`` renewals."""
+        """Renew the credentials, unless another thread did so after the renewal number ``seen``."""
         with self._lock:
             if self._renewals == seen:
                 if not self.service.renew_credentials():
@@ -157,7 +157,7 @@ class _Attempts:
         self._is_open = False
 
     def settle(self, error: RequestError, renewals: int) -> None:
-        """Return when the request is to be sent again; raise how the call ends otherwise."""
+        """Return when it is time to send the request again, or raise the error of the call."""
         _log.debug("%s %r: %s: %s", self._call.verb, self._call.path, error.failure.value, error)
         self._failures += 1
         if error.failure is Failure.UNKNOWN and self._call.effect is Effect.VISIBLE:
@@ -167,7 +167,7 @@ class _Attempts:
                 is_renewed = self._renewals < MAX_RENEWALS and self._sender.renew(renewals)
             except RequestError as failed:
                 error = failed
-            except LanceError as failed:  # of what is configured: how the call ended is still open
+            except LanceError as failed:  # a configuration error does not settle the outcome
                 error = RequestError(Failure.REFUSED, f"{error.text}; {failed}")
             else:
                 self._renewals += 1
@@ -179,7 +179,7 @@ class _Attempts:
         self._sender.waiting.sleep(pause)
 
     def _pause(self, error: RequestError) -> float | None:
-        """Seconds until the next attempt; None if there is to be none."""
+        """Seconds until the next attempt; None if there are no more attempts."""
         retried = self._failures - self._renewals
         if error.failure not in _SENT_AGAIN or retried > self._call.retries:
             return None

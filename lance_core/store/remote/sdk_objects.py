@@ -1,8 +1,8 @@
-"""Objects of SDKs that the caller made, by name.
+"""Named objects of SDKs that the caller has created.
 
-Storage options are text: they travel to other processes and are part of keys of caches. A plugin
-that takes an object of its SDK, such as a session or a client, gives it a name in this process;
-the name is the value of a storage option.
+Storage options are texts, because they are sent to other processes and are part of cache keys. A
+plugin that accepts an object of its SDK, such as a session or a client, registers it under a name
+in this process. The value of the storage option is this name.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from lance_core.errors import InvalidInputError
 T = TypeVar("T")
 
 _shared: dict[str, tuple[ForkSafeLock, dict[str, Any]]] = {}
-"""A lock and the objects by name, for each kind that several plugins take."""
+"""For each kind that several plugins share: a lock and the objects by name."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class SdkObjects(Generic[T]):
-    """The objects of one kind. ``kind`` and ``function``: how errors call it and `register`.
+    """The objects of one kind. Errors show ``kind`` and ``function``, the name of `register`.
 
-    A forked child knows what its parent knew. Any other process, such as a Spark executor, knows
-    nothing: only the name travels. With ``is_shared``, all plugins that say so know the same
-    objects of this kind. ``lock``: for what an object of the SDK does not allow to several threads
-    at once, such as making a client of a session; `get` does not take it.
+    A forked child process has the objects of its parent. Other processes, such as Spark executors,
+    have none, because only the name is sent. If ``is_shared`` is true, all plugins that set it
+    share the objects of this kind. ``lock`` protects SDK operations that only one thread may run at
+    a time, such as creating a client from a session; `get` does not acquire it.
     """
 
     def __init__(self, kind: str, function: str, *, is_shared: bool = False) -> None:
@@ -38,10 +38,10 @@ class SdkObjects(Generic[T]):
             self.lock, self._known = _shared.setdefault(kind, (self.lock, self._known))
 
     def register(self, name: str, value: T) -> str:
-        """Keep ``value`` as ``name`` until `unregister`; returns the name.
+        """Keep ``value`` under ``name`` until `unregister`; return the name.
 
-        ``name``: letters, digits, ``.``, ``_`` and ``-``. Raises `InvalidInputError` if it is
-        malformed or the name of another object.
+        ``name`` consists of letters, digits, ``.``, ``_`` and ``-``. Raises `InvalidInputError` if
+        it is malformed or belongs to another object.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidInputError(f"{name!r} cannot be the name of a {self._kind}")
@@ -51,12 +51,12 @@ class SdkObjects(Generic[T]):
         return name
 
     def unregister(self, name: str) -> None:
-        """Forget the object of this name, if there is one."""
+        """Remove the object of this name, if it exists."""
         with self.lock:
             self._known.pop(name, None)
 
     def get(self, name: str) -> T:
-        """The object of this name; `InvalidInputError` if this process has none."""
+        """The object of this name. Raises `InvalidInputError` if this process has none."""
         found = self._known.get(name)
         if found is None:
             raise InvalidInputError(

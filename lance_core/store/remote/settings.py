@@ -1,4 +1,4 @@
-"""What can be chosen for every remote store, by the names that pylance has for it."""
+"""Storage options that all remote stores understand, under the names that pylance uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_core.store.remote.option_values import (
 )
 
 ALIASES = {"request_timeout": "timeout"}
-"""Other names of `OPTIONS`, with the canonical name of each."""
+"""Alternative names of `OPTIONS`, with the canonical name of each."""
 
 OPTIONS = frozenset(
     {
@@ -34,11 +34,11 @@ OPTIONS = frozenset(
 """Canonical names of the storage options that every remote store understands."""
 
 SECRET_OPTIONS = frozenset({"proxy_url"})
-"""Those of `OPTIONS` that must not be shown: a URL of a proxy may hold a password."""
+"""The `OPTIONS` whose values must not be shown: the URL of a proxy may contain a password."""
 
 
 def aliases(prefix: str) -> dict[str, str]:
-    """Other names of `OPTIONS`, with the canonical name of each: `ALIASES`, and all by a prefix."""
+    """Alternative names with their canonical names: `ALIASES`, and all names with ``prefix``."""
     return {
         **ALIASES,
         **{f"{prefix}{name}": name for name in OPTIONS},
@@ -50,8 +50,8 @@ def aliases(prefix: str) -> dict[str, str]:
 class RemoteSettings:
     """Settings of a remote store; times in seconds, sizes in bytes.
 
-    The plugin's client heeds the first group, `RemoteStore` the others. ``timeout`` bounds one
-    request with its answer, ``connect_timeout`` the making of a connection.
+    The plugin's client applies the first group, `RemoteStore` the others. ``timeout`` limits one
+    request including its response, ``connect_timeout`` the time to connect.
     """
 
     allow_http: bool = False
@@ -64,27 +64,27 @@ class RemoteSettings:
     proxy_excludes: str | None = None
 
     max_retries: int = 10
-    """How often a request is sent again."""
+    """Maximum retries of a request."""
     retry_timeout: float = 180.0
-    """A request is not sent again later than this after it was sent first."""
+    """Maximum time from the first attempt of a request to its last retry."""
     download_retries: int = 3
-    """How often a read is sent again beyond ``max_retries``, because its body may break off."""
+    """Additional retries of a read beyond ``max_retries``, because its body may break off."""
 
     parallel: int = 16
-    """Requests that one store has under way for reads and uploads, besides the callers' own."""
+    """Maximum parallel requests of one store for reads and uploads, besides those of callers."""
     coalesce_gap: int = 1 << 18
-    """Ranges less than this apart are read by one request: about what arrives, over one connection,
-    in the time that a request of its own takes when others are under way."""
+    """Maximum gap between ranges that one request reads. It is about the data that one connection
+    transfers in the time that an additional parallel request takes."""
     read_size: int = 8 << 20
-    """Reads of more are split into requests that run in parallel."""
+    """Longer reads are split into parallel requests."""
     part_size: int = 8 << 20
-    """Length of the parts of an upload, until there would be too many of them."""
+    """Initial length of the parts of an upload; it grows if there would be too many parts."""
     max_single_put: int = 64 << 20
-    """More than this is uploaded in parts."""
+    """Longer objects are uploaded in parts."""
 
     @classmethod
     def of(cls, options: Options) -> RemoteSettings:
-        """The settings that ``options`` name, which are taken out of it.
+        """The settings from ``options``; the used options are removed from it.
 
         Names are those of `OPTIONS` and `ALIASES`. Raises `InvalidInputError` for malformed values.
         """

@@ -1,4 +1,4 @@
-"""The store that is made of a service's requests."""
+"""An object store on top of the requests of a remote client."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ DEFAULT = RemoteSettings()
 
 
 class RemoteStore(ObjectStore):
-    """The objects of ``client`` whose keys begin with ``root`` and a slash ("": all of them).
+    """The objects of ``client`` whose keys begin with ``root`` and a slash ("": all objects).
 
-    A call ends within ``settings.retry_timeout`` and the time of one request: requests that the
-    service turns away are sent again until then (`lance_core.store.remote.retries`). ``waiting`` is
-    for tests. What is sent to other processes is a `StoreConfig`, never the store.
+    Rejected requests are retried (`lance_core.store.remote.retries`). A call ends within
+    ``settings.retry_timeout`` plus the time of one request. ``waiting`` is for tests. To use the
+    store in another process, send its `StoreConfig`; the store itself cannot be pickled.
     """
 
     def __init__(
@@ -143,7 +143,8 @@ class RemoteStore(ObjectStore):
             raise
         except StoreError as error:
             failed = error
-        # Few objects are too long for one request: asking for the size comes afterwards.
+        # Few objects exceed the limit of one request, so the size is requested only after a
+        # failure.
         size = 0
         if ends[-1:] == [Failure.REFUSED]:
             with contextlib.suppress(LanceError):
@@ -161,7 +162,7 @@ class RemoteStore(ObjectStore):
         return RemoteStore(self.client, self._root[:-1], hurried, self._sender.waiting)
 
     def close(self) -> None:
-        """Give back connections."""
+        """Release connections."""
         self.client.close()
 
     def _copy_through(self, source: str, target: str, size: int, if_absent: bool) -> None:
@@ -176,7 +177,7 @@ class RemoteStore(ObjectStore):
         return self._root + check_path(path)
 
     def _is_create(self, mode: PutMode, capability: str) -> bool:
-        """Whether ``mode`` asks for a conditional write, which the service must not exclude."""
+        """True if ``mode`` requires a conditional write, which the service must guarantee."""
         if not isinstance(mode, PutMode):
             raise InvalidInputError(f"{mode!r} is no PutMode")
         if mode is PutMode.overwrite:

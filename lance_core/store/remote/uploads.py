@@ -1,4 +1,4 @@
-"""Uploading objects: in one request if they are short, else in parts of which few are in memory."""
+"""Upload objects: short ones with one request, others in parts, of which few are in memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
 
 PARTS_AT_ONCE = 3
-"""Parts under way at the same time while they are of the usual length."""
+"""Maximum parts of the initial length to send in parallel."""
 
 STEPS = 10
-"""How often the length of parts doubles at most, so that the largest object needs few enough."""
+"""Maximum number of times that the part length doubles to keep the number of parts in bounds."""
 
 SMALL = 32 << 10
-"""Pieces of less are copied together: a view of memory is not worth keeping for them."""
+"""Pieces below this many bytes are copied together; a view would cost more than the copy."""
 
 
 class Pieces:
-    """Bytes that wait to be sent: views of what the caller wrote, and copies of small pieces."""
+    """Bytes that wait to be sent: views of the caller's memory, and copies of small pieces."""
 
     __slots__ = ("_small", "_views", "size")
 
@@ -47,7 +47,7 @@ class Pieces:
         self._views.append(view)
 
     def take(self, length: int) -> list[memoryview]:
-        """Remove the first ``length`` bytes."""
+        """Remove and return the first ``length`` bytes."""
         self._end_small()
         taken, missing = [], length
         while missing:
@@ -61,7 +61,7 @@ class Pieces:
         return taken
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all bytes."""
         self.take(self.size)
 
     def _end_small(self) -> None:
@@ -71,7 +71,7 @@ class Pieces:
 
 
 class Uploads:
-    """What the uploads of one store share."""
+    """The shared state of all uploads of one store."""
 
     def __init__(
         self,
@@ -86,31 +86,31 @@ class Uploads:
         self._part_size = settings.part_size
 
     def part_size(self, number: int) -> int:
-        """Bytes of part ``number``, from 1, if it is not the last one."""
+        """Bytes of part ``number``, counted from 1, unless it is the last part."""
         client = self.client
         step = max(1, client.max_parts // STEPS)
         size = max(self._part_size, client.min_part_size) << min((number - 1) // step, STEPS)
         return -(-size // client.part_multiple) * client.part_multiple
 
     def put(self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
-        """Write an object by one request."""
+        """Write an object with one request."""
         send = partial(self.client.put, key, body, if_absent=if_absent)
         self.sender.write("writing", path, send)
 
     def put_in_parts(
         self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool
     ) -> None:
-        """Write an object by several requests."""
+        """Write an object with several requests."""
         with RemoteWriter(self, path, key, if_absent=if_absent) as writer:
             for view in body:
                 writer.write(view)
 
 
 class RemoteWriter(ObjectWriter):
-    """Sends parts from other threads while the caller goes on writing.
+    """Sends parts from other threads while the caller continues to write.
 
-    `PARTS_AT_ONCE` parts are under way at most, and views of one more are kept. With ``if_absent``
-    nothing may be at ``path`` when it is closed.
+    At most `PARTS_AT_ONCE` parts are sent in parallel, and views of one more part are kept. With
+    ``if_absent``, closing fails if an object exists at ``path``.
     """
 
     def __init__(self, uploads: Uploads, path: str, key: str, *, if_absent: bool = False) -> None:
@@ -134,7 +134,8 @@ class RemoteWriter(ObjectWriter):
         self._position += view.nbytes
         self._pieces.add(view)
         with self._dropped_if_it_fails():
-            # The last part is kept back: what fits into one is written by one request.
+            # Keep the last part: an object that fits into a single part is written with one
+            # request.
             while self._pieces.size > (size := self._uploads.part_size(self._sent + 1)):
                 self._send(size)
 
@@ -158,7 +159,7 @@ class RemoteWriter(ObjectWriter):
             self._drop()
 
     def _send(self, length: int) -> None:
-        """Send the first ``length`` bytes as a part, when there is room for it."""
+        """Send the first ``length`` bytes as a part, when fewer than the maximum are being sent."""
         uploads = self._uploads
         client, sender = uploads.client, uploads.sender
         if self._upload is None:
@@ -189,7 +190,7 @@ class RemoteWriter(ObjectWriter):
         try:
             yield
         except OutcomeUnknownError:
-            self._is_open = False  # it may land yet
+            self._is_open = False  # the upload may still take effect
             raise
         except BaseException:
             self._drop()
@@ -210,5 +211,5 @@ class RemoteWriter(ObjectWriter):
     def _check_open(self) -> None:
         if not self._is_open:
             raise InvalidInputError(f"the writer of {self._path!r} is closed")
-        if self._process != os.getpid():  # its parts are under way in threads of the parent
+        if self._process != os.getpid():  # threads of the parent process send its parts
             raise InvalidInputError(f"the writer of {self._path!r} belongs to another process")

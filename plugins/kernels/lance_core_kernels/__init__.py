@@ -1,1 +1,1 @@
-"""Inner loops of lance-core's encodings, compiled; they replace those of numpy."""
+"""Compiled kernels for the encodings of lance-core; they replace the numpy kernels."""

@@ -1,4 +1,4 @@
-"""Values of variable width, in chunks or apart, and pieces of chunks."""
+"""Kernels for variable-width values, in chunks or contiguous, and for pieces of chunks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, align
 def checked(
     chunks: VariableChunks,
 ) -> tuple[tuple[Bytes, Int64Array, Int64Array, Int64Array, int], int]:
-    """Chunks as C code takes them, and the bytes of all values.
+    """Arguments of C functions for ``chunks``, and the bytes of all values.
 
-    Raises `CorruptFileError` before memory is used for values.
+    Raises `CorruptFileError` before memory is allocated for values.
     """
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):

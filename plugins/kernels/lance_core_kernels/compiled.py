@@ -1,8 +1,7 @@
-"""The inner loops in C, and the check that the library belongs to this Python code.
+"""The compiled library, and the check that it belongs to this Python code.
 
-What is done in Python is what needs it: making room for results and naming errors. The C code
-checks everything again that it relies on. A library that was compiled from other sources, as one
-can stay behind in a checkout, is refused.
+The Python code only allocates results and converts errors. The C code checks all arguments on which
+it relies. A library of other sources, which may remain in a checkout, is rejected.
 """
 
 import pkgutil

@@ -1,4 +1,4 @@
-"""What C code finds wrong, as errors of this project; and arrays as C code takes them."""
+"""Convert errors of C code into lance-core errors, and arrays into the form that C code takes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Int64Array = npt.NDArray[np.int64]
 LevelArray = npt.NDArray[np.uint16]
 
 CHUNK = 1024
-"""Values that are packed together."""
+"""Values per packed chunk."""
 
 WORDS = (8, 16, 32, 64)
-"""Bits of integers that are packed or in runs."""
+"""Possible widths in bits of packed and run-length encoded integers."""
 
 
 class Failing:
-    """While it is entered, a ``ValueError`` of C code is raised as another error."""
+    """A context manager that converts a ``ValueError`` of C code into another error."""
 
     __slots__ = ("_kind",)
 
@@ -27,12 +27,12 @@ class Failing:
         self._kind = kind
 
     def __enter__(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
-        """Raise the error of this project."""
+        """Raise the converted error."""
         if kind is ValueError:
             raise self._kind(str(error)) from None
 
@@ -42,19 +42,19 @@ INVALID = Failing(InvalidInputError)
 
 
 def contiguous(data: Bytes) -> Bytes:
-    """Contiguous bytes."""
+    """``data`` as a contiguous array."""
     return data if data.flags.c_contiguous else np.ascontiguousarray(data)
 
 
 def aligned(values: Int64Array) -> Int64Array:
-    """Contiguous and aligned numbers."""
+    """``values`` as a contiguous, aligned array."""
     if values.dtype == _INT64 and values.flags.c_contiguous and values.flags.aligned:
         return values
     return np.require(values, np.int64, ["C", "A"])
 
 
 def levels_of(levels: LevelArray | None) -> LevelArray:
-    """Contiguous and aligned levels; none where they are absent."""
+    """``levels`` as a contiguous, aligned array; empty if they are absent."""
     if levels is None:
         return _NO_LEVELS
     if levels.dtype == _UINT16 and levels.flags.c_contiguous and levels.flags.aligned:

@@ -1,4 +1,4 @@
-"""Integers, packed, in runs and in byte streams."""
+"""Kernels for integers: bit packing, run-length encoding and byte stream split."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def unpack_inline(
     """See `lance_core.encodings.kernels.Kernels.unpack_inline`."""
     total = int(counts.sum())
     if bits not in WORDS or not 0 <= total <= CHUNK * len(counts):
-        check_inline(data, starts, sizes, counts, bits)  # it says what is wrong
+        check_inline(data, starts, sizes, counts, bits)  # raises with the exact reason
         raise CorruptFileError(f"{total} packed values in {len(counts)} chunks")
     values = empty(total, f"<u{bits // 8}")
     chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
@@ -110,7 +110,7 @@ def pick_levels(
 ) -> LevelArray:
     """See `lance_core.encodings.kernels.Kernels.pick_levels`.
 
-    All are unpacked: in C that costs less than finding where some of them are.
+    Unpacks all levels: in C that is faster than locating single levels.
     """
     levels = unpack_levels(data, starts, sizes, counts, width)
     check_places(picked, counts)
@@ -160,7 +160,7 @@ def count_runs(words: Words, per_chunk: int) -> Int64Array:
 def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.encode_runs`."""
     check_rule(rule)
-    # As many runs as there can be; memory that is not written to is not used either.
+    # Allocate for the maximum number of runs; pages that are never written use no memory.
     values, lengths = np.empty(len(words), words.dtype), np.empty(len(words), np.uint8)
     most_chunks = len(words) // min(rule.least, CHUNK) + 1
     runs, counts = np.empty(most_chunks, np.int64), np.empty(most_chunks, np.int64)
@@ -169,7 +169,7 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
         total, chunks = _native.encode_runs(
             words, words.itemsize, *rule, values, lengths, counts, runs
         )
-    # Copies, so that the rest can be freed.
+    # Copy the results, so that the rest of the allocation can be freed.
     return values[:total].copy(), lengths[:total].copy(), runs[:chunks], counts[:chunks]
 
 

@@ -1,4 +1,4 @@
-"""What is read off repetition and definition levels."""
+"""Kernels for repetition and definition levels."""
 
 from __future__ import annotations
 

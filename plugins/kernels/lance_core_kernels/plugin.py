@@ -1,4 +1,4 @@
-"""The entry module: it offers the compiled inner loops, if there are any."""
+"""The entry module of the plugin: offers the compiled kernels if the library exists."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lance_core.hookspecs import KernelSpec, hookimpl
 
 @hookimpl
 def lance_kernels() -> list[KernelSpec]:
-    """Every loop; none where there was no C compiler.
+    """All kernels; an empty list if the wheel was built without a C compiler.
 
-    A library that is there and cannot be loaded is an error, which `lance-core plugins` shows.
+    A library that exists but cannot be loaded raises an error, which `lance-core plugins` shows.
     """
     if find_spec("lance_core_kernels._native") is None:
         return []

@@ -1,4 +1,4 @@
-"""FSST: strings as codes of symbols."""
+"""Kernels for FSST-compressed strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
 
-_ROOM = 128  # what decoding needs beyond its result
+_ROOM = 128  # bytes that the C decoder may write after the end of its result
 _SYMBOLS = 255
 
 

@@ -1,6 +1,6 @@
-"""Tables on Amazon S3 and servers of its API, by boto3.
+"""Tables on Amazon S3 and compatible servers, with boto3.
 
-``plugin`` says what there is; ``options`` what can be chosen; ``client`` opens a bucket.
+``plugin`` registers the plugin, ``options`` defines storage options, ``client`` opens a bucket.
 """
 
 from lance_core_s3.registry import register_session, unregister_session

@@ -1,4 +1,4 @@
-"""The body of a request, sent from where its bytes are."""
+"""Request bodies that are sent from their original memory without a copy."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import os
 from collections.abc import Sequence
 
 JOINED = 1 << 17
-"""Up to this many bytes are joined: they go out with the headers, in one packet."""
+"""Maximum bytes of a body to join, so that it is sent with the headers in one packet."""
 
 _PIECE = 1 << 17
-"""Bytes that are sent at once."""
+"""Maximum bytes per send."""
 
 
 def body_of(views: Sequence[memoryview]) -> bytes | Body:
-    """What the SDK is given to send."""
+    """The body in a form that the SDK accepts."""
     if sum(view.nbytes for view in views) <= JOINED:
         return b"".join(views)
     return Body(views)
 
 
 class Body:
-    """A file of the bytes of ``views``, with the methods that the SDK needs.
+    """A file over the bytes of ``views``, with the methods that the SDK needs.
 
-    The SDK takes one buffer or a file; one buffer would be a copy of all views. It reads twice: to
-    sign and to send. `read` returns views, not copies, and often more bytes than the argument
-    says: the sender reads 16 KiB at a time, and each piece would be a system call.
+    The SDK accepts one buffer, which would be a copy of all views, or a file. It reads a file
+    twice: to sign and to send it. `read` returns views instead of copies, and often more bytes than
+    requested: the sender requests 16 KiB at a time, and each piece would be a system call.
     """
 
     def __init__(self, views: Sequence[memoryview]) -> None:
@@ -32,14 +32,14 @@ class Body:
         self._size = sum(view.nbytes for view in self._views)
         self._position = 0
         self._at = 0
-        """Which view is read from, and ``_offset``: from where in it."""
+        """The index of the current view; ``_offset`` is the read position in it."""
         self._offset = 0
 
     def __len__(self) -> int:
         return self._size
 
     def read(self, size: int = -1) -> memoryview | bytes:
-        """The next bytes, b"" at the end; all that are left if ``size`` is negative."""
+        """The next bytes, b"" at the end; all remaining bytes if ``size`` is negative."""
         if size < 0:
             return b"".join(iter(self._next, b""))
         return self._next(size)
@@ -56,11 +56,11 @@ class Body:
         return b""
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes read."""
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a position."""
+        """Move to a position and return it."""
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         self._position = left = max(0, min(start + offset, self._size))
         self._at = 0

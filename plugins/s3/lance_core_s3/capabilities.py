@@ -1,4 +1,4 @@
-"""What servers of the S3 API guarantee."""
+"""The guarantees of Amazon S3 and of other servers with its API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_AMAZON = StoreCapabilities(
 
 OF_OTHERS = replace(
     OF_AMAZON,
-    # Some support If-None-Match, some refuse it, some ignore it: a probe decides.
+    # Some servers support If-None-Match, some reject it and some ignore it: a probe decides.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
 )
@@ -36,5 +36,5 @@ _AMAZON = re.compile(
 
 
 def is_amazon(host: str) -> bool:
-    """Whether a host of this name is S3; customers' machines at Amazon have names beside these."""
+    """True if ``host`` is S3, false for other hosts, including customers' machines at Amazon."""
     return _AMAZON.fullmatch(host.lower()) is not None

@@ -1,4 +1,4 @@
-"""Requests to a bucket, by a client of boto3."""
+"""Requests to a bucket through a boto3 client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NOTHING_THERE = {"IfNoneMatch": "*"}
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> RemoteStore:
-    """The objects below ``url``; a `StoreFactory`. Nothing is asked of the service yet.
+    """The objects below ``url``; a `StoreFactory`. Sends no request.
 
     Options that S3 does not define are ignored; they belong to other components, such as the
     commit handler.
@@ -73,7 +73,7 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> RemoteStor
 class S3Client(RemoteClient):
     """Requests to the bucket of ``settings``.
 
-    A process that was forked makes connections of its own.
+    A forked process opens its own connections.
     """
 
     def __init__(self, settings: S3Settings, remote: RemoteSettings) -> None:
@@ -147,7 +147,8 @@ class S3Client(RemoteClient):
         if token is not None:
             parameters["ContinuationToken"] = token
         elif start_after is not None:
-            # Responses repeat it in XML, which lacks some characters. A shorter key starts earlier.
+            # Responses repeat the key in XML, which lacks some characters; a shorter key lists
+            # more.
             parameters["StartAfter"] = _NOT_IN_XML.split(start_after, maxsplit=1)[0]
         return page_of(self._send("list_objects_v2", **parameters))
 
@@ -191,14 +192,14 @@ class S3Client(RemoteClient):
         if self._settings.credentials.keys is not None or self._settings.credentials.skip:
             return False
         if self._settings.credentials.session is not None:
-            return False  # a session renews its credentials itself
-        # Another client goes through the chain of sources again, and forgets what they said before.
-        # Requests that are under way keep the old one.
+            return False  # a registered session renews its credentials itself
+        # A new client queries all sources of credentials again and drops cached ones. Running
+        # requests keep the old client.
         self._sdk = make_client(self._settings, self._remote)
         return True
 
     def list_uploads(self, prefix: str, start: Mapping[str, str]) -> Mapping[str, Any]:
-        """A page of the uploads in parts that are not finished; ``start``: markers of the page."""
+        """A page of the unfinished uploads in parts; ``start`` has the markers of the page."""
         page: Mapping[str, Any] = self._send("list_multipart_uploads", Prefix=prefix, **start)
         return page
 
@@ -209,11 +210,11 @@ class S3Client(RemoteClient):
             sdk.close()
 
     def forget_connections(self) -> None:
-        """Use none of the connections that there are: they belong to another process."""
+        """Drop all open connections, because they belong to another process."""
         self._sdk = None
 
     def _connected(self) -> Any:
-        """The client of the SDK; a new one if there is none for the session that is registered."""
+        """The SDK client; a new one if the registered session has changed."""
         name = self._settings.credentials.session
         with self._lock:
             session = None if name is None else SESSIONS.get(name)
@@ -235,7 +236,7 @@ class S3Client(RemoteClient):
         )
 
     def _request(self, request: Callable[[Any], T], unmet: Failure) -> T:
-        """What ``request`` returns; a `RequestError` without anything that the SDK raised."""
+        """The result of ``request``. Raises `RequestError` without references to SDK errors."""
         sdk = self._connected()
         try:
             with LOG_REDACTION.quiet():
@@ -276,10 +277,10 @@ def _capabilities(settings: S3Settings, sdk: Any) -> StoreCapabilities:
 
 
 def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
-    """A client of boto3 that sends every request once.
+    """A boto3 client that sends every request once.
 
-    Raises `InvalidInputError` if the address or the credentials' settings cannot be used, or if
-    requests would not be encrypted on their way and no option allows that.
+    Raises `InvalidInputError` if the endpoint or the credential settings are unusable, or if
+    requests would be unencrypted and no option allows that.
     """
     with LOG_REDACTION.quiet():
         failure = ""
@@ -299,7 +300,7 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
             )
     events = client.meta.events
     events.register("before-send.s3", _send_body_at_once)
-    # One send per request, also where the SDK would follow a bucket to another region.
+    # Send each request once, even if the SDK would follow a bucket to another region.
     keeps = _keep_server if settings.endpoint else _keep_server_of_lookup
     events.register_first("needs-retry.s3", keeps)
     bound_responses(client, remote.timeout)
@@ -307,17 +308,17 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
 
 
 def _send_body_at_once(request: Any, **_: object) -> None:
-    """Let no body wait for a "100 Continue", which costs a round trip."""
+    """Disable waiting for "100 Continue" before a body, which costs a round trip."""
     request.headers.pop("Expect", None)
 
 
 def _keep_server(request_dict: Mapping[str, Any], **_: object) -> None:
-    """Keep the SDK from sending a request again, to the region that a response names."""
+    """Keep the SDK from sending a request again to the region that a response names."""
     request_dict.get("context", {}).get("s3_redirect", {})["redirected"] = True
 
 
 def _keep_server_of_lookup(request_dict: Mapping[str, Any], operation: Any, **_: object) -> None:
-    """The same for the request by which the SDK looks for the region: it would never end."""
+    """Same, for the SDK's request that looks up the region: otherwise it would recurse forever."""
     if operation.name == "HeadBucket":
         _keep_server(request_dict)
 
@@ -325,7 +326,7 @@ def _keep_server_of_lookup(request_dict: Mapping[str, Any], operation: Any, **_:
 def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
     session = session_of(settings.credentials, settings.region)
     keys = settings.credentials.keys
-    # boto3 lets only one thread at a time make clients of a session.
+    # boto3 lets only one thread at a time create clients of a session.
     with SESSIONS.lock if settings.credentials.session else nullcontext():
         return session.client(
             "s3",
@@ -340,7 +341,7 @@ def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
 
 
 def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
-    # The SDK's own is put together anew for each request.
+    # The SDK would build its own User-Agent anew for each request.
     chosen: dict[str, Any] = {"user_agent": remote.user_agent or USER_AGENT}
     if remote.proxy_url is not None:
         chosen["proxies"] = {"http": remote.proxy_url, "https": remote.proxy_url}
@@ -354,7 +355,7 @@ def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
         retries={"total_max_attempts": 1, "mode": "standard"},
         connect_timeout=remote.connect_timeout,
         read_timeout=remote.timeout,
-        # Threads of callers send some of the requests themselves.
+        # Threads of callers also send requests, in addition to those of the pool.
         max_pool_connections=2 * remote.parallel,
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
@@ -365,7 +366,7 @@ def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
 
 def _region(settings: S3Settings, session: boto3.Session) -> str | None:
     if settings.region or not settings.endpoint:
-        return settings.region  # where none is given, Amazon itself says where a bucket is
+        return settings.region  # without a region, Amazon itself reports the region of a bucket
     own = session.region_name if settings.credentials.session is not None else None
     return own or DEFAULT_REGION
 
@@ -377,7 +378,7 @@ def _addressing(settings: S3Settings) -> str:
 
 
 def _endpoint(settings: S3Settings) -> str | None:
-    """The address without the bucket, which the SDK puts before it."""
+    """The endpoint without the bucket, which the SDK prepends."""
     if settings.endpoint and settings.virtual_hosted:
         scheme, _, host = settings.endpoint.partition("://")
         return f"{scheme}://{host.removeprefix(f'{settings.bucket}.')}"
@@ -386,14 +387,14 @@ def _endpoint(settings: S3Settings) -> str | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Encrypted:
-    """Parameters that encryption adds to requests; a customer's key is among them."""
+    """The request parameters for encryption; one of them may be a customer's key."""
 
     write: Mapping[str, Any]
-    """That make an object."""
+    """For requests that create an object."""
     use: Mapping[str, Any]
-    """That read one or send its parts."""
+    """For requests that read an object or send its parts."""
     source: Mapping[str, Any]
-    """That read one to copy it."""
+    """For requests that read an object to copy it."""
 
 
 def _encrypted(encryption: Encryption | None) -> _Encrypted:

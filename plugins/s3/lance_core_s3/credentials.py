@@ -1,4 +1,4 @@
-"""Sessions of boto3: whose credentials sign requests."""
+"""boto3 sessions, which hold the credentials that sign requests."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lance_core_s3.options import CredentialSettings
 from lance_core_s3.registry import SESSIONS
 
 DEFAULT_REGION = "us-east-1"
-"""The region that requests to other servers than Amazon's are signed for."""
+"""The region for signatures of requests to other servers than Amazon's."""
 
 
 def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
-    """The session that was registered, or a new one; ``region``: of the web identity's service.
+    """The registered session, or a new one; ``region`` is that of the web identity service.
 
-    Keys in the options are no part of it.
+    Keys in the options are not part of the session.
     """
     if chosen.session is not None:
         return SESSIONS.get(chosen.session)
     session = Session(profile=chosen.profile)
-    session.user_agent_name = "lance-core-s3"  # else boto3 adds its own to that of the options
+    session.user_agent_name = "lance-core-s3"  # otherwise boto3 adds its own name
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     parsers = session.get_component("response_parser_factory")
     parsers.set_parser_defaults(timestamp_parser=_timestamp)
@@ -44,9 +44,9 @@ def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
 
 
 class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
-    """Descriptions of services, read once for all sessions: that takes longer than all else here.
+    """Service descriptions, read once for all sessions; reading them dominates session creation.
 
-    Its list of paths is a copy: each new session of boto3 appends to it.
+    The list of paths is a copy, because each new boto3 session appends to it.
     """
 
     @property
@@ -63,9 +63,9 @@ def _loader(data_path: str | None) -> loaders.Loader:
 def _provider(
     chosen: CredentialSettings, session: Session, region: str | None
 ) -> credentials.CredentialProvider | None:
-    """The one source of credentials that the options name, None for the whole chain.
+    """The only source of credentials that the options name; None for the whole AWS chain.
 
-    boto3 chooses a source only by the environment and by files, which all of a process shares.
+    boto3 itself selects a source only by environment and files, which are shared by the process.
     """
     if chosen.scheme == "irsa" or (chosen.scheme is None and chosen.token_file):
         return _web_identity(chosen, session, region)
@@ -98,7 +98,7 @@ def _web_identity(
 
 
 def _timestamp(text: str) -> datetime:
-    """A date of a header or a listing, many times faster than the SDK's own way."""
+    """Parse a date of a header or listing, many times faster than the SDK does."""
     if text[:4].isdigit():
         return datetime.fromisoformat(text)
     return parsedate_to_datetime(text)

@@ -1,6 +1,6 @@
-"""What responses of S3, or their absence, mean.
+"""Classify error responses of S3 and missing responses.
 
-Codes are those of Amazon's "Error responses" for S3; other servers send them too, or at least the
+Codes are from Amazon's "Error responses" for S3; other servers send the same codes, or at least the
 same status.
 """
 
@@ -27,7 +27,7 @@ _CODES: Mapping[str, Failure] = {
             *("RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException"),
             *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled"),
             *("RequestThrottledException", "TooManyRequests", "TooManyRequestsException"),
-            # Another write of the same object is under way.
+            # Another write of the same object is in progress.
             *("ConditionalRequestConflict", "OperationAborted"),
             # The body did not arrive, or not as it was sent.
             *("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"),
@@ -59,16 +59,16 @@ _NO_CREDENTIALS = (
 )
 
 _MAX_MESSAGE = 500
-"""Characters of a service's message that are shown."""
+"""Maximum characters of a service's message to show."""
 
 
 def request_error(
     error: Exception, *, unmet: Failure = Failure.EXISTS, secrets: Iterable[str] = ()
 ) -> RequestError:
-    """The failure that ``error``, raised by the SDK for one request, stands for.
+    """The failure for ``error``, which the SDK raised for one request.
 
-    ``unmet``: the failure for a condition that did not hold. ``secrets``: texts that are hidden
-    where the service repeats them.
+    ``unmet``: the failure for a condition that is not met. ``secrets``: texts to hide if the
+    service repeats them.
     """
     if isinstance(error, sdk.ClientError):
         response = error.response
@@ -92,15 +92,15 @@ def _of_response(
         return Failure.REFUSED, f"{text} ({_clock(response)})"
     if code == "NoSuchBucket":
         return Failure.REFUSED, f"{text} (the bucket does not exist)"
-    if status == 412 or code == "PreconditionFailed":  # which may come late, behind a 200
+    if status == 412 or code == "PreconditionFailed":  # the code may follow after a status 200
         return unmet, text
     if operation == "HeadObject" and status == 400:
-        # Responses to HEAD have no body that says why; expired credentials are 400.
+        # Responses to HEAD have no body with a reason; expired credentials give status 400.
         return Failure.EXPIRED, f"{text} (expired credentials, or a request that is wrong)"
     if code in _CODES:
         return _CODES[code], text
     if status >= 500 and (status not in _STATUS or code == str(status)):
-        # Without a code it is of something on the way, which may have passed the request on.
+        # A response without a code comes from a proxy, which may have forwarded the request.
         return Failure.UNKNOWN, text
     if 300 <= status < 400:
         return Failure.REFUSED, f"{text} (storage option 'aws_region' names another region)"
@@ -108,7 +108,7 @@ def _of_response(
 
 
 def _without_response(error: Exception) -> RequestError:
-    """What it means that no response came. The SDK's texts show URLs with queries: not used."""
+    """The failure if there is no response. Hides the SDK's texts, which show URLs with queries."""
     if isinstance(error, sdk.SSLError):
         return tls_failure(str(error))
     return RequestError(*_connection_failure(error))
@@ -137,7 +137,7 @@ def _connection_failure(error: Exception) -> tuple[Failure, str]:
 
 
 def _is_before_sending(error: sdk.ProxyConnectionError) -> bool:
-    """Whether nothing was sent by way of the proxy; the SDK keeps what urllib3 raised."""
+    """True if nothing was sent through the proxy, according to the wrapped urllib3 error."""
     return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
@@ -153,11 +153,11 @@ _MISTAKES = (
     sdk.ProfileNotFound,
     sdk.InvalidConfigError,
 )
-"""What is raised before anything is sent, and would be again."""
+"""Errors that the SDK raises before it sends anything, and would raise again."""
 
 
 def _reason(error: Exception) -> str:
-    """Which kind of error is at the bottom, such as ConnectionRefusedError."""
+    """The type name of the innermost cause, such as ConnectionRefusedError."""
     cause: BaseException = error
     kept = getattr(error, "kwargs", {}).get("error")
     cause = kept if isinstance(kept, BaseException) else error
@@ -167,7 +167,7 @@ def _reason(error: Exception) -> str:
 
 
 def _clock(response: Mapping[str, Any]) -> str:
-    """By how much the clock of this machine differs from the service's, which it sends along."""
+    """A text with the difference between the clocks of this machine and the service."""
     try:
         date = response["ResponseMetadata"]["HTTPHeaders"]["date"]
         ahead = round((datetime.now(UTC) - parsedate_to_datetime(date)).total_seconds())

@@ -1,4 +1,4 @@
-"""The storage options of S3: every name that pylance knows, and the settings that they give."""
+"""The storage options of S3: all names that pylance accepts, and the resulting settings."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 
 PREFIX = "aws_"
-"""Every option is also known without it."""
+"""Prefix of option names; every option may be written without it."""
 
 
 class Use(enum.Enum):
-    """What becomes of an option."""
+    """The treatment of an option."""
 
     SUPPORTED = "supported"
     IGNORED = "ignored"
-    """It changes nothing here, for the reason that its text says."""
+    """The option has no effect here; its text gives the reason."""
     REFUSED = "refused"
-    """Setting it raises `UnsupportedFeatureError`, unless it is set to what holds anyway."""
+    """Setting it raises `UnsupportedFeatureError`, unless the value equals the fixed behaviour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A storage option. ``name`` is canonical; ``others`` lead to it.
+    """A storage option with its canonical ``name`` and alternative names ``others``.
 
-    ``environment``: variables that stand for it where it is not given, the first that is set.
-    Credentials have none here: the SDK looks for them, in many more places.
+    ``environment``: variables that replace the option if it is not given; the first one that is set
+    counts. Credentials have none here, because the SDK reads them from many more sources.
     """
 
     name: str
@@ -164,7 +164,7 @@ def _aliases() -> dict[str, str]:
 
 
 ALIASES = _aliases()
-"""Every name of an option, in lower case, with the canonical one."""
+"""All option names in lower case, with their canonical names."""
 
 NAMES = frozenset(BY_NAME) | shared.OPTIONS
 """The canonical names of all options."""
@@ -174,7 +174,7 @@ SECRETS = frozenset(option.name for option in TABLE if option.is_secret) | share
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,254}", re.ASCII)
 _REGIONS = ("aws_region", "aws_default_region")
 _EXPRESS = "--x-s3"
-"""How names of directory buckets end."""
+"""The suffix of the names of directory buckets."""
 
 _ENCRYPTIONS = {
     "aes256": "AES256",
@@ -188,7 +188,7 @@ _ENCRYPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A pair of keys, with a token if they are temporary."""
+    """A key pair, with a token if it is temporary."""
 
     access: str
     secret: Secret
@@ -197,38 +197,38 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialSettings:
-    """Where credentials come from; what is None is left to the AWS chain."""
+    """The source of credentials; fields that are None are left to the AWS chain."""
 
     keys: Keys | None = None
     skip: bool = False
     scheme: str | None = None
     profile: str | None = None
     session: str | None = None
-    """Name of a registered `boto3.Session`, which has all credentials then."""
+    """Name of a registered `boto3.Session`, which then provides all credentials."""
     token_file: str | None = None
     role: str | None = None
     role_session: str | None = None
     token_exchange: str | None = None
     container: Mapping[str, str]
-    """Variables of a container's environment."""
+    """Environment variables of a container."""
     metadata: str | None = None
     metadata_version_1: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encryption:
-    """How the service encrypts; ``kind`` in Amazon's words, "sse-c" with a ``customer_key``."""
+    """Server-side encryption; ``kind`` is Amazon's name, or "sse-c" with a ``customer_key``."""
 
     kind: str
     kms_key: str | None = None
     bucket_key: bool | None = None
     customer_key: Secret | None = None
-    """In base64."""
+    """Encoded in base64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings:
-    """A bucket and how to talk to it."""
+    """A bucket and the settings for its requests."""
 
     bucket: str
     credentials: CredentialSettings
@@ -244,9 +244,10 @@ class S3Settings:
     def of(
         cls, url: StoreUrl, options: Options, environment: Mapping[str, str] = os.environ
     ) -> S3Settings:
-        """What ``options``, with canonical names, say of ``url``; they are taken out of it.
+        """The settings for ``url``; removes the used options (canonical names) from ``options``.
 
-        Raises `InvalidInputError`, and `UnsupportedFeatureError` for what is known and not done.
+        Raises `InvalidInputError`, and `UnsupportedFeatureError` for options that are known but not
+        supported.
         """
         _complete(options, environment)
         _refuse(options)
@@ -265,7 +266,7 @@ class S3Settings:
 
 
 def _complete(options: Options, environment: Mapping[str, str]) -> None:
-    """Add what only the environment says. A session has a region of its own."""
+    """Add options that only the environment sets. A registered session has its own region."""
     skipped = _REGIONS if "aws_session" in options else ()
     for option in TABLE:
         if option.name not in options and option.name not in skipped:
@@ -309,7 +310,7 @@ def _endpoint(options: Options) -> str | None:
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
-    # What stands before an "@" is a password; it belongs into the options for keys.
+    # The text before an "@" is a password; it belongs into the options for keys.
     if not is_address or any(sign in endpoint for sign in "@?# "):
         raise InvalidInputError(
             "storage option 'aws_endpoint' must be an address like https://host:port"

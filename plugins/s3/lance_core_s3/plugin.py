@@ -1,4 +1,4 @@
-"""The entry module: it says what there is and imports no SDK."""
+"""The entry module of the plugin: describes its stores without importing an SDK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_core_s3.options import ALIASES, NAMES, SECRETS
 
 @hookimpl
 def lance_object_stores() -> list[ObjectStoreSpec]:
-    """Buckets; ``s3a`` and ``s3n`` are what Hadoop calls the same."""
+    """The store spec for buckets; ``s3a`` and ``s3n`` are Hadoop's schemes for S3."""
     return [
         ObjectStoreSpec(
             name="s3",

@@ -1,6 +1,6 @@
-"""Responses of a server, which may have any length, take any time and lack required fields.
+"""Bound the responses of a server, which may be long or slow or lack required fields.
 
-boto3 reads everything but contents of objects to its end, and its time-outs begin anew with each
+boto3 reads all responses except object contents to their end, and its time-outs restart with each
 byte. The store contract bounds each call in time and memory, so `bound_responses` adds both bounds.
 """
 
@@ -28,17 +28,18 @@ from lance_core.store.remote.response_limits import ReadBody, read_content, read
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 
 _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
-"""Of these, every listing has some."""
+"""Every listing has at least one of these fields."""
 
 
 def bound_responses(client: Any, seconds: float) -> None:
-    """Let each request of ``client`` and its whole response take ``seconds``, in bounded memory.
+    """Limit the time of each request of ``client`` with its whole response, and its memory.
 
-    Contents of objects are left to the caller to read; everything else is read up to a limit.
-    Raises `PluginError` if this version of the SDK cannot be bounded.
+    Object contents are left to the caller to read; other bodies are read up to a size limit.
+    ``seconds`` is the limit per request. Raises `PluginError` if this version of the SDK does not
+    allow it.
     """
-    # botocore has no public way to choose classes of connections, or to read a body before it
-    # does: its event ``before-send`` has to send a request as well, with proxies and certificates.
+    # botocore has no public way to select connection classes or to read a body first: a handler of
+    # its event ``before-send`` would have to send the request, with proxies and certificates.
     endpoint = getattr(client, "_endpoint", None)
     session = getattr(endpoint, "http_session", None)
     pools = getattr(session, "_pool_classes_by_scheme", None)
@@ -52,13 +53,13 @@ def bound_responses(client: Any, seconds: float) -> None:
 
 
 class _BoundedSession:
-    """Sends requests as ``session``, one of the SDK's, does; bodies are read up to a limit."""
+    """Sends requests as the SDK's ``session`` does, but reads bodies only up to a limit."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
 
     def send(self, request: Any) -> AWSResponse:
-        """The response to a request; raises what the SDK's session does, and `RequestError`."""
+        """The response to a request. Raises the errors of the SDK's session, and `RequestError`."""
         is_content = request.stream_output
         request.stream_output = True
         response: AWSResponse = self._session.send(request)
@@ -73,7 +74,7 @@ class _BoundedSession:
 
 
 def field(response: Mapping[str, Any], name: str) -> Any:
-    """A field that each response of this kind has; `RequestError` if a server left it out."""
+    """A required field of a response. Raises `RequestError` if the server omitted it."""
     if name not in response:
         raise RequestError(Failure.UNKNOWN, f"the response has no {name}")
     return response[name]
@@ -88,7 +89,7 @@ def object_of(response: Mapping[str, Any], key: str, size: str) -> RemoteObject:
 
 
 def page_of(response: Mapping[str, Any]) -> ListingPage:
-    """The page of a ListObjectsV2 response; an empty one must have other fields of a listing."""
+    """The page of a ListObjectsV2 response; an empty page must have other fields of a listing."""
     found = [object_of(one, field(one, "Key"), "Size") for one in response.get("Contents", ())]
     if not found and not any(name in response for name in _OF_LISTINGS):
         raise RequestError(Failure.UNKNOWN, "the response is no listing")
@@ -98,7 +99,7 @@ def page_of(response: Mapping[str, Any]) -> ListingPage:
 
 
 def content_of(response: Any, wanted: ByteRange | None) -> Content:
-    """The body of a response to GET, which must be what was ``wanted``."""
+    """The body of a GET response, checked to be the range ``wanted``."""
     try:
         length, size = _lengths(response, wanted)
         return Content(read_content(response["Body"], length), size, response.get("ETag"))
@@ -108,7 +109,7 @@ def content_of(response: Any, wanted: ByteRange | None) -> Content:
 
 
 def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
-    """The bytes of the body and of the whole object."""
+    """The bytes of the body, and those of the whole object."""
     length = response.get("ContentLength")
     if length is None or length < 0:
         raise RequestError(Failure.UNSUPPORTED, "the server does not say how long its response is")

@@ -1,7 +1,7 @@
-"""Unfinished uploads in parts: killed processes leave them behind, and S3 charges for them.
+"""Find and drop unfinished uploads, which killed processes leave behind and S3 charges for.
 
-No listing of objects shows them, and no cleanup of a table removes them. A lifecycle rule of the
-bucket removes them everywhere; these functions are for one table, and for servers without rules.
+Neither object listings nor the cleanup of a table cover them. A lifecycle rule of the bucket
+removes all of them; these functions handle one table, and servers without such rules.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lance_core_s3.client import S3Client, open_store
 from lance_core_s3.plugin import lance_object_stores
 
 ALIVE = timedelta(days=1)
-"""The age from which on an upload counts as abandoned."""
+"""The minimum age of an upload that counts as abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedUpload:
-    """An upload to ``key`` of the bucket, by the name that the service has for it."""
+    """An upload to ``key`` of the bucket, with its identifier at the service."""
 
     key: str
     upload: str
@@ -34,9 +34,10 @@ class UnfinishedUpload:
 def unfinished_uploads(
     uri: str, options: Mapping[str, str | Secret] | None = None
 ) -> list[UnfinishedUpload]:
-    """The uploads below ``uri`` that were started and neither finished nor dropped.
+    """The uploads below ``uri`` that are neither finished nor dropped.
 
-    ``options``: storage options. Those of writers at work are among them. Raises `StoreError`.
+    ``options``: storage options. The result includes uploads of running writers. Raises
+    `StoreError`.
     """
     options = hide_secrets(options)
     client, sender, folder = _opened(uri, options)
@@ -51,9 +52,9 @@ def drop_unfinished_uploads(
     options: Mapping[str, str | Secret] | None = None,
     older_than: timedelta = ALIVE,
 ) -> list[UnfinishedUpload]:
-    """Drop the `unfinished_uploads` that were started that long ago; those that were dropped.
+    """Drop the `unfinished_uploads` of at least the given age; return the dropped ones.
 
-    A writer that is still at work on one of them fails. Raises `StoreError`.
+    A writer that is still working on one of them fails. Raises `StoreError`.
     """
     options = hide_secrets(options)
     client, sender, folder = _opened(uri, options)
@@ -69,7 +70,7 @@ def drop_unfinished_uploads(
 
 
 def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Client, Sender, str]:
-    """A client of the bucket, what sends its requests, and the folder in it."""
+    """A client of the bucket, a sender for its requests, and the key prefix of the folder."""
     (spec,) = lance_object_stores()
     aliases = {**ALIASES, **spec.option_aliases}
     lower = {name.lower(): value for name, value in (options or {}).items()}

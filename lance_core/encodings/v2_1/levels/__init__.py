@@ -1,1 +1,1 @@
-"""Repetition and definition levels: from arrays, to arrays, and as control words."""
+"""Repetition and definition levels: conversion from and to arrays, and control words."""

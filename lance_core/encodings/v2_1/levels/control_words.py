@@ -1,8 +1,9 @@
-"""Control words of full-zip pages: the levels of a value, in front of it.
+"""Control words of full-zip pages: the levels of a value, stored before the value.
 
-A word is ``repetition << bits_def | definition`` in 0, 1, 2 or 4 bytes, little endian. A visible
-level of fixed width is followed by its value even if that is null; of variable width, only a level
-that is not null at all is, by the length and the bytes of its value.
+A word is ``repetition << bits_def | definition`` in 0, 1, 2 or 4 bytes, little endian. With
+fixed-width values, each visible level is followed by a value, even if the value is null. With
+variable-width values, only a level with definition 0 is followed by the length and bytes of a
+value.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Zipped(NamedTuple):
-    """Levels, and where the bytes of each visible one's value are."""
+    """Levels, and the start and stop of the value bytes of each visible level."""
 
     levels: Levels
     starts: Int64Array
@@ -33,9 +34,10 @@ class Zipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ControlWords:
-    """How the levels of a page are zipped with its values.
+    """The format in which the levels of a page are zipped with its values.
 
-    ``value_width``: bytes of a value, or 0 if a length of ``length_width`` bytes comes before it.
+    ``value_width``: bytes of a value, or 0 if a length of ``length_width`` bytes precedes each
+    value.
     """
 
     kinds: LayerKinds
@@ -57,7 +59,7 @@ class ControlWords:
         return 0 if not bits else 1 if bits <= 8 else 2 if bits <= 16 else 4
 
     def levels(self, words: Bytes) -> Levels:
-        """The levels that a table of bytes, one row for each word, stands for."""
+        """Decode the levels from a table of bytes with a row for each control word."""
         if not self.width:
             return Levels(self.kinds, None, None, len(words))
         word = words.view(f"<u{self.width}").reshape(-1).astype(np.uint32)
@@ -69,9 +71,9 @@ class ControlWords:
         return Levels(self.kinds, rep, definition, len(word))
 
     def parse(self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels) -> Zipped:
-        """The levels of rows from ``starts[i]`` to ``stops[i]`` of ``data``, all ascending.
+        """Decode the ascending rows ``starts[i]`` to ``stops[i]`` of ``data``.
 
-        Raises `CorruptFileError` unless values and rows end together.
+        Raises `CorruptFileError` if a row does not end at the end of a value.
         """
         if (stops - starts < max(1, self.width)).any():
             raise CorruptFileError("a row without a control word")
@@ -95,9 +97,9 @@ class ControlWords:
         return Zipped(levels, at, at + lengths)
 
     def value_of_row(self, row: memoryview) -> tuple[memoryview, bool]:
-        """The bytes of the value of a row that has one level, and whether it is null.
+        """The bytes of the value in a row with a single level, and True if the value is null.
 
-        Raises `CorruptFileError` unless value and row end together.
+        Raises `CorruptFileError` if the row does not end at the end of the value.
         """
         level = int.from_bytes(row[: self.width], "little")
         if level > self.kinds.max_def:
@@ -118,7 +120,8 @@ class ControlWords:
     def _places(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
     ) -> Int64Array:
-        """Where all levels of the rows begin."""
+        """The positions of all levels of the rows."""
+        # Every level has a value of the same width, so positions follow from the sizes of the rows.
         if self.value_width and self.kinds.max_visible_def == self.kinds.max_def:
             stride = self.width + self.value_width
             counts, rest = np.divmod(stops - starts, stride)
@@ -132,7 +135,7 @@ class ControlWords:
         return kernels.zipped_places(data, starts, stops, form)
 
     def _lengths(self, data: Bytes, at: Int64Array) -> Int64Array:
-        """The lengths that are stored at the places ``at``."""
+        """The stored lengths at the positions ``at``."""
         stored = windows(data, at, self.length_width).view(f"<u{self.length_width}").reshape(-1)
         if len(stored) and int(stored.max()) > len(data):
             raise _too_long()

@@ -1,10 +1,10 @@
-"""Repetition and definition levels (messages of ``encodings_v2_1.proto``) to and from layers.
+"""Convert layers to repetition and definition levels (messages of ``encodings_v2_1.proto``).
 
-A leaf column of a 2.1 or 2.2 page is a stream of levels. Definition 0 is a value without nulls
-around it; higher numbers say which layer, counted from the innermost one outwards, is null or
-empty. Repetition 0 continues the innermost list, k starts a new list at the k-th list layer from
-inside; the number of list layers starts a new row. A layer here is what Arrow stores of one
-nesting step: which slots are valid and, for lists, offsets.
+A leaf column of a 2.1 or 2.2 page is a stream of levels. Definition 0 is a value with no null
+around it. A higher definition tells which layer, counted from the innermost one outwards, is null
+or empty. Repetition 0 continues the innermost list; k starts a new list at the k-th list layer from
+inside; the number of list layers starts a new row. A layer is Arrow's data for one nesting step:
+the valid slots and, for lists, the offsets.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ _MOST_LAYERS = 256
 
 @dataclass(frozen=True, slots=True)
 class LayerKinds:
-    """The kinds of the layers of a column, innermost first, and what follows from them.
+    """The kinds of the layers of a column, innermost first, and derived numbers.
 
-    ``bases[i]`` is the highest definition level of the layers inside of layer i. ``max_rep`` is the
-    number of list layers. A level is visible, so has a value, up to ``max_visible_def``.
+    ``bases[i]`` is the highest definition level of the layers inside layer i. ``max_rep`` is the
+    number of list layers. A level is visible (has a value) if its definition is at most
+    ``max_visible_def``.
     """
 
     kinds: tuple[int, ...]
@@ -70,7 +71,7 @@ class LayerKinds:
 
 @lru_cache(maxsize=1024)
 def layer_kinds(kinds: tuple[int, ...]) -> LayerKinds:
-    """The kinds (``RepDefLayer``) of a page; raises `CorruptFileError` for what is not known."""
+    """The kinds (``RepDefLayer``) of a page. Raises `CorruptFileError` for unknown kinds."""
     if not kinds or len(kinds) > _MOST_LAYERS:
         raise CorruptFileError(f"a page of {len(kinds)} layers", field="layers")
     bases, total, lists, visible = [], 0, 0, -1
@@ -87,9 +88,9 @@ def layer_kinds(kinds: tuple[int, ...]) -> LayerKinds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """A stretch of levels that starts with a row.
+    """``count`` consecutive levels that start at the start of a row.
 
-    ``count`` levels; an absent array stands for zeros (``rep`` only where there are no lists).
+    An absent array stands for zeros. ``rep`` may only be absent if there are no lists.
     """
 
     kinds: LayerKinds
@@ -98,19 +99,19 @@ class Levels:
     count: int
 
     def visible(self) -> BoolArray | None:
-        """Which levels have a value; None: all of them."""
+        """A mask of the levels that have a value; None: all levels."""
         if self.definition is None or self.kinds.max_visible_def == self.kinds.max_def:
             return None
         return self.definition <= self.kinds.max_visible_def
 
     def part(self, start: int, stop: int) -> Levels:
-        """The levels ``start`` to ``stop``."""
+        """The levels ``start`` to ``stop`` (exclusive)."""
         rep = None if self.rep is None else self.rep[start:stop]
         definition = None if self.definition is None else self.definition[start:stop]
         return Levels(self.kinds, rep, definition, stop - start)
 
     def row_starts(self) -> Int64Array | None:
-        """Positions of the levels that start a row; None: every level does."""
+        """Positions of the levels that start a row; None: all levels."""
         if self.rep is None:
             return None
         return np.flatnonzero(self.rep == self.kinds.max_rep)
@@ -118,9 +119,9 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemLayer:
-    """Slots of a struct or of a value. ``valid`` is None where no slot is null.
+    """The slots of a struct or value layer. ``valid`` is None if no slot is null.
 
-    A slot counts as null, too, where a layer outside of it is.
+    A slot inside a null slot of an outer layer also counts as null.
     """
 
     count: int
@@ -129,7 +130,7 @@ class ItemLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListLayer:
-    """Slots of a list; ``offsets``, one more than slots, start at 0. Null lists are empty."""
+    """The slots of a list layer; n slots have n + 1 ``offsets``, from 0. Null lists are empty."""
 
     offsets: Int64Array
     valid: BoolArray | None
@@ -143,7 +144,7 @@ Layer = ItemLayer | ListLayer
 
 
 def check_levels(levels: Levels, kernels: Kernels) -> None:
-    """Raise `CorruptFileError` unless the levels can be unravelled without loss."""
+    """Raise `CorruptFileError` unless the levels can be converted to layers without loss."""
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
     if kinds.max_rep and rep is None:
         raise CorruptFileError("lists without repetition levels", field="rep_compression")
@@ -155,7 +156,7 @@ def check_levels(levels: Levels, kernels: Kernels) -> None:
 
 @lru_cache(maxsize=1024)
 def _least_repetitions(kinds: LayerKinds) -> LevelArray:
-    """The least repetition that goes with each definition: what has no items ends its lists."""
+    """The minimum repetition by definition: a list without items always starts at its own layer."""
     least = np.zeros(kinds.max_def + 1, np.uint16)
     depth = 0
     for layer, base in enumerate(kinds.bases):
@@ -166,19 +167,20 @@ def _least_repetitions(kinds: LayerKinds) -> LevelArray:
 
 
 def ravel(layers: Sequence[Layer]) -> Levels:
-    """The levels of layers, outermost first; each has the slots that the one before has.
+    """The levels of ``layers``, outermost first; each has the slots that the previous one defines.
 
-    Which kind each layer is follows from what occurs in it.
+    The kind of each layer follows from its nulls and empty lists.
     """
     kinds = layer_kinds(tuple(reversed(_kinds(layers))))
     count, depth = layers[0].count, kinds.max_rep
     rep = np.full(count, depth, np.uint16) if depth else None
     definition = np.zeros(count, np.uint16) if kinds.max_def else None
-    live: Int64Array | None = None  # the levels that are slots of the layer; None: all
+    live: Int64Array | None = None  # levels that are slots of the current layer; None: all
     outer: BoolArray | None = None
     for number, layer in enumerate(layers):
         base = kinds.bases[len(layers) - 1 - number]
-        # Members without nulls of their own share the mask of their struct, which has set it.
+        # A struct member without nulls shares the mask of the struct, whose nulls are already
+        # defined.
         if definition is not None and layer.valid is not None and layer.valid is not outer:
             nulls = np.flatnonzero(~layer.valid)
             _define(definition, nulls if live is None else live.take(nulls), base + 1)
@@ -198,7 +200,7 @@ def ravel(layers: Sequence[Layer]) -> Levels:
 
 
 def _define(definition: LevelArray, levels: Int64Array, level: int) -> None:
-    """Set those ``levels`` that no layer further outside has set."""
+    """Set the definition of ``levels``, except of those that an outer layer has already defined."""
     definition[levels[definition.take(levels) == 0]] = level
 
 
@@ -209,12 +211,14 @@ def _expand(
     lengths: Int64Array,
     depth: int,
 ) -> tuple[LevelArray, LevelArray | None, Int64Array | None]:
-    """Give every item of the lists a level of its own; the second to last of a list repeat it."""
+    """Expand each list to one level per item; items after the first one of a list repeat it."""
+    # Fast path: every level is a list with items.
     if live is None and lengths.all():
         starts = np.cumsum(lengths) - lengths
         expanded = np.full(int(lengths.sum()), depth, np.uint16)
         expanded[starts] = rep
         return expanded, None if definition is None else np.repeat(definition, lengths), None
+    # A level without items (an empty list, or a slot of an outer layer) keeps one level.
     times = np.ones(len(rep), np.int64)
     has_items = np.zeros(len(rep), np.bool_)
     where = np.arange(len(rep)) if live is None else live
@@ -228,14 +232,14 @@ def _expand(
 
 
 def _kinds(layers: Sequence[Layer]) -> list[int]:
-    """What kind each layer is, outermost first.
+    """The kind of each layer, outermost first.
 
-    Nulls of a struct make every layer below it, up to and with the next list, one with nulls, even
-    where nothing is null by itself. Otherwise pylance returns fillers for the members of null
-    structs when it reads them alone, and it cannot read lists and structs there at all.
+    If a struct has nulls, every layer below it, up to and including the next list, becomes
+    nullable, even without nulls of its own. Otherwise pylance returns fill values when it reads
+    members of null structs alone, and it cannot read lists and structs below such a struct.
     """
     kinds = []
-    visible: BoolArray | None = None  # slots that neither are null nor inside of a null struct
+    visible: BoolArray | None = None  # slots that are not null and not inside a null struct
     for layer in layers:
         valid = layer.valid
         if valid is not None and not valid.all():

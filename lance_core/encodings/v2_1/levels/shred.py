@@ -1,6 +1,6 @@
-"""Arrow arrays taken apart into leaf values and the layers around them, as 2.1 columns hold them.
+"""Split Arrow arrays into leaf values and the layers around them, as 2.1 columns store them.
 
-What a null hides is dropped where it would need space of its own: null lists lose their items.
+Items of null lists are dropped. Other values below nulls stay, because they keep their slots.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """The values of a leaf, one per slot of the innermost layer; ``layers`` outermost first."""
+    """The values of a leaf, one per slot of the innermost layer; ``layers`` are outermost first."""
 
     values: pa.Array
     layers: tuple[Layer, ...]
 
     def rows(self, start: int, stop: int) -> Leaf:
-        """The slots ``start`` to ``stop`` of the outermost layer and what is in them."""
+        """The outermost slots ``start`` to ``stop`` (exclusive) with their contents."""
         layers: list[Layer] = []
         for layer in self.layers:
             valid = None if layer.valid is None else layer.valid[start:stop]
@@ -42,7 +42,7 @@ class Leaf:
 
 
 def joined(leaves: Sequence[Leaf]) -> Leaf:
-    """One leaf of the rows of all ``leaves``, which are of the same field."""
+    """Concatenate ``leaves`` of the same field into one leaf."""
     if len(leaves) == 1:
         return leaves[0]
     values = pa.concat_arrays([leaf.values for leaf in leaves])
@@ -66,7 +66,7 @@ def _joined_layers(parts: Sequence[Layer]) -> Layer:
 def shred(array: pa.Array, root: Node) -> Iterator[Leaf]:
     """The leaves of an array of the field ``root``, in pre-order.
 
-    Raises `UnsupportedFeatureError` for lists of fixed size, of structs, within lists.
+    Raises `UnsupportedFeatureError` for fixed-size lists of structs within lists.
     """
     return _shred(root, array, (), None)
 
@@ -74,7 +74,7 @@ def shred(array: pa.Array, root: Node) -> Iterator[Leaf]:
 def _shred(
     node: Node, array: pa.Array, outer: tuple[Layer, ...], seen: BoolArray | None
 ) -> Iterator[Leaf]:
-    """``seen``: the slots that no struct right around the array makes null; None: all."""
+    """``seen``: a mask of the slots that no directly enclosing struct makes null; None: all."""
     valid = _valid(array)
     here = valid if seen is None else seen if valid is None else seen & valid
     layers = (*outer, ItemLayer(len(array), here))
@@ -94,7 +94,7 @@ def _shred(
 
 
 def _repeated(layer: Layer, times: int) -> ItemLayer:
-    """Every slot as often as a list of fixed size has items, which are rows of its columns."""
+    """Repeat every slot ``times`` times: each item of a fixed-size list is a row of its columns."""
     if isinstance(layer, ListLayer):
         raise UnsupportedFeatureError("lists of fixed size, of structs, within lists")
     valid = None if layer.valid is None else np.repeat(layer.valid, times)
@@ -111,7 +111,7 @@ def _valid(array: pa.Array) -> BoolArray | None:
 
 
 def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Array]:
-    """Offsets from 0 of the lists that are ``valid``, the others empty; and just their items."""
+    """Offsets from 0 of the lists, with lists outside of ``valid`` empty; and the items in use."""
     starts: npt.NDArray[Any]
     width = np.int64 if pa.types.is_large_list(array.type) else np.int32
     buffer = array.buffers()[1]
@@ -121,7 +121,7 @@ def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Arr
     else:
         size = np.dtype(width).itemsize
         stored = np.frombuffer(buffer, width, count + 1, array.offset * size).astype(np.int64)
-    items = array.values  # as they are stored, before any slicing
+    items = array.values  # all stored items, whatever part of them the array covers
     lengths = np.diff(stored)
     if valid is None or not lengths[~valid].any():
         return stored - stored[0], items.slice(int(stored[0]), int(stored[-1] - stored[0]))

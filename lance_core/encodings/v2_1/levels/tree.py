@@ -1,4 +1,4 @@
-"""The fields above the leaves of a column: what their levels have to say."""
+"""The tree of fields above the leaf columns, which the levels of the leaves must match."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lance_core.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A field of the tree to assemble: a leaf, a struct, a list, a map or a list of fixed size.
+    """A field in the tree: a leaf, a struct, a list, a map or a fixed-size list.
 
-    ``children``: none for a leaf, else the members, or the one item (for a map its entries).
-    ``is_list``: whether the layer of this field is one of lists. ``is_fixed``: whether these are
-    lists of fixed size whose items have columns of their own.
+    ``children``: none for a leaf, the members of a struct, else the single item (the entries of a
+    map). ``is_list``: True if this field is a list layer. ``is_fixed``: True for a fixed-size list
+    whose items have columns of their own.
     """
 
     type: pa.DataType
@@ -38,7 +38,7 @@ class Node:
         object.__setattr__(self, "num_leaves", leaves)
 
     def paths(self) -> Iterator[tuple[Node, ...]]:
-        """The way to each leaf, outermost first."""
+        """The path to each leaf, outermost node first."""
         if self.is_leaf:
             yield (self,)
         for child in self.children:
@@ -47,14 +47,14 @@ class Node:
 
 
 def check_kinds(path: Sequence[Node], kinds: LayerKinds) -> None:
-    """Raise `CorruptFileError` unless a leaf's layers are those of the fields around it."""
+    """Raise `CorruptFileError` unless a leaf's layers match the fields around it."""
     expected = [node.is_list for node in reversed(path)]
     if expected != [kinds.is_list(layer) for layer in range(len(kinds.kinds))]:
         raise CorruptFileError("the layers of a page are not those of its field", field="layers")
 
 
 def rows_per_slot(path: Sequence[Node]) -> int:
-    """How many rows of the leaf's column there are for one row of the field."""
+    """The number of rows of the leaf's column for one row of the field."""
     scale = 1
     for number, node in enumerate(path):
         if node.is_fixed:

@@ -1,4 +1,4 @@
-"""Levels to layers as Arrow has them: bitmaps of what is valid, and offsets of lists."""
+"""Convert levels to Arrow layers: validity bitmaps and list offsets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ _FEW = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrowLayer:
-    """Slots of a struct, a list or a value, ``nulls`` of which are null.
+    """The slots of a struct, list or value layer, ``nulls`` of which are null.
 
-    ``validity`` has a bit for each slot, or is None where no slot is null. Slots that are null by a
-    layer outside are null. ``offsets`` are those of lists, one more than slots, from 0; null lists
-    are empty.
+    ``validity`` has a bit for each slot; it is None if no slot is null. Slots inside a null slot of
+    an outer layer are null. Lists have ``offsets``, which start at 0; null lists are empty.
     """
 
     count: int
@@ -34,9 +33,9 @@ class ArrowLayer:
 
 
 def unravel(levels: Levels, kernels: Kernels) -> list[ArrowLayer]:
-    """The layers of checked levels, outermost first; each has the slots that the one before has.
+    """The layers of checked levels, outermost first; each has the slots that the previous defines.
 
-    The slots of the layer inside of a list are the items of those lists that have any.
+    The slots of the layer inside a list are the items of the lists that are not empty.
     """
     if levels.count <= _FEW:
         return _unravel_few(levels)
@@ -66,7 +65,7 @@ def unravel(levels: Levels, kernels: Kernels) -> list[ArrowLayer]:
 
 
 def row_count(levels: Levels, kernels: Kernels) -> int:
-    """How many rows the levels are of."""
+    """The number of rows of the levels."""
     if levels.rep is None or not levels.kinds.max_rep:
         return levels.count
     edges = np.array([0, levels.count], np.int64)
@@ -75,7 +74,7 @@ def row_count(levels: Levels, kernels: Kernels) -> int:
 
 
 def _unravel_few(levels: Levels) -> list[ArrowLayer]:
-    """With plain integers: calls of kernels cost more than a few levels."""
+    """Same as `unravel`, with plain integers: kernel calls cost more than a few levels."""
     kinds = levels.kinds
     none = [0] * levels.count
     rep = none if levels.rep is None or not kinds.max_rep else levels.rep.tolist()
@@ -101,7 +100,7 @@ def _unravel_few(levels: Levels) -> list[ArrowLayer]:
 
 
 def _offsets(slots: Sequence[bool], items: Sequence[bool]) -> Offsets:
-    """How many items there are before each slot, then all of them."""
+    """Offsets: the number of items before each slot, then the number of all items."""
     offsets, before = [], 0
     for is_slot, is_item in zip(slots, items, strict=True):
         if is_slot:

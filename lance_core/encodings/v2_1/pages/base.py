@@ -1,4 +1,4 @@
-"""What page layouts have in common: a plan per page that decodes the levels and values of rows."""
+"""The interface of page layouts: a plan per page that decodes the levels and values of rows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafPart:
-    """Some rows of a leaf column: checked levels, and one value for each that is visible.
+    """Some rows of a leaf column: checked levels, and one value for each visible level.
 
-    The values have no validity of their own; what they are where the levels say null is arbitrary.
+    The values have no validity of their own; a value whose level is null is arbitrary.
     """
 
     levels: Levels
@@ -34,7 +34,7 @@ class LeafPart:
 
 
 class LayoutPlan(ABC):
-    """How the rows of one page are decoded. Immutable as far as callers can see."""
+    """Decodes rows of one page. Immutable as far as callers can observe."""
 
     __slots__ = ()
 
@@ -42,38 +42,38 @@ class LayoutPlan(ABC):
 
     @property
     def is_all_null(self) -> bool:
-        """Whether each row is a null, of which no level is stored."""
+        """True if all rows are null and no levels are stored."""
         return False
 
     @abstractmethod
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, at least one and all within the page, in order.
 
-        Raises `CorruptFileError` without a path; offset and field are filled in above.
+        Raises `CorruptFileError` without the field's path; the caller adds offset and field.
         """
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """The value of one row, possibly null, of a page without structs and lists around values.
 
-        None if that is not possible, or `decode` is as good.
+        None if the page does not support it or if `decode` is as fast.
         """
         yield from ()
         return None
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """``rows`` of the page in the order asked for; None if `decode` is as good."""
+        """``rows`` of the page in the requested order; None if `decode` is as fast."""
         yield from ()
         return None
 
     def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """One row, as `decode` gives it, in a way that costs least; None if there is no other."""
+        """One row, equal to that of `decode`, by a faster path; None if there is no faster path."""
         yield from ()
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class PageScope:
-    """What a layout may know of its page.
+    """The environment of a layout decoder for one page.
 
     ``type`` is the storage type of the leaf. Every buffer must lie within ``file_size`` bytes.
     """
@@ -93,14 +93,14 @@ class PageScope:
 
 
 LayoutDecoder = Callable[[Any, PageScope], LayoutPlan]
-"""From the message of a layout to a plan; checks what can be checked without reading.
+"""Makes a plan from the message of a layout; checks all that does not require reading.
 
-Raises `CorruptFileError` or `UnsupportedFeatureError` for what cannot be decoded.
+Raises `CorruptFileError` or `UnsupportedFeatureError` for pages that cannot be decoded.
 """
 
 
 def kinds_of(layers: Any, count: int) -> LayerKinds:
-    """The layers of a page, of which there are ``count`` values or levels to be held."""
+    """The layers of a page that claims ``count`` values or levels. Raises `CorruptFileError`."""
     if count > 1 << 48:
         raise CorruptFileError(f"a page cannot have {count} values")
     return layer_kinds(tuple(layers))
@@ -131,7 +131,7 @@ def picked_levels(levels: Levels, where: Int64Array) -> Levels:
 
 
 def cut_part(part: LeafPart, rows: RowRange) -> LeafPart:
-    """The ``rows`` of a part, counted from its first one."""
+    """The ``rows`` of a part, counted from its first row."""
     levels = level_rows(part.levels, rows)
     visible = part.levels.visible()
     starts = part.levels.row_starts()

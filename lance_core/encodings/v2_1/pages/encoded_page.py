@@ -1,4 +1,4 @@
-"""A page as the writers of layouts make it."""
+"""A page as the layout writers return it."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class LayoutPage(NamedTuple):
 
 
 def layers_of(levels: Levels) -> Sequence[RepDefLayer.ValueType]:
-    """The kinds of the layers of ``levels``, innermost first, as messages have them."""
+    """The kinds of the layers of ``levels``, innermost first, as messages store them."""
     return cast("Sequence[RepDefLayer.ValueType]", levels.kinds.kinds)

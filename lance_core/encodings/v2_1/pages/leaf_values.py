@@ -1,4 +1,4 @@
-"""From the values that compressive encodings give to Arrow arrays of a leaf's type."""
+"""Convert decoded values to Arrow arrays of a leaf's type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def leaf_values(
     values: Values, where: ValuePositions, type_: pa.DataType, context: DecodeContext
 ) -> pa.Array:
-    """Those of ``values`` that are at ``where``, as an array of ``type_`` without nulls."""
+    """The ``values`` at the positions ``where``, as an array of ``type_`` without nulls."""
     array = values.to_arrow(type_, None, context.validate_utf8)
     if isinstance(where, slice):
         return array.slice(where.start, where.stop - where.start)
@@ -41,10 +41,10 @@ def dictionary_values(
     type_: pa.DataType,
     runs: ItemRuns | None = None,
 ) -> pa.Array:
-    """The ``items`` at the indices that are at ``where``; those of nulls can be anything.
+    """The ``items`` at the indices ``values[where]``; indices of nulls may be arbitrary.
 
-    The array is of ``type_``, a dictionary type or that of the items. ``runs`` if the items are
-    those of several pages.
+    ``type_`` is a dictionary type or the type of the items. ``runs`` is given if the items come
+    from the dictionaries of several pages.
     """
     indices = as_fixed(values).words()[where]
     missing = _missing(levels)
@@ -68,7 +68,7 @@ def dictionary_values(
 
 
 def _check_size(indices: Words, items: pa.Array) -> None:
-    """Raise `ResultTooLargeError` for more bytes than offsets of the type of ``items`` reach."""
+    """Raise `ResultTooLargeError` if the offsets of the item type cannot address the result."""
     type_ = items.type
     if not is_variable(type_) or offset_dtype(type_) is not np.int32 or not len(items):
         return
@@ -82,7 +82,7 @@ def _check_size(indices: Words, items: pa.Array) -> None:
 
 
 def _missing(levels: Levels) -> BoolArray | None:
-    """Which values are null; None: no value is."""
+    """A mask of the null values; None: no value is null."""
     definition = levels.definition
     if definition is None or not levels.kinds.max_visible_def:
         return None
@@ -103,7 +103,7 @@ def zipped_values(values: Values, type_: pa.DataType, context: DecodeContext) ->
 
 
 def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
-    """``array`` spread over the slots that are ``present``, with nulls in between."""
+    """``array`` spread over the slots that are ``present``; the other slots are null."""
     if present.all():
         return array
     positions: Int64Array = np.cumsum(present) - 1
@@ -111,7 +111,7 @@ def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
 
 
 def array_of(type_: pa.DataType, octets: bytes | memoryview, validate_utf8: bool) -> pa.Array:
-    """An array of one value with these bytes."""
+    """An array of one value with the bytes ``octets``."""
     if is_variable(type_):
         return single_value(type_, pa.py_buffer(octets), False, validate_utf8)
     return FixedWidth(pa.py_buffer(bytes(octets)), 8 * len(octets), 1).to_arrow(type_)

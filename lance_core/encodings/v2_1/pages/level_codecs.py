@@ -1,4 +1,4 @@
-"""Repetition and definition levels from their bytes, raw or compressed."""
+"""Decode repetition and definition levels, raw or compressed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BYTES = 2
 _UNIT = 1024
 
 _LIKE_VALUES = frozenset({"flat", "inline_bitpacking"})
-"""Encodings that have the same form in a block as in a chunk; all chunks are decoded at once."""
+"""Encodings with the same form in blocks and chunks; all chunks are decoded with one call."""
 
 
 def raw_levels(buffer: pa.Buffer) -> LevelArray:
@@ -49,9 +49,9 @@ def decode_levels(
     counts: Int64Array,
     context: DecodeContext,
 ) -> LevelArray:
-    """The levels of chunks, joined: ``counts`` of them at the starts and of the sizes ``place``.
+    """The concatenated levels of chunks with starts and sizes ``place`` and ``counts`` levels.
 
-    Raises `CorruptFileError` if a chunk has not as many.
+    Raises `CorruptFileError` if a chunk has another number of levels.
     """
     starts, sizes = place
     total = int(counts.sum())
@@ -83,7 +83,7 @@ def take_levels(
     at: ChunkPositions,
     context: DecodeContext,
 ) -> LevelArray:
-    """Single ones of the levels that `decode_levels` gives; raises as it does."""
+    """Picked levels out of those that `decode_levels` returns; raises as it does."""
     starts, sizes = place
     kind = encoding.WhichOneof("compression")
     if kind in _LIKE_VALUES:
@@ -97,7 +97,7 @@ def take_levels(
 
 
 class ChunkLevelDecoder:
-    """Decodes the levels of one chunk of a page at a time, with few calls."""
+    """Decodes the levels of one chunk of a page at a time, with few calls per chunk."""
 
     __slots__ = ("_encoding", "_width")
 
@@ -113,7 +113,7 @@ class ChunkLevelDecoder:
         count: int,
         context: DecodeContext,
     ) -> LevelArray:
-        """The ``count`` levels at a start and of a size, which are within ``data``."""
+        """The ``count`` levels at ``place`` (start and size), which is within ``data``."""
         start, size = place
         units, unit = -(-count // _UNIT), packed_bytes(self._width)
         if self._width >= 0 and size == units * unit:
@@ -132,7 +132,7 @@ def _levels(values: Values, count: int) -> LevelArray:
 
 
 def packed_width(message: OutOfLineBitpacking) -> int:
-    """Bits that levels are packed to."""
+    """The bits to which levels are packed. Raises `CorruptFileError` above 16."""
     inner = message.values
     width = inner.flat.bits_per_value
     flat = inner.WhichOneof("compression") == "flat"

@@ -1,7 +1,7 @@
-"""The dictionaries of pages that are read as one.
+"""Join the dictionaries of pages that are read together.
 
-Each page counts its indices from the start of its own dictionary. The items are put together, and
-to the indices of a page the number of items that are before its own is added.
+The indices of a page count from the start of its own dictionary. After the items of all pages are
+concatenated, each index grows by the number of items of the pages before its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class ItemRuns(NamedTuple):
-    """Values in the order of their pages: how many of each, and the ``edges`` of `PageItems`."""
+    """The number of values of each page, in page order, and the ``edges`` of `PageItems`."""
 
     lengths: Int64Array
     edges: Int64Array
 
     def joined(self, indices: Words) -> Words:
-        """The indices as they count in the dictionary of all pages.
+        """The indices into the dictionary of all pages.
 
         Raises `CorruptFileError` for an index beyond the dictionary of its page.
         """
@@ -54,9 +54,9 @@ class ItemRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageItems:
-    """Whose items are whose: page p has those from ``edges[p]`` to ``edges[p + 1]``.
+    """The items of each page: page p has the items ``edges[p]`` to ``edges[p + 1]``.
 
-    ``chunks[p]`` is the first chunk of page p; then follows the number of chunks.
+    ``chunks`` has the first chunk of each page, then the number of chunks.
     """
 
     edges: Int64Array
@@ -64,13 +64,13 @@ class PageItems:
 
     @classmethod
     def of(cls, items: Sequence[pa.Array], num_chunks: Sequence[int]) -> PageItems:
-        """From the items of each page and its number of chunks."""
+        """Build from the items and the number of chunks of each page."""
         if not all(map(len, items)):
             raise CorruptFileError("indices of a dictionary without values")
         return cls(np.cumsum([0, *map(len, items)]), np.cumsum([0, *num_chunks]))
 
     def runs(self, chunks: Int64Array, counts: Int64Array, where: ValuePositions) -> ItemRuns:
-        """The pages of the values at ``where`` in ``chunks``, which hold ``counts``; all ascend."""
+        """The pages of the values at ``where`` in ``chunks`` of ``counts`` values; all ascend."""
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         edges = ends[chunks.searchsorted(self.chunks)]
         if isinstance(where, slice):
@@ -80,5 +80,5 @@ class PageItems:
         return ItemRuns(np.diff(places), self.edges)
 
     def runs_of(self, chunks: Int64Array) -> ItemRuns:
-        """The pages of values of which each one is in the chunk given for it; they ascend."""
+        """The pages of values, given the ascending chunk number of each value."""
         return ItemRuns(np.diff(chunks.searchsorted(self.chunks)), self.edges)

@@ -1,8 +1,8 @@
-"""What the message of a page may say in a file of exactly one version (``PageLayout``).
+"""Validate the message of a page against one file version (message ``PageLayout``).
 
-Later versions allow more, and what a file contains of them is damage: it is refused, as by the
-software that defines the format, which looks at this before it reads any page. Only what the
-message and the places of the buffers say is looked at; what is in the buffers is up to decoders.
+A feature of a later version in a file is corruption. The reference implementation rejects such a
+file before it reads any page, and so does this module. It checks only the message and the positions
+of buffers; decoders check the content of buffers.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _INNER: dict[str, tuple[str, ...]] = {
     "packed_struct": ("values",),
     "variable": ("offsets",),
 }
-"""The encodings that an encoding must have within it."""
+"""For each encoding, the names of the encodings that it must contain."""
 
 _LATER = frozenset({"range", "delta"})
-"""Encodings that are recognised only to be refused."""
+"""Encodings that are recognised only to reject them with a clear error."""
 
 
 def check_page(layout: PageLayout, buffers: Sequence[ByteRange], version: FileVersion) -> None:
-    """Raise `CorruptFileError` unless a file of ``version``, 2.1 or 2.2, may have such a page."""
+    """Raise `CorruptFileError` unless a file of ``version`` (2.1 or 2.2) may have such a page."""
     for buffer in buffers:
         if buffer.start % _ALIGNMENT:
             raise CorruptFileError(
@@ -85,14 +85,14 @@ def _check_constant(message: ConstantLayout, version: FileVersion) -> None:
 
 
 def _check_present(message: Any, names: Sequence[str], version: FileVersion) -> None:
-    """Check those of the encodings ``names`` that there are."""
+    """Check those of the encodings ``names`` that are present."""
     for name in names:
         if message.HasField(name):
             _check_encoding(getattr(message, name), version, 0)
 
 
 def _check_inner(message: Any, names: Sequence[str], version: FileVersion, depth: int) -> None:
-    """Check the encodings ``names``, all of which must be there."""
+    """Check the encodings ``names``, all of which must be present."""
     for name in names:
         if not message.HasField(name):
             raise CorruptFileError(f"{message.DESCRIPTOR.name} without {name}", field=name)
@@ -114,7 +114,7 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
         for field in message.fields:
             _check_inner(field, ("value",), version, depth + 1)
         return
-    # Lists of fixed size within each other are one encoding, whose decoder counts them.
+    # Nested fixed-size lists count as one encoding; their decoder limits their depth.
     deeper = depth if key == "fixed_size_list" else depth + 1
     _check_inner(message, _INNER.get(key, ()), version, deeper)
     if key == "variable" and message.offsets.WhichOneof("compression") != "flat":
@@ -126,7 +126,7 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
 
 
 def _check_plain(encoding: CompressiveEncoding) -> Flat:
-    """Raise `CorruptFileError` unless an encoding of a run is flat and not compressed."""
+    """Raise `CorruptFileError` unless an encoding inside a run encoding is flat, uncompressed."""
     if encoding.WhichOneof("compression") != "flat" or encoding.flat.HasField("data"):
         raise CorruptFileError("runs of values that are not flat", field="Rle")
     return encoding.flat

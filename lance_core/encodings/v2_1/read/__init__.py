@@ -1,1 +1,1 @@
-"""Fields of 2.1 and 2.2 files, read."""
+"""Read fields of 2.1 and 2.2 files."""

@@ -1,7 +1,7 @@
-"""Arrow arrays from the levels and values of the leaf columns below a field.
+"""Assemble Arrow arrays from the levels and values of the leaf columns of a field.
 
-All leaves are given for the same rows. What they say of a struct or list that they share must
-agree, which is checked.
+All leaves cover the same rows. Their levels must agree on the structs and lists that they share;
+the code checks this.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from lance_core.lazy_dataclass import dataclass
 class _Unravelled:
     layers: list[ArrowLayer]
     values: pa.Array
-    scale: int  # rows of the leaf for one slot of the field looked at
+    scale: int  # rows of the leaf per slot of the current field
 
 
 def assemble(
     root: Node, parts: Sequence[LeafPart], scales: Sequence[int], kernels: Kernels
 ) -> pa.Array:
-    """The array of ``root`` from its leaves, ``scales`` being the `rows_per_slot` of each.
+    """The array of ``root`` from its leaves; ``scales`` has the `rows_per_slot` of each leaf.
 
     Raises `CorruptFileError` if leaves disagree.
     """
@@ -51,7 +51,7 @@ def assemble(
 
 
 def _are_same(one: Levels, other: Levels) -> bool:
-    """Whether two leaves have the same levels, as members of a struct without nulls have."""
+    """True if two leaves have equal levels, as members of a struct without nulls have."""
     return one is other or (
         one.kinds == other.kinds
         and one.count == other.count
@@ -120,7 +120,7 @@ def _offsets(layer: ArrowLayer) -> Offsets:
 
 
 def _shared_items(leaves: Sequence[_Unravelled], depth: int) -> ArrowLayer:
-    """The slots of a struct, or list of fixed size, that the leaves are below of."""
+    """The slots of the struct or fixed-size list that contains the leaves."""
     layer = _unscaled(leaves[0], depth)
     for leaf in leaves[1:]:
         other = _unscaled(leaf, depth)

@@ -1,7 +1,7 @@
-"""Fields of 2.1 and 2.2 files: from a field and the columns of a file to Arrow arrays.
+"""Decode the fields of 2.1 and 2.2 files from leaf columns to Arrow arrays.
 
-Only leaves have columns. What is around a leaf (structs, lists, maps) is in its levels, so a field
-is read by decoding all leaves below it and putting them together, a few pages at a time.
+Only leaves have columns. Their levels encode the structs, lists and maps around them. So a field is
+read by decoding all its leaves and assembling them, a few pages at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _FEW = 8
-"""Up to so many rows of a leaf are sooner read one by one, each by the shortest way."""
+"""Maximum rows of a leaf to read one by one, each by its fastest path."""
 
 
 def decode_field(
@@ -45,7 +45,7 @@ def decode_field(
     rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
-    """`lance_core.encodings.dispatch.decode_field` for 2.1 and 2.2 files."""
+    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.decode_field`."""
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):
@@ -83,7 +83,7 @@ def _scalars(
     rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array] | None]:
-    """Few rows, one by one; None if that is no short way for this field."""
+    """Read a few rows one by one; None if this field has no fast path for it."""
     numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
     found = yield from run_interleaved(
         [_scalar(field, column_of, columns, number, context) for number in numbers]
@@ -99,7 +99,7 @@ def _scalar(
     row: int,
     context: DecodeContext,
 ) -> Decoding[pa.Array | None]:
-    """One row, by a way that costs least; None if there is none for this field."""
+    """One row by the fastest path; None if this field has no such path."""
     number = column_of.get(field.id, -1)
     if not 0 <= number < len(columns):
         return None
@@ -111,7 +111,7 @@ def _scalar(
 
 
 def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-    """One row of a field of several leaves, or of lists; None if a leaf has no short way."""
+    """One row of a field with several leaves or lists; None if a leaf has no fast path."""
     if any(scale != 1 for scale in tree.scales):
         return None
     found = yield from run_interleaved([leaf.column.list_at(row, context) for leaf in tree.plan])
@@ -126,13 +126,13 @@ def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Leaf:
-    """A leaf of a field: its column, and how many rows of it there are for one of the field."""
+    """A leaf of a field: its column, and the rows of the column per row of the field."""
 
     column: LeafColumn
     scale: int
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
-        """The parts of ``rows``, one for each stretch of pages, and where they begin and end."""
+        """The parts of ``rows``, one per group of pages, and the row edges of the parts."""
         wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
         split = split_rows(self.column.column, wanted, self.column.path)
         if any(len(inner) % self.scale for _, inner in split):
@@ -156,7 +156,7 @@ class _Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tree:
-    """What is worked out once for a field: its root and leaves, and the columns of all ``ids``."""
+    """The cached structure of a field: its root and leaves, and the columns of all ``ids``."""
 
     field: Field
     ids: tuple[int, ...]
@@ -167,21 +167,21 @@ class _Tree:
     scales: tuple[int, ...]
 
     def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
-        """Whether it is that of ``field`` with these columns."""
+        """True if this is the tree of ``field`` with these columns."""
         if self.field is not field:
             return False
         return tuple([column_of.get(id_, -1) for id_ in self.ids]) == self.numbers
 
     def expect(self) -> None:
-        """What leaves are told may be another field's that has the same columns."""
+        """Set the enclosing fields of all leaves; another field may have used the same columns."""
         for path, leaf in zip(self.paths, self.plan, strict=True):
             leaf.column.expect(path)
 
 
 def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column]) -> _Tree:
-    """The tree of a field; the last one that a column was first in is kept with the column.
+    """The tree of a field. The first column of a field caches the last tree.
 
-    All leaves must have as many rows of the field.
+    Raises `CorruptFileError` if the leaves have different numbers of rows of the field.
     """
     first = field
     while column_of.get(first.id, -1) < 0 and first.children:
@@ -215,7 +215,7 @@ def _node(
     leaves: list[LeafColumn],
     depth: int,
 ) -> Node:
-    """The node of a field; its leaves are added to ``leaves`` in pre-order."""
+    """The node of a field; appends its leaves to ``leaves`` in pre-order."""
     if depth >= MAX_NESTING:
         raise CorruptFileError(f"a field of more than {MAX_NESTING} levels", field=path)
     type_ = field.storage_type
@@ -241,7 +241,7 @@ def _scaled(rows: Rows, scale: int) -> Rows:
 
 
 def _aligned(decoded: Sequence[_Decoded]) -> list[list[LeafPart]]:
-    """For each stretch of rows, the parts of all leaves, cut so that they have the same rows."""
+    """The parts of all leaves, cut at common rows; one list of parts per stretch of rows."""
     first = decoded[0].edges
     if all(leaf.edges == first for leaf in decoded):
         return [list(parts) for parts in zip(*(leaf.parts for leaf in decoded), strict=True)]

@@ -1,4 +1,4 @@
-"""One leaf column of a 2.1 or 2.2 file: its pages, each with the plan of its layout."""
+"""One leaf column of a 2.1 or 2.2 file: its pages and the cached plans of their layouts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class LeafColumn:
-    """A column read as ``type``. Plans of pages are made when a page is first used, and kept.
+    """A column read as ``type``. The plan of a page is made on first use and cached.
 
-    ``path`` is the dotted path of the leaf's field. ``tree`` belongs to what reads whole fields,
-    which keeps there what it worked out.
+    ``path`` is the dotted path of the leaf's field. ``tree`` is a cache for the code that reads
+    whole fields.
     """
 
     __slots__ = ("_nodes", "_plans", "column", "path", "tree", "type")
@@ -52,7 +52,7 @@ class LeafColumn:
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
-        """The one that is kept with ``column``, if it is read as ``type_``."""
+        """The leaf column cached with ``column``, or a new one if that was read as another type."""
         kept: LeafColumn | None = column.decoder_cache
         if kept is None or kept.type != type_ or kept.path != path:
             kept = column.decoder_cache = cls(column, type_, path)
@@ -60,11 +60,11 @@ class LeafColumn:
 
     @property
     def is_field(self) -> bool:
-        """Whether `expect` found that nothing is around this leaf."""
+        """True if `expect` found that this leaf is a top-level field."""
         return len(self._nodes) == 1
 
     def expect(self, nodes: Sequence[Node]) -> None:
-        """Check layers of pages against the fields on the way to this leaf, outermost first."""
+        """Set the fields on the path to this leaf, outermost first, to check pages against."""
         if nodes is self._nodes:
             return
         if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
@@ -72,7 +72,7 @@ class LeafColumn:
         self._nodes = tuple(nodes)
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """One row of a column that is a field by itself; None if it is better read with others."""
+        """One row of a column that is a whole field; None if there is no fast path."""
         page = self._page_of(number)
         if page is None:
             return None
@@ -83,7 +83,7 @@ class LeafColumn:
     def in_page(
         self, node: Node, rows: AnyRows, context: DecodeContext
     ) -> Decoding[pa.Array | None]:
-        """Rows of a column that is the field ``node``, if one page has all; None otherwise."""
+        """Rows of a column that is the field ``node``; None unless a single page has all rows."""
         page = self._page_of(rows.last)
         if page is None or rows.first < self.column.starts[page]:
             return None
@@ -103,7 +103,7 @@ class LeafColumn:
             return inner.taken_from(assemble(node, [part], (1,), context.kernels))
 
     def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """One row of a column that is part of a field; None as with `scalar_at`."""
+        """One row of a column that is part of a field; None if there is no fast path."""
         page = self._page_of(number)
         if page is None:
             return None
@@ -114,7 +114,7 @@ class LeafColumn:
     def stretches(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
     ) -> list[Sequence[tuple[int, Rows]]]:
-        """Successive pages with their wanted rows, cut into those that are decoded together."""
+        """Group consecutive pages, with their requested rows, that are decoded together."""
         if len(pages) == 1:
             return [pages]
         plans = [self._page(number, context) for number, _ in pages]
@@ -123,7 +123,7 @@ class LeafColumn:
     def decode_pages(
         self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
     ) -> Decoding[LeafPart]:
-        """Decode a stretch of pages, of each those rows that are with it."""
+        """Decode the requested rows of a group of pages."""
         if len(pages) == 1:
             return (yield from self.decode_page(*pages[0], context))
         plans = [self._page(number, context) for number, _ in pages]
@@ -132,7 +132,8 @@ class LeafColumn:
             with _Placing(self, pages[0][0]):
                 return (yield from decode_joined(joined, [rows for _, rows in pages], context))
         except CorruptFileError:
-            for number, rows in pages:  # one of them says where, and why
+            # Decode each page alone, so that the error names the damaged page.
+            for number, rows in pages:
                 yield from self.decode_page(number, rows, context)
             raise
 
@@ -161,7 +162,7 @@ class LeafColumn:
         check_page(page.encoding, page.buffers, context.version)
         scope = PageScope(page.buffers, self.type, page.num_rows, context.file_size)
         is_plain = not page.buffers and not any(node.is_list for node in self._nodes)
-        if is_plain and is_empty_struct(self.type):  # then all around is valid, too
+        if is_plain and is_empty_struct(self.type):  # then all enclosing fields are valid, too
             layers = [REPDEF_ALL_VALID_ITEM] * len(self._nodes)
             return decode_constant(ConstantLayout(layers=layers), scope)
         mini_block = page.encoding.mini_block_layout
@@ -174,7 +175,7 @@ class LeafColumn:
 
 
 class _Placing:
-    """Errors that come out of it name the field, and damage the place in the file, too."""
+    """Adds the field's path to errors, and the file position to those about corruption."""
 
     __slots__ = ("_leaf", "_page")
 

@@ -1,1 +1,1 @@
-"""Which encodings the values of a page get: what pylance chooses."""
+"""Select the encodings of a page's values; follows pylance's choices."""

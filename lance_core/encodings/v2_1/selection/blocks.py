@@ -1,4 +1,4 @@
-"""Which compressive encodings blocks get, items of dictionaries and levels: as pylance chooses."""
+"""Select the encodings of blocks (dictionary items and levels); follows pylance's choices."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _DICTIONARY_SCHEME = "lz4"
 def encode_block(
     values: Values, options: FieldOptions | None, context: EncodeContext
 ) -> tuple[CompressiveEncoding, pa.Buffer]:
-    """``values`` as one buffer. ``options`` are those of the field whose dictionary they are.
+    """Encode ``values`` as one buffer.
 
-    None if they belong to no dictionary. Raises `InvalidInputError` for an unknown compression.
+    ``options`` are those of the field whose dictionary the values are; None if they are no
+    dictionary. Raises `InvalidInputError` for an unknown compression.
     """
     target = Target(Place.BLOCK, context.registry)
     codec = _block_codec(values, context) if isinstance(values, FixedWidth) else "variable"
@@ -58,7 +59,7 @@ def _block_codec(values: FixedWidth, context: EncodeContext) -> str:
 
 
 def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> Encoded:
-    """Dictionaries by what is asked for, or lz4; other blocks by zstd if they are large."""
+    """Compress dictionaries as requested, by default with lz4; other large blocks with zstd."""
     size = inner.buffers[0].size
     if options is None:
         return compressed(inner, "zstd", 0) if size > _LARGE else inner
@@ -74,7 +75,7 @@ def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> 
 def encode_levels(
     levels: LevelArray, edges: Int64Array, context: EncodeContext
 ) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
-    """Levels of chunks: the message for all, their bytes one after the other, bytes of each.
+    """Encode the levels of chunks; returns message, concatenated bytes and the bytes per chunk.
 
     Chunk c has the levels ``edges[c]`` to ``edges[c + 1]``.
     """
@@ -96,7 +97,7 @@ def encode_levels(
 def _one_by_one(
     words: npt.NDArray[np.uint16], edges: Int64Array, codec: str, context: EncodeContext
 ) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
-    """Each chunk as a block of its own, which all have the same message; for few of them."""
+    """Encode each of a few chunks as a separate block; all blocks have the same message."""
     target = Target(Place.BLOCK, context.registry, (codec,))
     bounds = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     parts = [encode(FixedWidth.of(words[start:stop]), target) for start, stop in bounds]

@@ -1,4 +1,4 @@
-"""What integers would take in each encoding, without encoding them."""
+"""Estimate the size of integers in each encoding without encoding them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAMPLE = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Integers:
-    """Integers and, of each 1024 of them, the bits of the largest."""
+    """Integers, and the bit length of the largest of each 1024 of them."""
 
     words: Words
     widths: Int64Array
@@ -26,7 +26,7 @@ class Integers:
 
     @classmethod
     def of(cls, values: FixedWidth, kernels: Kernels) -> Integers | None:
-        """None for values that are no integers of 8 to 64 bits, or none at all."""
+        """The integers of ``values``; None if these are empty or no integers of 8 to 64 bits."""
         if values.bits not in WIDTHS or not values.count:
             return None
         words = values.words()
@@ -34,18 +34,18 @@ class Integers:
 
     @property
     def size(self) -> int:
-        """Bytes as they are."""
+        """Uncompressed bytes."""
         return self.words.nbytes
 
     @property
     def inline_size(self) -> int:
-        """Bytes packed in chunks of 1024, each with its width; as many as `size` if not fewer."""
+        """Bytes if packed in chunks of 1024, each with a width word; at most `size`."""
         packed = int(self.widths.sum()) * packed_bytes(1) + len(self.widths) * self.words.itemsize
         return min(packed, self.size)
 
     @property
     def block_size(self) -> int:
-        """Bytes packed as one block; as many as `size` if not fewer."""
+        """Bytes if packed as one block; at most `size`."""
         width, word = int(self.widths.max()), self.words.itemsize
         if len(self.widths) == 1:
             return min(word + width * packed_bytes(1), self.size)
@@ -55,29 +55,29 @@ class Integers:
 
     @property
     def packs_in_block(self) -> bool:
-        """Whether a block of them is packed at all. The width of up to 1024 is not counted."""
+        """True if packing as a block saves bytes; up to 1024 values need no bytes for the width."""
         width = int(self.widths.max())
         if len(self.widths) == 1:
             return width * packed_bytes(1) < self.size
         return width < 8 * self.words.itemsize
 
     def passes(self, threshold: float | None) -> bool:
-        """Whether there are fewer runs than ``threshold`` allows, as a part of the values."""
+        """True if runs per value are below ``threshold``."""
         return threshold is None or self.run_count < len(self.words) * threshold
 
     @property
     def run_count(self) -> int:
-        """Runs of equal values, however long."""
+        """The number of runs of equal values, of any length."""
         return max(1, int(self.kernels.count_runs(self.words, max(1, len(self.words))).sum()))
 
     def runs_beat(self, most: int, in_chunks: bool) -> bool:
-        """Whether runs take less than `size` and at most ``most`` bytes.
+        """True if run-length encoding takes less than `size` and at most ``most`` bytes.
 
-        Runs have up to 255 values; those of chunks do not go beyond multiples of 4096 values. A
-        block has 8 bytes besides.
+        A stored run has at most 255 values. In chunks, runs end at multiples of 4096 values. A
+        block has 8 bytes in addition.
         """
-        # As many entries of a value and a length fit in. Runs of any length are counted first: they
-        # are no more than entries, and seldom so few that entries have to be counted.
+        # The limit as a number of (value, length) entries. Count runs of any length first: there
+        # are at most as many of them as entries, and they usually decide the comparison.
         each, head = self.words.itemsize + 1, 0 if in_chunks else 8
         room = (min(most, self.size - 1) - head) // each
         if self.run_count > room:
@@ -89,15 +89,15 @@ class Integers:
 
 
 def byte_entropy(values: FixedWidth) -> float:
-    """Bits of entropy of the bytes of the first 64 values, the mean over their places.
+    """The entropy in bits of the bytes of the first 64 values, averaged over the byte positions.
 
-    Entropies count in whole thousandths.
+    The entropy of each position is rounded down to thousandths.
     """
     width = values.bits // 8
     count = min(values.count, _SAMPLE)
     octets = values.octets()[: count * width].reshape(count, width)
     total = 0
-    for place in range(width):  # each place of a word has a distribution of its own
+    for place in range(width):  # each byte position has a distribution of its own
         shares = np.bincount(octets[:, place]) / count
         shares = shares[shares > 0]
         total += int(-(shares * np.log2(shares)).sum() * 1000)

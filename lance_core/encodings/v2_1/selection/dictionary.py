@@ -1,4 +1,4 @@
-"""Which values are stored once, in a dictionary beside the page: what pylance chooses."""
+"""Select the values to store in a dictionary beside the page; follows pylance's choices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONG = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValuesWithDictionary:
-    """``count`` distinct ``items``, and for each slot of a page which one it is."""
+    """``count`` distinct ``items``, and for each slot of a page the index of its item."""
 
     indices: FixedWidth
     items: Values
@@ -45,10 +45,10 @@ class ValuesWithDictionary:
 def as_dictionary(
     array: pa.Array, options: FieldOptions, context: EncodeContext
 ) -> ValuesWithDictionary | None:
-    """The values of ``array`` with a dictionary, if that is likely to make them smaller.
+    """``array`` with a dictionary, if a dictionary is likely to reduce its size; else None.
 
-    Values of variable width and of 128 bits, from 2.2 on also those of 64. Raises
-    `InvalidInputError` for a ratio of sizes that is not above 0 and at most 1.
+    Supports variable-width and 128-bit values, from 2.2 on also 64-bit values. Raises
+    `InvalidInputError` for a size ratio that is not above 0 and at most 1.
     """
     if len(array) < _LEAST_VALUES or not _may_have(array.type, context.version):
         return None
@@ -76,8 +76,7 @@ def as_dictionary(
 def of_keys(array: pa.DictionaryArray) -> ValuesWithDictionary:
     """The keys and the items of an Arrow dictionary array.
 
-    A null has the key that is stored there, since it may prolong a run, unless there is no such
-    item.
+    A null keeps its stored key, which may extend a run, if an item with this key exists.
     """
     keys, count = as_fixed(values_of(array.indices)), len(array.dictionary)
     if array.indices.null_count and int(keys.words().max()) >= count:
@@ -102,7 +101,7 @@ def _size(values: FixedWidth | VariableWidth) -> int:
 
 
 def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
-    """Whether a sample has as good as no value twice, or too many different ones for all."""
+    """True if a sample has almost no duplicates, or too many distinct values for the whole."""
     places = _sample(values.count)
     if len(places) < _LEAST_SAMPLE:
         return False
@@ -115,7 +114,7 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
 
 
 def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_bytes: int) -> bool:
-    """Whether long values are for sure too many: by their lengths and eight bytes of each."""
+    """True if lengths and eight bytes of each value prove that long values exceed the limits."""
     if isinstance(values, FixedWidth) or values.offsets[-1] < _LONG * values.count:
         return False
     lengths = np.diff(values.offsets).astype(np.int64)
@@ -129,7 +128,7 @@ def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_byte
 
 
 def _sample(count: int) -> Int64Array:
-    """Places of values: the first of each of 32 parts of all."""
+    """Positions for a sample: the first of each of 32 equal parts."""
     per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
     starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
     places = starts[:-1, None] + np.arange(per_block)

@@ -1,8 +1,8 @@
-"""What the metadata of fields asks of the encodings of a leaf, in 2.1 and 2.2 files.
+"""Encoding options of a leaf from field metadata, in 2.1 and 2.2 files.
 
-Texts that are no value of their key are as if the key was not there, as in pylance. Names of
-compressions and of structures are kept as they are and checked where they are used: metadata that
-changes nothing, for example a compression of vectors, fails nowhere.
+Metadata values that cannot be parsed are ignored, as in pylance. Names of compressions and of
+structures are checked only where they are used. So metadata without an effect, for example a
+compression for vectors, never raises an error.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BSS = ("off", "on", "auto")
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """The wishes for a leaf; None where there is none.
+    """The requested options of a leaf; None for an option that is not requested.
 
-    ``compression`` should be ``zstd``, ``lz4``, ``fsst`` or ``none``; ``level`` belongs to it.
-    ``structural_encoding`` should be ``miniblock`` or ``fullzip``. ``bss`` is ``on``, ``off`` or
-    ``auto``. ``minichunk_size`` are bytes. ``encoding`` is one that a plugin brings. ``children``
-    are those of the children of a packed struct, in order.
+    ``compression`` should be ``zstd``, ``lz4``, ``fsst`` or ``none``, with an optional ``level``.
+    ``structural_encoding`` should be ``miniblock`` or ``fullzip``. ``bss`` (byte stream split) is
+    ``on``, ``off`` or ``auto``. ``minichunk_size`` is in bytes. ``encoding`` names an encoding of a
+    plugin. ``children`` are the options of the children of a packed struct, in order.
     """
 
     compression: str | None = None
@@ -70,9 +70,9 @@ class FieldOptions:
 
     @classmethod
     def of_leaf(cls, leaf: Field, top: Field) -> FieldOptions:
-        """The options of a leaf below, or the same as, the top-level field ``top``.
+        """The options of a leaf that is below the top-level field ``top`` or equal to it.
 
-        The structure of pages is asked for by ``top``, everything else by the leaf.
+        The structural encoding is taken from ``top``, all other options from the leaf.
         """
         own = cls.of(leaf.metadata)
         children = tuple(cls.of_leaf(child, child) for child in leaf.children)
@@ -85,7 +85,7 @@ def _structure(metadata: Mapping[str, str]) -> str | None:
 
 
 def _whole(metadata: Mapping[str, str], key: str, low: int, high: int) -> int | None:
-    """A whole number from ``low`` on and below ``high``."""
+    """A whole number from ``low`` (inclusive) to ``high`` (exclusive); None for other texts."""
     text = metadata.get(PREFIX + key, "")
     if not _WHOLE.fullmatch(text) or not low <= int(text) < high:
         return None

@@ -1,4 +1,4 @@
-"""Whether the values of a page are put into chunks or zipped with their control words."""
+"""Select the layout of a page's values: mini-block or full-zip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NARROW = 256
 
 
 class Structure(enum.Enum):
-    """The layouts of pages that hold values."""
+    """The layouts of pages that store values."""
 
     MINI_BLOCK = "miniblock"
     FULL_ZIP = "fullzip"
@@ -36,10 +36,10 @@ class Structure(enum.Enum):
 def choose_structure(
     array: pa.Array, options: FieldOptions, context: EncodeContext, has_lists: bool
 ) -> Structure:
-    """The layout for the values of ``array``, a leaf of the field that ``options`` are of.
+    """The layout for the values of ``array``, a leaf with the ``options`` of its field.
 
-    To be asked for what gets no dictionary; with one, values are always put into chunks. Raises
-    `InvalidInputError` if the metadata asks for a layout that there is not.
+    Applies only to values without a dictionary; values with one are always in mini-blocks. Raises
+    `InvalidInputError` if the metadata requests an unknown layout.
     """
     values = values_of(array)
     if isinstance(values, StructValues):
@@ -58,10 +58,10 @@ def choose_structure(
 
 
 def _is_ragged(values: Values) -> bool:
-    """Whether values would not be whole bytes in a zipped page.
+    """True if values would not have whole bytes in a full-zip page.
 
-    Lists of booleans take bits. pylance 14 refuses pages of those that are not whole bytes, and of
-    whole bytes with items that are null.
+    Lists of booleans are stored as bits. pylance 14 rejects pages of such lists if they do not have
+    whole bytes, or if they have null items.
     """
     if not isinstance(values, FixedSizeListValues) or values.values.bits != 1:
         return False
@@ -70,7 +70,7 @@ def _is_ragged(values: Values) -> bool:
 
 
 def _width(values: Values) -> int:
-    """Bytes of the longest value; booleans count as none, in lists too."""
+    """Bytes of the longest value; booleans count as 0 bytes, also within lists."""
     if isinstance(values, FixedWidth):
         return values.bits // 8
     if isinstance(values, FixedSizeListValues):

@@ -1,4 +1,4 @@
-"""Which compressive encodings the values of a page get: what pylance chooses."""
+"""Select the compressive encodings of a page's values; follows pylance's choices."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _CHUNK_BYTES = 4096
 def mini_block_values(
     values: Values, type_: pa.DataType, options: FieldOptions, context: EncodeContext
 ) -> Encoded:
-    """``values``, which are of ``type_``, in chunks of a mini-block page.
+    """Encode ``values`` of type ``type_`` in chunks of a mini-block page.
 
     Raises `InvalidInputError` for an unknown compression and `UnsupportedFeatureError` for values
-    that cannot be put into chunks.
+    that chunks cannot store.
     """
     size = _CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
     target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
@@ -57,7 +57,7 @@ def mini_block_values(
 
 
 def _fixed_codec(values: FixedWidth, options: FieldOptions, kernels: Kernels) -> str:
-    """The cheapest encoding of values of fixed width, or the one that compression likes best."""
+    """The smallest encoding of fixed-width values, or the one that compresses best afterwards."""
     wanted = options.compression
     if wanted == "none":
         return "flat"
@@ -81,7 +81,7 @@ def _is_turned(values: FixedWidth, mode: str | None) -> bool:
 def _text_chain(
     values: VariableWidth, type_: pa.DataType, options: FieldOptions
 ) -> tuple[str, ...]:
-    """FSST if it is asked for, or if nothing is and there is enough text."""
+    """FSST if it is requested, or if nothing is requested and there is enough text."""
     wanted = options.compression
     if wanted == "fsst":
         return ("fsst", "variable")
@@ -104,7 +104,7 @@ def longest(values: VariableWidth) -> int:
 
 
 def _generally(inner: Encoded, options: FieldOptions, target: Target) -> Encoded:
-    """``inner`` compressed as asked for, if there is enough of it and it gets smaller."""
+    """Compress ``inner`` as requested, if it is large enough and becomes smaller."""
     if options.compression in (None, "none", "fsst"):
         return inner
     scheme = known_scheme(options.compression)
@@ -116,7 +116,7 @@ def _generally(inner: Encoded, options: FieldOptions, target: Target) -> Encoded
 
 
 def known_scheme(name: str | None) -> str:
-    """``name``, if it is that of a general compression; raises `InvalidInputError`."""
+    """``name`` if it names a general compression. Raises `InvalidInputError` otherwise."""
     if name not in SCHEMES:
         raise InvalidInputError(f"unknown compression {name!r}; there are {', '.join(SCHEMES)}")
     return name
@@ -125,9 +125,9 @@ def known_scheme(name: str | None) -> str:
 def per_value(
     values: Values, type_: pa.DataType, options: FieldOptions, context: EncodeContext
 ) -> Encoded:
-    """``values``, which are of ``type_``, one by one for a full-zip page.
+    """Encode ``values`` of type ``type_`` one by one for a full-zip page.
 
-    Raises `UnsupportedFeatureError` for structs that the file version cannot store so.
+    Raises `UnsupportedFeatureError` for structs that the file version cannot store this way.
     """
     target = Target(Place.PER_VALUE, context.registry)
     if isinstance(values, FixedWidth):
@@ -150,7 +150,7 @@ def per_value(
 def _struct_per_value(
     values: StructValues, type_: pa.DataType, options: FieldOptions, context: EncodeContext
 ) -> Encoded:
-    """Each child as it would be encoded by itself."""
+    """Encode each child as if it were a separate field."""
     if context.version < FileVersion.V2_2:
         raise UnsupportedFeatureError(
             f"file version {context.version} cannot store packed structs with children of "

@@ -1,1 +1,1 @@
-"""Fields of 2.1 and 2.2 files, written."""
+"""Write fields of 2.1 and 2.2 files."""

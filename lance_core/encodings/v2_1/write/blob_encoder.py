@@ -1,7 +1,7 @@
-"""Blob fields of 2.1 and 2.2 files: payloads are written first, then their descriptions as pages.
+"""Write blob fields of 2.1 and 2.2 files: first the payloads, then their descriptions as pages.
 
-What is around a blob (structs, lists) stays as it is. Blobs of version 1 become (position, size);
-those of version 2 become `DESCRIPTION_V2`, which is a packed struct as any other.
+Structs and lists around a blob stay unchanged. Version 1 blobs become (position, size); version 2
+blobs become `DESCRIPTION_V2`, an ordinary packed struct.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def has_blobs(field: Field) -> bool:
-    """Whether ``field`` or anything below it is written with payloads outside of pages."""
+    """True if ``field`` or a descendant is written with payloads outside of pages."""
     return any(part.is_blob or is_blob_v2(part) for part in field.walk())
 
 
 class BlobFieldEncoder:
-    """A `FieldEncoder` for a field with blobs in it."""
+    """A `FieldEncoder` for a field that contains blobs."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class BlobFieldEncoder:
     ) -> None:
         """``encoder_of`` makes the encoder of a field of descriptions.
 
-        Raises `UnsupportedFeatureError` for what cannot be stored.
+        Raises `UnsupportedFeatureError` for fields that cannot be stored.
         """
         self._describe = _describer(field, context, field.name, in_list=False)
         self._inner = encoder_of(described(field), context)
@@ -74,7 +74,7 @@ class BlobFieldEncoder:
 
 
 def described(field: Field) -> Field:
-    """``field`` with descriptions for blobs, as packed structs that keep the marking of a blob."""
+    """``field`` with packed structs of descriptions in place of blobs, still marked as blobs."""
     if is_blob_v2(field):
         return described_in_file(field)
     if not field.is_blob:
@@ -91,7 +91,7 @@ _Describer = Callable[[pa.Array], pa.Array]
 
 
 def _describer(field: Field, context: EncodeContext, path: str, in_list: bool) -> _Describer:
-    """What writes the payloads of an array of ``field`` and makes it one of `described`."""
+    """A function that writes the payloads of an array of ``field`` and returns its descriptions."""
     if is_blob_v2(field):
         thresholds, given = BlobThresholds.of(field), given_to_files(field)
         return lambda array: describe_given(to_storage(array, given), path, thresholds, context)
@@ -133,7 +133,7 @@ def _describer_v1(field: Field, context: EncodeContext, path: str, in_list: bool
 
 
 def _struct(array: pa.Array, wanted: pa.DataType, parts: Sequence[_Describer]) -> pa.Array:
-    """Blobs that a null struct hides are nulls: nobody could read them."""
+    """Describe the members of a struct; blobs inside null structs become null."""
     children = visible_children(array)
     mask = array.is_null() if array.null_count else None
     if mask is not None:
@@ -143,7 +143,7 @@ def _struct(array: pa.Array, wanted: pa.DataType, parts: Sequence[_Describer]) -
 
 
 def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
-    """``array`` with nulls where ``mask`` is set, if it is one of bytes or of structs."""
+    """``array`` with nulls where ``mask`` is set, if it is a binary or struct array."""
     if not (pa.types.is_large_binary(array.type) or pa.types.is_struct(array.type)):
         return array
     valid = np.asarray(array.is_valid()) & ~np.asarray(mask)
@@ -157,7 +157,7 @@ def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
 
 
 def _lists(array: pa.Array, wanted: pa.DataType, part: _Describer) -> pa.Array:
-    """Lists or maps; only items that are in them are looked at."""
+    """Describe the items of lists or maps; items outside of all lists are ignored."""
     count = len(array)
     bitmap = None
     if array.null_count:

@@ -1,4 +1,4 @@
-"""Pages of blobs of version 1 (message ``BlobLayout``) from where their bytes are."""
+"""Write pages of version 1 blobs (message ``BlobLayout``) from the positions of payloads."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlobPageEncoder:
-    """Makes pages of one leaf of (position, size), which is in no list."""
+    """Encodes pages of a leaf of (position, size) that is not inside a list."""
 
     context: EncodeContext
 
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
-        """As `PageEncoder.pages`: what is null has its levels in place of a position."""
+        """See `PageEncoder.pages`. A null stores its levels in place of a position."""
         levels = ravel(leaf.layers)
         values = _with_levels(leaf.values, levels)
         inner = PageEncoder(FieldOptions(), self.context)

@@ -1,7 +1,7 @@
-"""Blobs of version 2 as users give them, their bytes written where their sizes say, described.
+"""Write the payloads of version 2 blobs and describe where they are.
 
-By size a blob is kept in the data file, in a side file with others, or in one of its own; what is
-given as a URI stays where it is.
+The size of a blob decides whether it is stored in the data file, in a shared side file or in a side
+file of its own. A blob given as a URI is not copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """The members of an array of `GIVEN_V2`, checked."""
+    """The checked members of an array of `GIVEN_V2`."""
 
     valid: BoolArray
     data: pa.Array
@@ -39,7 +39,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where each blob is; the columns of `DESCRIPTION_V2`, to be filled in."""
+    """The place of each blob: the columns of `DESCRIPTION_V2`, filled in step by step."""
 
     kinds: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint64]
@@ -47,7 +47,7 @@ class _Places:
     ids: npt.NDArray[np.uint32]
 
     def described(self, uris: pa.Array, valid: BoolArray) -> pa.StructArray:
-        """The descriptions; ``uris`` may be null."""
+        """The descriptions as an array; ``uris`` may have nulls."""
         columns = [pa.array(x) for x in (self.kinds, self.positions, self.sizes, self.ids)]
         mask = None if valid.all() else pa.array(~valid)
         texts = pc.fill_null(uris, "") if uris.null_count else uris
@@ -57,7 +57,7 @@ class _Places:
 def describe_given(
     array: pa.StructArray, path: str, thresholds: BlobThresholds, context: EncodeContext
 ) -> pa.StructArray:
-    """Write the bytes of an array of `GIVEN_V2` and describe where they are.
+    """Write the payloads of an array of `GIVEN_V2` and describe where they are.
 
     Raises `InvalidInputError` for values that are neither bytes nor a URI.
     """
@@ -86,7 +86,7 @@ def describe_given(
 
 
 def _referring(given: _Given, places: _Places, path: str, outside: BlobPlaces) -> pa.StructArray:
-    """The descriptions of an array that has URIs in it."""
+    """The descriptions of an array that contains URIs."""
     external = np.asarray(given.uri.is_valid())
     ids, uris = outside.refer(given.uri, path)
     places.kinds[external] = BlobKind.EXTERNAL
@@ -112,7 +112,7 @@ def _write_outside(
     thresholds: BlobThresholds,
     outside: BlobPlaces,
 ) -> None:
-    """Write side files in the order of the rows, so that their numbers ascend as they do."""
+    """Write side files in row order, so that their numbers ascend with the rows."""
     starts = offsets_of(data)
     alone = np.flatnonzero(places.kinds[rows] == BlobKind.DEDICATED)
     for part in np.split(rows, alone):

@@ -1,4 +1,4 @@
-"""Fields to columns of 2.1 and 2.2 files: one for each leaf, none for what is around them."""
+"""Encode fields as leaf columns of 2.1 and 2.2 files; only leaves have columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class TopLevelEncoder:
-    """A `FieldEncoder` for a field and all that is below it."""
+    """A `FieldEncoder` for a field and all its descendants."""
 
     def __init__(self, field: Field, root: Node, leaves: Sequence[LeafEncoder]) -> None:
         self._field = field
@@ -64,7 +64,7 @@ class TopLevelEncoder:
 
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
-    """`lance_core.encodings.dispatch.field_encoder` for 2.1 and 2.2 files."""
+    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.field_encoder`."""
     check_field(field, context.version.value)
     if has_blobs(field):
         return BlobFieldEncoder(field, context, plain_encoder)
@@ -72,10 +72,10 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
 
 
 def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
-    """The encoder of a field that has no payloads outside of pages.
+    """The encoder of a field without payloads outside of pages.
 
-    Packed structs that describe such payloads are like other packed structs. Raises
-    `UnsupportedFeatureError` for what has no encoding.
+    Packed structs that describe blob payloads are encoded like other packed structs. Raises
+    `UnsupportedFeatureError` for types without an encoding.
     """
     root = _node(field)
     encoders = []
@@ -91,7 +91,7 @@ def plain_encoder(field: Field, context: EncodeContext) -> TopLevelEncoder:
 
 
 def _has_column(field: Field) -> bool:
-    """Whether a field is stored in one column, whatever there is below it."""
+    """True if a field is stored in one column, with all its descendants."""
     return field.is_packed_struct or field.is_blob or not field.children
 
 
@@ -111,7 +111,7 @@ def _leaf_fields(field: Field, path: str) -> Iterator[tuple[str, Field]]:
 
 
 def _scale(nodes: Sequence[Node], path: str) -> int:
-    """How many rows of a leaf's column there are for one of the field."""
+    """The number of rows of a leaf's column per row of the field."""
     try:
         return rows_per_slot(nodes)
     except UnsupportedFeatureError as error:

@@ -1,4 +1,4 @@
-"""One leaf column of a 2.1 or 2.2 file being written: rows wait until they fill a page."""
+"""Write one leaf column of a 2.1 or 2.2 file: buffers rows until they fill a page."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
 
 _LEVELS_PER_VALUE = 4
-"""Layers may take so many times the bytes of the values of a page."""
+"""Maximum memory of buffered layers, as a multiple of the bytes of a page's values."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Rows that do not fill a page yet; ``row`` is the field's row that the first is part of."""
+    """Buffered rows; ``row`` is the row of the field to which the first value belongs."""
 
     row: int = 0
     leaves: list[Leaf] = field(default_factory=list)
@@ -34,18 +34,18 @@ class _Waiting:
 
 
 class PagesOfLeaf(Protocol):
-    """What makes pages of a leaf, such as a `PageEncoder`."""
+    """Encodes pages of a leaf, as `PageEncoder` does."""
 
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows."""
 
 
 class LeafEncoder:
-    """The column numbered ``column`` of a top-level field; ``scale``: its rows for one of that.
+    """Encodes column ``column`` of a top-level field, with ``scale`` rows per row of the field.
 
-    Small arrays are copied when they come, so as not to hold on to the memory that they are a part
-    of, and joined to a page; an array that fills a page by half or more is encoded from where it
-    is. Rows are never divided.
+    Small arrays are copied on arrival, so that the larger memory of which they are a part can be
+    freed, and are joined to a page. An array that fills at least half a page is encoded without
+    this copy. Rows are never split.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LeafEncoder:
         self._waiting = _Waiting()
 
     def write(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
-        """Append the values of the rows from ``row`` on; yields the pages that are full by now."""
+        """Append the values of the rows from ``row`` on; yield the pages that are full."""
         size, limit = _num_bytes(leaf.values), self._context.flush_bytes
         if size > limit // 2:
             yield from self.flush()
@@ -76,13 +76,13 @@ class LeafEncoder:
             yield from self.flush()
 
     def flush(self) -> Iterator[EncodedPage]:
-        """Yield what is waiting."""
+        """Yield pages for all buffered rows."""
         waiting, self._waiting = self._waiting, _Waiting()
         if not waiting.leaves:
             return
         try:
             parts = [joined(waiting.leaves)]
-        except pa.ArrowInvalid:  # all items of their dictionaries are too many for one
+        except pa.ArrowInvalid:  # one dictionary cannot hold the items of all dictionaries
             parts = waiting.leaves
         else:
             waiting.leaves.clear()
@@ -92,7 +92,7 @@ class LeafEncoder:
             row += leaf.layers[0].count // self._scale
 
     def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
-        """Rows as pages of at most `EncodeContext.max_page_bytes`, if they are alike."""
+        """Split rows into pages of at most `EncodeContext.max_page_bytes`, assuming equal rows."""
         rows = leaf.layers[0].count // self._scale
         parts = max(1, min(-(-size // self._context.max_page_bytes), rows))
         step = -(-rows // parts) * self._scale
@@ -104,7 +104,7 @@ class LeafEncoder:
             yield from self._pages(leaf.rows(start, stop), row + start // self._scale)
 
     def _pages(self, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
-        """The pages of some rows, which are to be one page if that can be."""
+        """The pages of some rows; a single page if possible."""
         try:
             for page, count in self._encoder.pages(leaf):
                 message = page.layout.SerializeToString()
@@ -115,7 +115,7 @@ class LeafEncoder:
 
 
 def _num_bytes(array: pa.Array) -> int:
-    """Bytes of values; items of dictionaries do not count: many arrays may share them."""
+    """Bytes of values. Dictionary items are not counted, as many arrays may share them."""
     values = array.indices if pa.types.is_dictionary(array.type) else array
     return int(values.nbytes)
 

@@ -1,6 +1,6 @@
-"""Leaf values and layers to pages of 2.1 and 2.2 files: which layout a page has.
+"""Encode leaf values and layers as pages of 2.1 and 2.2 files, and select the page layout.
 
-In this order: nothing but nulls, one value throughout (2.2), a dictionary, chunks or zipped values.
+The order of preference is: all null, constant (2.2), dictionary, mini-block or full-zip.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageEncoder:
-    """Makes pages of one leaf; ``options`` are what its field asks for."""
+    """Encodes pages of one leaf; ``options`` are requested by its field."""
 
     options: FieldOptions
     context: EncodeContext
@@ -60,7 +60,7 @@ class PageEncoder:
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows.
 
-        It is one page unless there are too many levels between values.
+        The result has several pages only if there are too many levels between values.
         """
         levels, rows = ravel(leaf.layers), leaf.layers[0].count
         page = self._without_values(leaf, levels)
@@ -83,7 +83,7 @@ class PageEncoder:
                 yield from self.pages(part)
 
     def _without_values(self, leaf: Leaf, levels: Levels) -> LayoutPage | None:
-        """The page, if there are no values or only one."""
+        """The page, if all values are null or equal; else None."""
         array, valid = leaf.values, leaf.layers[-1].valid
         if pa.types.is_struct(array.type) and not array.type.num_fields:
             if levels.rep is not None or levels.definition is not None:
@@ -154,7 +154,7 @@ class PageEncoder:
                 f"a row of more than {MOST_LEVELS} lists in a column of {array.type}"
             )
         if valid is not None and (is_variable(array.type) or pa.types.is_struct(array.type)):
-            # of others nothing is stored, not even a length
+            # a null has no stored value and no length
             array = filter_rows(array, pa.array(valid))
         values = values_of(array)
         encoded = per_value(values, array.type, self.options, self.context)
@@ -162,7 +162,7 @@ class PageEncoder:
 
 
 def _has_no_items(array: pa.FixedSizeListArray) -> bool:
-    """Whether no list has an item, at the innermost level, that is not null."""
+    """True if no list has a non-null item at the innermost level."""
     size = array.type.list_size
     items = array.values.slice(array.offset * size, len(array) * size)
     if pa.types.is_fixed_size_list(items.type):
@@ -171,7 +171,7 @@ def _has_no_items(array: pa.FixedSizeListArray) -> bool:
 
 
 def _parts(leaf: Leaf, levels: Levels) -> Iterator[Leaf]:
-    """The leaf cut between rows, so that each part has few levels unless it is of one row."""
+    """The leaf, split between rows so that each part has few levels or a single row."""
     starts = levels.row_starts()
     starts = np.arange(levels.count) if starts is None else starts
     edges = np.append(starts, levels.count)

@@ -1,1 +1,1 @@
-"""Pages of blobs of version 1 (message ``BlobLayout``)."""
+"""Pages of version 1 blobs (message ``BlobLayout``)."""

@@ -1,7 +1,7 @@
-"""Pages of blobs (message ``BlobLayout``): where each value's bytes are in the file.
+"""Pages of blobs (message ``BlobLayout``): the position and size of each payload in the file.
 
-The inner layout holds (position, size). Size 0 at position 0 is an empty value; size 0 at another
-position is no value, and the position holds its levels: ``definition << 16 | repetition``.
+The inner layout holds (position, size). Position 0 with size 0 is an empty value. Another position
+with size 0 is a null; the position then holds its levels: ``definition << 16 | repetition``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BlobLayoutPlan(LayoutPlan):
-    """A page of blobs, read as their bytes or as (position, size)."""
+    """Decodes a page of blobs as payloads or as (position, size)."""
 
     __slots__ = ("inner", "kinds", "type")
 
@@ -59,7 +59,7 @@ class BlobLayoutPlan(LayoutPlan):
 def decode_blob(
     message: BlobLayout, scope: PageScope, plan_inner: Callable[[PageScope], LayoutPlan]
 ) -> LayoutPlan:
-    """A plan for a page of blobs; ``plan_inner`` makes that of the inner layout."""
+    """The plan for a page of blobs; ``plan_inner`` makes the plan of the inner layout."""
     type_ = scope.type
     if not pa.types.is_large_binary(type_) and type_ != DESCRIPTION and not _describes(type_):
         raise CorruptFileError(f"blobs in a column of {type_}")

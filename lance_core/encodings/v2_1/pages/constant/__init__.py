@@ -1,1 +1,1 @@
-"""Constant pages (message ``ConstantLayout``): nothing but nulls, or one value."""
+"""Constant pages (message ``ConstantLayout``): all values are null or all are equal."""

@@ -1,7 +1,7 @@
-"""Pages of nothing but nulls, or of one value again and again (message ``ConstantLayout``).
+"""Constant pages (message ``ConstantLayout``): all values are null or all are equal.
 
-Page buffers: none, or [scalar], or [repetition, definition], or all three; a buffer of levels that
-the page does not have is empty. The value is in the message or in the scalar buffer.
+Page buffers: none, [scalar], [repetition, definition], or all three; a buffer of levels that the
+page does not have is empty. The scalar is in the message or in the scalar buffer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_NULLS = 1 << 28
 
 
 class ConstantPlan(LayoutPlan):
-    """A page of one value, or of none where ``scalar`` and ``scalar_buffer`` are None."""
+    """Decodes a page of one value, or of nulls if ``scalar`` and ``scalar_buffer`` are None."""
 
     __slots__ = ("_levels", "kinds", "level_buffers", "message", "scalar", "scalar_buffer", "scope")
 
@@ -67,7 +67,7 @@ class ConstantPlan(LayoutPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
         asked: list[ByteRange] = []
-        # Another thread may fill in either while this one waits.
+        # Another thread may set either attribute while this decoder waits for buffers.
         wants_scalar = self.scalar is None and self.scalar_buffer is not None
         if wants_scalar and self.scalar_buffer is not None:
             asked.append(self.scalar_buffer)
@@ -100,7 +100,7 @@ class ConstantPlan(LayoutPlan):
         return all_null(type_, count)
 
     def _implied(self, count: int) -> Levels:
-        """The levels where none are stored: all null if there is no value, else all valid."""
+        """The levels if none are stored: all null if there is no value, else all valid."""
         definition = None
         if self.kinds.max_rep:
             raise CorruptFileError("lists without levels", field="ConstantLayout")
@@ -142,7 +142,7 @@ class ConstantPlan(LayoutPlan):
 def _stored_levels(
     buffer: pa.Buffer, encoding: CompressiveEncoding | None, count: int, context: DecodeContext
 ) -> LevelArray | None:
-    """The levels in a buffer, None if it is empty; ``encoding`` is None if they are stored raw."""
+    """The levels in a buffer; None if it is empty. Raw levels have no ``encoding`` (None)."""
     if not buffer.size:
         return None
     if encoding is None:
@@ -151,7 +151,7 @@ def _stored_levels(
 
 
 def is_empty_struct(type_: pa.DataType) -> bool:
-    """Whether values of ``type_`` have no bytes, although they are none of null."""
+    """True if values of ``type_`` are structs without members, which take no bytes."""
     return bool(pa.types.is_struct(type_)) and type_.num_fields == 0
 
 

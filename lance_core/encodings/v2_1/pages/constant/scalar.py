@@ -1,7 +1,7 @@
-"""The value of a constant page: one value, as an Arrow array of length 1, and its repetitions.
+"""The value of a constant page as an Arrow array of length 1, and its repetition.
 
-In the message a value is its little-endian bytes. In a buffer it is all Arrow buffers of an array
-of it: u32 how many, u32 the length of each, then their bytes.
+The message stores a value as its little-endian bytes. A scalar buffer stores all Arrow buffers of
+an array of length 1: u32 number of buffers, u32 length of each, then their bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 
 def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
-    """The value from its bytes; raises `CorruptFileError` if they are of another length."""
+    """The value from its bytes. Raises `CorruptFileError` if they have the wrong length."""
     if not has_fixed_width(type_) and not pa.types.is_fixed_size_binary(type_):
         raise CorruptFileError(f"a constant of type {type_} in the message of its page")
     width = (type_.bit_width + 7) // 8
@@ -29,7 +29,7 @@ def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
 
 
 def stored_scalar(buffer: pa.Buffer, type_: pa.DataType) -> pa.Array:
-    """The value from a scalar buffer. Raises `CorruptFileError` if it is not one of ``type_``."""
+    """The value from a scalar buffer. Raises `CorruptFileError` if it does not match ``type_``."""
     parts = _parts(buffer)
     if has_fixed_width(type_) and len(parts) == 1:
         return inline_scalar(parts[0].to_pybytes(), type_)
@@ -60,9 +60,9 @@ def _parts(buffer: pa.Buffer) -> list[pa.Buffer]:
 
 
 def repeated(scalar: pa.Array, count: int) -> pa.Array:
-    """``count`` times the one value of ``scalar``.
+    """An array with the one value of ``scalar`` ``count`` times.
 
-    Raises `UnsupportedFeatureError` if that is more bytes than 32-bit offsets reach.
+    Raises `UnsupportedFeatureError` if 32-bit offsets cannot address the bytes.
     """
     type_ = scalar.type
     if is_variable(type_):

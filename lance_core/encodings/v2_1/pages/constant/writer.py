@@ -1,4 +1,4 @@
-"""Constant pages (message ``ConstantLayout``): no value at all, or the same one throughout."""
+"""Write constant pages (message ``ConstantLayout``): all values null, or all values equal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BlockEncoder = Callable[[FixedWidth], tuple[CompressiveEncoding, pa.Buffer]]
 
 
 def empty_struct_page() -> LayoutPage:
-    """A page of structs without members, which look like nulls but are none."""
+    """A page of structs without members; its message is that of a page of nulls."""
     return LayoutPage(PageLayout(constant_layout=ConstantLayout(layers=[REPDEF_NULLABLE_ITEM])), [])
 
 
@@ -50,7 +50,7 @@ def null_page(levels: Levels, encode_block: BlockEncoder | None) -> LayoutPage:
 
 
 def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
-    """A page of the one ``value``, an array of length 1, wherever the levels say so."""
+    """A page whose values all equal ``value``, an array of length 1; ``levels`` have the nulls."""
     message = ConstantLayout(layers=layers_of(levels))
     buffers = []
     values = values_of(value)
@@ -66,9 +66,9 @@ def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
 
 
 def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
-    """The value, as an array of length 1, that all ``valid`` slots have bit for bit, at least one.
+    """The value of all ``valid`` slots, at least one, as an array of length 1.
 
-    None if values differ, and for types that constant pages are not made of.
+    None if the values differ in any bit, and for types that constant pages do not support.
     """
     type_ = array.type
     is_fixed = has_fixed_width(type_) or pa.types.is_fixed_size_binary(type_)
@@ -99,7 +99,7 @@ def _are_same(array: pa.Array) -> bool:
 
 
 def _all_rows_same(octets: np.ndarray, count: int) -> bool:
-    """Whether each of ``count`` rows of bytes is like the one before."""
+    """True if all ``count`` rows of bytes are equal."""
     width = len(octets) // count
     return bool((octets[width:] == octets[: len(octets) - width]).all())
 

@@ -1,1 +1,1 @@
-"""Pages whose values are in an encoding of a plugin (message ``ForeignValues``)."""
+"""Pages whose values have an encoding of a plugin (message ``ForeignValues``)."""

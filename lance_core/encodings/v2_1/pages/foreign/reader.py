@@ -1,9 +1,9 @@
-"""Pages whose values are in an encoding of a plugin (message ``ForeignValues``).
+"""Read pages whose values have an encoding of a plugin (message ``ForeignValues``).
 
-They are described as mini-block pages of a constant with general compression of no scheme, which
-other readers refuse, and are not cut into chunks; the constant is the message. Page buffers: the
-blocks of values, then repetition levels and definition levels of the whole page, each if the page
-has them; ``num_items`` counts levels. Levels are read once and kept with the plan.
+The page message describes a mini-block page of a constant, whose value is the ``ForeignValues``
+message, inside a general compression without a scheme. Other readers reject this. The page has no
+chunks. Page buffers: the blocks of values, then the repetition levels and the definition levels of
+the whole page, if it has them. ``num_items`` counts levels. Levels are read once and cached.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 def is_foreign(message: MiniBlockLayout) -> bool:
-    """Whether the values of a page are in an encoding that the format does not know."""
+    """True if the values of a page have an encoding that is not part of the format."""
     general = message.value_compression.general
     return general.values.constant.HasField("value") and not general.compression.scheme
 
 
 class ForeignPlan(LayoutPlan):
-    """A page of foreign values."""
+    """Decodes a page whose values have an encoding of a plugin."""
 
     __slots__ = ("_levels", "blocks", "kinds", "message", "scope")
 
@@ -65,7 +65,7 @@ class ForeignPlan(LayoutPlan):
         return LeafPart(level_rows(whole, rows), values)
 
     def _decoded(self, buffers: list[pa.Buffer], context: DecodeContext) -> Levels:
-        """The levels of the page, checked to be those of its rows and values."""
+        """The levels of the page, checked to match its rows and values."""
         message, count = self.message, self.message.num_items if buffers else self.scope.num_rows
         rep = definition = None
         if message.HasField("rep_compression"):
@@ -85,7 +85,7 @@ class ForeignPlan(LayoutPlan):
 
 
 def _values_of(levels: Levels, rows: Rows) -> ValuePositions:
-    """Which values of a page belong to ``rows``."""
+    """The positions of the values of ``rows`` in the page."""
     starts, visible = levels.row_starts(), levels.visible()
     if starts is None:
         return slice(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values
@@ -102,9 +102,9 @@ def _values_of(levels: Levels, rows: Rows) -> ValuePositions:
 def decode_foreign(
     message: MiniBlockLayout, scope: PageScope, registry: EncodingRegistry
 ) -> LayoutPlan:
-    """The plan for a page of foreign values.
+    """The plan for a page of a plugin's encoding.
 
-    Raises `PluginNotFoundError` if no plugin has the encoding, and `CorruptFileError`.
+    Raises `PluginNotFoundError` if no plugin provides the encoding, and `CorruptFileError`.
     """
     foreign = parse_foreign(message.value_compression.general.values.constant.value)
     spec = find_value_encoding(foreign.type_url, registry, "a page", foreign.distribution)

@@ -1,4 +1,4 @@
-"""Pages whose values are in an encoding of a plugin; their layout is described in ``reader``."""
+"""Write pages whose values have an encoding of a plugin; see ``reader`` for their layout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EncodeLevels = Callable[
     ["LevelArray", "Int64Array"], tuple[CompressiveEncoding, pa.Buffer, "Int64Array"]
 ]
-"""As `lance_core.encodings.v2_1.selection.blocks.encode_levels`, without the context."""
+"""`lance_core.encodings.v2_1.selection.blocks.encode_levels` with the context bound."""
 
 
 def foreign_page(
@@ -30,9 +30,9 @@ def foreign_page(
     encode_levels: EncodeLevels,
     large: bool,
 ) -> LayoutPage:
-    """A page of ``values``, one for each visible level, of which some are not null.
+    """A page of ``values``, one per visible level and at least one of them not null.
 
-    ``large``: whether the chunks of mini-block pages are large in files of this version.
+    ``large``: True if this file version uses large chunks in mini-block pages.
     """
     message, data = encode_blocks(values, spec)
     layout = MiniBlockLayout(

@@ -1,1 +1,1 @@
-"""Full-zip pages (message ``FullZipLayout``): large values, each behind its control word."""
+"""Full-zip pages (message ``FullZipLayout``): large values, each preceded by its control word."""

@@ -1,7 +1,7 @@
-"""Full-zip pages (message ``FullZipLayout``): large values, each behind its control word.
+"""Read full-zip pages (message ``FullZipLayout``): large values, each after its control word.
 
-Page buffers: the values and, if their places cannot be computed, the repetition index: where each
-row starts, then where the last one ends, in as many bytes as the length of the values takes.
+Page buffers: the values and, if their positions cannot be computed, the repetition index. It has
+the start of each row, then the end of the last row. Its entries all have the same width.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WIDEST = (1 << 31) - 1
 
 
 class _Spans(NamedTuple):
-    """Bytes that were read, and the first and last byte of each row in them."""
+    """Fetched bytes, and the start and stop of each row in them."""
 
     data: npt.NDArray[np.uint8]
     starts: Int64Array
@@ -54,7 +54,7 @@ class _Spans(NamedTuple):
 
 
 class FullZipPlan(LayoutPlan):
-    """A full-zip page. ``width``: bytes of a value, 0 if it varies; ``words``: of control."""
+    """Decodes a full-zip page. ``width``: bytes of a value, 0 if variable; ``words``: format."""
 
     __slots__ = ("_plain", "_scalar", "kinds", "message", "scope", "width", "words")
 
@@ -72,7 +72,7 @@ class FullZipPlan(LayoutPlan):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether there is a repetition index."""
+        """True if the page has a repetition index."""
         return not self.width or self.kinds.max_rep > 0
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
@@ -102,7 +102,7 @@ class FullZipPlan(LayoutPlan):
         return array_of(scope.type, found, context.validate_utf8)
 
     def _span_of(self, row: int) -> Decoding[tuple[int, int]]:
-        """The first byte of a row of a page without lists, and the one after its last."""
+        """The start and stop of a row in the values of a page without lists."""
         if self.width:
             stride = self.words.width + self.width
             return row * stride, (row + 1) * stride
@@ -124,14 +124,14 @@ class FullZipPlan(LayoutPlan):
         return self._scalar[0]
 
     def _is_plain(self, context: DecodeContext) -> bool:
-        """Whether values are stored as Arrow wants them, and are as wide as the page says."""
+        """True if values are stored as Arrow stores them, with the width that the page states."""
         if self._plain is None:
             found = self._value_at(context) is whole_value
             self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
         return self._plain
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`: rows of as many bytes each that are read as one range."""
+        """See `LayoutPlan`. Supports rows of fixed width that are read as one range."""
         if self.is_indexed:
             return None
         stride = self.words.width + self.width
@@ -144,7 +144,7 @@ class FullZipPlan(LayoutPlan):
         return self._rows(taken.reshape(len(rows), stride), context)
 
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
-        """Values of one width without lists: each row takes as many bytes."""
+        """Fixed-width values without lists: all rows have the same size."""
         stride = self.words.width + self.width
         base = self.scope.buffers[0].start
         if isinstance(rows, RowRange):
@@ -158,7 +158,7 @@ class FullZipPlan(LayoutPlan):
         return self._rows(table, context)
 
     def _rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
-        """Rows of as many bytes each, the control word first."""
+        """Decode rows of equal size, given as a table; each starts with its control word."""
         width = self.words.width
         levels = self.words.levels(np.ascontiguousarray(table[:, :width]))
         check_levels(levels, context.kernels)
@@ -177,7 +177,7 @@ class FullZipPlan(LayoutPlan):
     def _variable(
         self, zipped: Zipped, data: npt.NDArray[np.uint8], context: DecodeContext
     ) -> LeafPart:
-        """Values of variable width; none is stored for a null, which then has no bytes."""
+        """Decode variable-width values. A null has no stored value and therefore no bytes."""
         visible = zipped.levels.visible()
         definition = zipped.levels.definition
         if visible is not None and definition is not None:
@@ -185,10 +185,10 @@ class FullZipPlan(LayoutPlan):
         packed = pa.types.is_struct(self.scope.type)
         starts, stops = zipped.starts, zipped.stops
         present = None if definition is None else definition == 0
-        if packed and present is not None:  # they cannot be of no bytes
+        if packed and present is not None:  # a packed struct always has bytes, so skip nulls
             starts, stops = starts[present], stops[present]
         encoding, width = self.message.value_compression, self.message.bits_per_offset
-        if encoding.WhichOneof("compression") == "general":  # without joining what is compressed
+        if encoding.WhichOneof("compression") == "general":  # decompress without joining the input
             scheme = scheme_of(encoding.general)
             stored = plain_spans(scheme, data, (starts, stops), width, context.kernels)
             encoding = encoding.general.values
@@ -239,7 +239,7 @@ class FullZipPlan(LayoutPlan):
         return _Spans(octets, starts + shift, stops + shift)
 
     def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
-        """Entries of the repetition index, which must ascend within the values."""
+        """Entries of the repetition index, checked to ascend within the values."""
         places = stored.view(f"<u{width}").astype(np.uint64)
         if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
             raise CorruptFileError("the repetition index does not fit to the values")
@@ -247,7 +247,7 @@ class FullZipPlan(LayoutPlan):
 
 
 def _stored_bits(message: FullZipLayout, type_: pa.DataType) -> int:
-    """Bits of a plain value; 0 for lists that are not of as many items as those of ``type_``."""
+    """Bits of an uncompressed value; 0 for lists of another size than those of ``type_``."""
     encoding = message.value_compression
     key = encoding.WhichOneof("compression")
     if key == "flat":

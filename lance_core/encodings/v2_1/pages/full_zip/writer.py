@@ -1,4 +1,4 @@
-"""Full-zip pages (message ``FullZipLayout``) from levels and the bytes of each value."""
+"""Write full-zip pages (message ``FullZipLayout``) from levels and the bytes of each value."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def full_zip_page(levels: Levels, values: Encoded) -> LayoutPage:
-    """A page of ``values`` behind their control words.
+    """A page in which a control word precedes each of ``values``.
 
-    There is a value for each visible level, of variable width for each that is not null.
+    There is a value for each visible level; variable-width values exist only for non-null levels.
     """
     kinds, payload = levels.kinds, values.payload
     if payload is None:
@@ -53,7 +53,7 @@ def full_zip_page(levels: Levels, values: Encoded) -> LayoutPage:
 
 
 def _words(levels: Levels, bits_rep: int, bits_def: int) -> Bytes:
-    """The control word of each level, as rows of a table of bytes."""
+    """The control words of all levels, as a table of bytes with a row for each."""
     width = ControlWords(levels.kinds, bits_rep, bits_def, 0, 0).width
     word = np.zeros(levels.count, np.uint32)
     if levels.rep is not None:
@@ -63,10 +63,13 @@ def _words(levels: Levels, bits_rep: int, bits_def: int) -> Bytes:
     return np.ascontiguousarray(word.view(np.uint8).reshape(-1, 4)[:, :width])
 
 
+# Keep the lowest ``width`` of the four bytes of each little-endian word.
+
+
 def _fixed(
     words: Bytes, payload: FixedWidth, visible: BoolArray | None
 ) -> tuple[pa.Buffer, Int64Array]:
-    """The page, and where each level begins and the last one ends."""
+    """The page, and the start of each level followed by the end of the last one."""
     count, width = words.shape
     size = payload.bits // 8
     if visible is None:
@@ -85,12 +88,13 @@ def _fixed(
 def _variable(
     words: Bytes, payload: VariableWidth, present: BoolArray | None
 ) -> tuple[pa.Buffer, Int64Array]:
-    """As `_fixed`; a level without a value that is ``present`` is a control word and no more."""
+    """Same as `_fixed`. A level that is not ``present`` consists of its control word only."""
     count, width = words.shape
     prefix = payload.offset_bits // 8
     lengths = np.zeros(count, np.int64)
     lengths[slice(None) if present is None else present] = np.diff(payload.offsets)
     heads = np.concatenate([words, lengths[:, None].view(np.uint8)[:, :prefix]], axis=1)
+    # The length follows the control word: its lowest ``prefix`` little-endian bytes.
     sizes = np.full(count, width + prefix, np.int64)
     if present is None:
         return _zipped(heads.reshape(-1), sizes, payload.data, lengths)
@@ -103,7 +107,7 @@ def _variable(
 def _zipped(
     heads: Bytes, head_sizes: Int64Array, bodies: pa.Buffer, body_sizes: Int64Array
 ) -> tuple[pa.Buffer, Int64Array]:
-    """A head and a body in turns, and where each head begins and the last body ends."""
+    """Alternate heads and bodies; returns the bytes, the start of each head and the last end."""
     joined = pc.binary_join_element_wise(
         _binary(pa.py_buffer(heads), head_sizes),
         _binary(bodies, body_sizes),
@@ -122,6 +126,6 @@ def _binary(data: pa.Buffer, sizes: Int64Array) -> pa.Array:
 
 
 def _repetition_index(edges: Int64Array) -> pa.Buffer:
-    """Where rows begin, in as many bytes as the last number needs."""
+    """The edges of rows, in the smallest integer type that fits the last edge."""
     width = next(width for width in (1, 2, 4, 8) if int(edges[-1]) < 1 << 8 * width)
     return pa.py_buffer(edges.astype(f"<u{width}"))

@@ -1,4 +1,4 @@
-"""Where the parts of one chunk are, with plain integers (see `chunk_parts` for the layout)."""
+"""Locate the parts of a single chunk with plain integers (see `chunk_parts` for the layout)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lance_core.errors import CorruptFileError
 
 
 class Parts(NamedTuple):
-    """``starts`` and ``sizes`` are those of the levels that the page has, then of its values."""
+    """Starts and sizes of the parts of a chunk: first its levels, then its value buffers."""
 
     num_levels: int
     starts: list[int]
@@ -18,7 +18,7 @@ class Parts(NamedTuple):
 
 
 class ChunkHeader:
-    """Reads headers of chunks of one form."""
+    """Reads the headers of chunks of one form."""
 
     __slots__ = ("_struct", "num_levels")
 
@@ -28,7 +28,7 @@ class ChunkHeader:
         self._struct = struct.Struct("<H" + "H" * self.num_levels + buffers)
 
     def parts(self, data: memoryview) -> Parts:
-        """The parts of the chunk ``data``; raises `CorruptFileError` if they do not fit into it."""
+        """The parts of the chunk ``data``. Raises `CorruptFileError` if they exceed the chunk."""
         place = self._struct.size
         if len(data) < place:
             raise CorruptFileError(f"a chunk is shorter than its header of {place} bytes")

@@ -1,4 +1,4 @@
-"""Levels of the chunks of a mini-block page, and which of them belong to wanted rows."""
+"""The levels of the chunks of a mini-block page, and the selection of requested rows in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChunkLevels(NamedTuple):
-    """The levels of some chunks, joined. ``starts``: the first of each chunk, then their number."""
+    """Concatenated levels of chunks. ``starts``: the first level of each chunk, then the count."""
 
     levels: Levels
     starts: Int64Array
@@ -56,7 +56,7 @@ class ChunkLevels(NamedTuple):
         return cls(Levels(kinds, rep, definition, int(starts[-1])), starts, context.kernels)
 
     def check(self, chunks: Int64Array, counts: Int64Array, table: ChunkTable) -> None:
-        """Raise `CorruptFileError` unless the levels are those of the values and rows."""
+        """Raise `CorruptFileError` unless the levels match the values and rows of the chunks."""
         if not np.array_equal(np.diff(self.values_before()), counts):
             raise CorruptFileError("the levels of a chunk are not those of its values")
         if table.rows is None:
@@ -72,7 +72,7 @@ class ChunkLevels(NamedTuple):
             raise CorruptFileError("levels and repetition index do not agree")
 
     def row_starts(self, first: int, stop: int) -> Int64Array:
-        """The levels of some chunks, counted from the first chunk of all, that start a row."""
+        """Indices into all levels of those that start a row in chunks ``first`` to ``stop``."""
         rep, most = self.levels.rep, self.levels.kinds.max_rep
         assert rep is not None
         begin, end = self.starts[[first, stop]].tolist()
@@ -80,9 +80,9 @@ class ChunkLevels(NamedTuple):
         return starts
 
     def values_before(self, edges: Int64Array | None = None) -> Int64Array:
-        """How many values there are before each of ascending levels, 0 before the first one.
+        """The number of values before each of the ascending levels ``edges``; 0 for the first edge.
 
-        Without ``edges``, of each chunk.
+        The default for ``edges`` is the first level of each chunk.
         """
         edges = self.starts if edges is None else edges
         definition, kinds = self.levels.definition, self.levels.kinds
@@ -95,7 +95,7 @@ class ChunkLevels(NamedTuple):
 
 
 class WantedRows(NamedTuple):
-    """Rows of a page, the chunks that hold them and how many values each of these has."""
+    """Requested rows, the chunks that hold them and the number of values of each chunk."""
 
     rows: Rows
     chunks: Int64Array
@@ -110,9 +110,9 @@ def wanted_levels(
     wanted: WantedRows,
     context: DecodeContext,
 ) -> tuple[Levels, ValuePositions]:
-    """The checked levels of rows, and which of the chunks' values are theirs.
+    """The checked levels of the requested rows, and the positions of their values in the chunks.
 
-    Leaves of one field mostly have the same levels; these are decoded for the first of them.
+    Leaves of one field often have equal levels; these are decoded once and shared in ``memo``.
     """
     memo = context.memo
     key = None
@@ -143,7 +143,7 @@ def _key(
     wanted: WantedRows,
     context: DecodeContext,
 ) -> Hashable:
-    """Everything that the result of `wanted_levels` depends on."""
+    """A key of everything on which the result of `wanted_levels` depends."""
     rows, chunks, counts, table = wanted
     places = [place for place in (parts.rep, parts.definition) if place is not None]
     assert places
@@ -176,7 +176,7 @@ def definition_at(
 
 
 def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The rows that start in each chunk, first inclusive and last exclusive."""
+    """The rows that start in each chunk, as first (inclusive) and last (exclusive)."""
     following = np.append(rows.first[1:], rows.ended[-1])
     return rows.first[chunks], following[chunks]
 
@@ -184,14 +184,14 @@ def _rows_started(rows: RowTable, chunks: Int64Array) -> tuple[Int64Array, Int64
 def selected(
     decoded: ChunkLevels, rows: Rows, chunks: Int64Array, table: ChunkTable
 ) -> tuple[Levels, ValuePositions]:
-    """The levels of ``rows`` and which of the chunks' values are theirs."""
+    """The levels of ``rows``, and the positions of their values in the chunks."""
     if table.rows is None:
         return _plain(decoded.levels, _values_of_rows(rows, chunks, table))
     return _of_lists(decoded, rows, chunks, table.rows)
 
 
 def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValuePositions:
-    """Which of the values of ``chunks`` are those of ``rows``, where there are no lists."""
+    """The positions of the values of ``rows`` in ``chunks``, for a page without lists."""
     if isinstance(rows, RowRange):
         first = int(table.values[chunks[0]])
         return slice(rows.start - first, rows.stop - first)
@@ -218,14 +218,14 @@ def _of_lists(
     assert levels.rep is not None
     first, last = _rows_started(table, chunks)
     chunk = np.searchsorted(first, rows.values, side="right") - 1
-    # Which of the rows that start in these chunks each one is; its levels go to where the next
-    # of them starts, so that both are looked up together.
+    # The index of each row among the rows that start in these chunks. The levels of a row extend
+    # to the start of the next row, so look up both starts together.
     number = (np.cumsum(last - first) - last).take(chunk) + rows.values
     both = np.repeat(number, 2)
     both[1::2] += 1
     edges = decoded.kernels.select_levels(levels.rep, levels.kinds.max_rep, both)
     begin, end = edges[::2].copy(), edges[1::2].copy()
-    # A row also ends where chunks that are not read would come.
+    # Where the next chunk was not read, a row ends at the end of its chunk.
     jumps = decoded.starts[1:-1][np.diff(chunks) > 1]
     if len(jumps):
         following = np.append(jumps, levels.count)
@@ -235,9 +235,10 @@ def _of_lists(
     visible = chosen.visible()
     if visible is None:
         return chosen, picked
-    # Values before a row, and those of the row itself.
+    # The number of values before each row.
     before = decoded.values_before(np.concatenate([np.zeros(1, np.int64), begin]))[1:]
-    # A visible level has as its value its rank among those of its row, after the values before.
+    # The value of a visible level is its rank among the visible levels of its row, plus the number
+    # of values before the row.
     ranks = np.zeros(len(visible) + 1, np.int64)
     np.cumsum(visible, out=ranks[1:])
     lengths = end - begin
@@ -248,7 +249,7 @@ def _of_lists(
 def _range_of_lists(
     decoded: ChunkLevels, rows: RowRange, chunks: Int64Array, table: RowTable
 ) -> tuple[Levels, ValuePositions]:
-    """Only the first and the last chunk can have levels of other rows."""
+    """Select a range of rows: only the first and the last chunk can have levels of other rows."""
     first, last = _rows_started(table, chunks)
     start, stop = 0, decoded.levels.count
     if rows.start > first[0] or table.continues[chunks[0]]:

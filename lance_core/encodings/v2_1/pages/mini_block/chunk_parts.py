@@ -1,6 +1,6 @@
-"""What a chunk of a mini-block page consists of: levels and value buffers.
+"""The parts of a chunk of a mini-block page: levels and value buffers.
 
-How its header looks is told by `lance_core.encodings.kernels.numpy.chunk_headers`.
+See `lance_core.encodings.kernels.numpy.chunk_headers` for the layout of the chunk header.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 
 
 class ChunkForm(NamedTuple):
-    """What chunks of a page have: kinds of levels, ``num_buffers`` value buffers, large sizes."""
+    """The form of the chunks of a page: kinds of levels, number of value buffers, size width."""
 
     has_rep: bool
     has_def: bool
@@ -25,10 +25,10 @@ class ChunkForm(NamedTuple):
 
 
 class ChunkParts(NamedTuple):
-    """Parts of chunks, one entry for each chunk; positions count from the start of ``data``.
+    """The parts of chunks, with one entry per chunk; positions count from the start of ``data``.
 
-    ``starts`` and ``sizes`` have a row for each value buffer; ``rep`` and ``definition`` are
-    (starts, sizes), None if the page has no such levels.
+    ``starts`` and ``sizes`` have a row for each value buffer. ``rep`` and ``definition`` are
+    (starts, sizes), or None if the page has no such levels.
     """
 
     data: npt.NDArray[np.uint8]
@@ -52,7 +52,7 @@ def chunk_parts(
 ) -> ChunkParts:
     """The parts of the chunks of ``sizes`` bytes at ``positions`` of ``data``.
 
-    Raises `CorruptFileError` if a part does not fit into its chunk.
+    Raises `CorruptFileError` if a part exceeds its chunk.
     """
     levels, buffers = form.has_rep + form.has_def, form.num_buffers
     found = kernels.chunk_headers(data, positions, sizes, levels, buffers, form.large)

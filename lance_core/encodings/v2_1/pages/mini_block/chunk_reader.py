@@ -1,4 +1,4 @@
-"""The rows of mini-block pages whose chunks are known: of one page, or of several alike."""
+"""Read rows of mini-block pages with known chunks: of one page, or of several similar pages."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _TAKE_COST = 8
-"""How much more it costs to take a value than to decode it with all others of its chunk."""
+"""Cost of taking one value, relative to decoding one value of a whole chunk."""
 
 
 class ChunkBytes(NamedTuple):
-    """Bytes that hold some chunks, and where in them each one starts."""
+    """Bytes that contain some chunks, and the start of each chunk in them."""
 
     data: npt.NDArray[np.uint8]
     positions: Int64Array
 
     @classmethod
     def of(cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array) -> ChunkBytes:
-        """From the buffers of `span_ranges`."""
+        """Join the buffers for the ranges of `span_ranges`."""
         if len(buffers) == 1:
             return cls(np.frombuffer(buffers[0], np.uint8), starts - cuts.firsts[0])
         sizes = [buffer.size for buffer in buffers]
@@ -62,10 +62,11 @@ class ChunkBytes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkedPages:
-    """What is needed to read rows. ``base``: where in the file the bytes of ``table`` count from.
+    """The data needed to read rows of one page or several.
 
-    ``message`` says how chunks are encoded. ``items`` are those of the dictionary, if any; of
-    several pages ``owners`` says whose they are.
+    ``base`` is the file position from which ``table`` counts bytes. ``message`` describes the
+    encoding of chunks. ``items`` are those of the dictionary, if any; with several pages,
+    ``owners`` assigns the items to pages.
     """
 
     message: MiniBlockLayout
@@ -116,7 +117,7 @@ class ChunkedPages:
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`: few rows of a page without lists, which is not joined with others."""
+        """See `LayoutPlan`. Supports few rows of a single page without lists."""
         distinct = rows.distinct.values
         chunks, chunk, position = self.table.locate(distinct, context.kernels)
         counts = self.table.counts[chunks]
@@ -127,7 +128,7 @@ class ChunkedPages:
         return self._few(chunks, at, read, rows.places, context)
 
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
-        """Rows of a page without lists: if there are few in each chunk, only they are decoded."""
+        """Rows of a page without lists; decodes only these rows if there are few in each chunk."""
         chunks, chunk, position = self.table.locate(rows.values, context.kernels)
         read = yield from self._read(chunks, context)
         counts = self.table.counts[chunks]
@@ -143,7 +144,7 @@ class ChunkedPages:
         places: Int64Array | None,
         context: DecodeContext,
     ) -> LeafPart:
-        """The rows ``at`` chunks; those of them at ``places``, if that is given."""
+        """The rows at the positions ``at``, reordered by ``places`` if that is given."""
         parts = self._parts(chunks, read, context)
         found = definition_at(self.message, parts, at, context)
         levels = Levels(self.kinds, None, found, len(at.chunk))
@@ -176,12 +177,12 @@ class ChunkedPages:
         runs: ItemRuns | None,
         context: DecodeContext,
     ) -> pa.Array:
-        """Those of the ``values`` that belong to the checked ``levels``."""
+        """The ``values`` at ``where``, which belong to the checked ``levels``, as an array."""
         if self.items is None:
             return leaf_values(values, where, self.type, context)
         return dictionary_values(values, where, levels, self.items, self.type, runs)
 
 
 def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:
-    """Whether so few values are wanted that taking them costs less than decoding all."""
+    """True if taking the values at ``where`` costs less than decoding all values of the chunks."""
     return len(where) * _TAKE_COST < int(counts.sum())

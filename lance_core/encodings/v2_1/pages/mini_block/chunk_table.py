@@ -1,8 +1,8 @@
-"""Where the chunks of a mini-block page lie and what they hold (message ``MiniBlockLayout``).
+"""The position and content of the chunks of a mini-block page (message ``MiniBlockLayout``).
 
 A chunk word is ``(bytes / 8 - 1) << 4 | log2(values)``; the last chunk has the remaining values.
-For pages with lists there is the repetition index: for each chunk the rows that end in it, and
-how many levels after that belong to a row that goes on in the next chunk.
+Pages with lists have a repetition index. For each chunk it states the number of rows that end in
+it, and the number of levels after that, which belong to a row that continues in the next chunk.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _MOST_ROWS = 1 << 48
 
 
 class RowTable(NamedTuple):
-    """Which rows the chunks of a page with lists hold.
+    """The rows of the chunks of a page with lists.
 
-    ``ended[c]``: rows that end before chunk c, then the number of rows. ``continues[c]``: whether
-    chunk c begins inside of a row. ``first[c]``: the first row that starts in chunk c or later.
+    ``ended[c]``: number of rows that end before chunk c; one more entry has the number of all rows.
+    ``continues[c]``: True if chunk c starts inside a row. ``first[c]``: the first row that starts
+    in chunk c or later.
     """
 
     ended: Int64Array
@@ -39,10 +40,10 @@ class RowTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkTable:
-    """The chunks of a page, or of several that follow each other.
+    """The chunks of one page, or of several consecutive pages.
 
-    ``starts`` and ``stops``: the bytes of each chunk, counted from the same place. ``values``: the
-    first value of each, then the total. ``counts``: the values of each.
+    ``starts`` and ``stops``: the bytes of each chunk, counted from a common origin. ``values``: the
+    first value of each chunk, then the total. ``counts``: the number of values of each chunk.
     """
 
     starts: Int64Array
@@ -55,11 +56,13 @@ class ChunkTable:
         object.__setattr__(self, "counts", self.values[1:] - self.values[:-1])
 
     def chunks_of(self, rows: Rows, kernels: Kernels) -> Int64Array:
-        """Numbers of the chunks that hold ``rows``, ascending."""
+        """The ascending numbers of the chunks that hold ``rows``."""
         if isinstance(rows, RowIndices) and self.rows is None:
             return self.locate(rows.values, kernels)[0]
         if isinstance(rows, RowRange):
             return np.arange(self._first_of(rows.start), self._last_of(rows.stop - 1) + 1)
+        # Count at each chunk how many rows cover it: +1 at the first chunk of a row, -1 after the
+        # last.
         firsts, lasts = self._first(rows.values), self._last(rows.values)
         changes = np.zeros(len(self.values), np.int64)
         np.add.at(changes, firsts, 1)
@@ -69,32 +72,33 @@ class ChunkTable:
     def locate(
         self, rows: Int64Array, kernels: Kernels
     ) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Where single rows are, without lists: chunks, and for each row which of them and where.
+        """Locate single rows of a page without lists.
 
-        The chunks ascend; the second result counts them, the third one values within a chunk.
+        Returns the ascending numbers of the chunks in use, and for each row the index into these
+        numbers and the position of its value within the chunk.
         """
         return kernels.locate_rows(self.values, rows)
 
     def _first_of(self, row: int) -> int:
-        """The chunk that a row starts in."""
+        """The chunk in which a row starts."""
         firsts = self.values if self.rows is None else self.rows.first
         return int(firsts.searchsorted(row, "right")) - 1
 
     def _last_of(self, row: int) -> int:
-        """The chunk that a row ends in."""
+        """The chunk in which a row ends."""
         if self.rows is None:
             return self._first_of(row)
         return int(self.rows.ended[1:].searchsorted(row, "right"))
 
     def _first(self, rows: Int64Array) -> Int64Array:
-        """The chunk that each row starts in."""
+        """The chunk in which each row starts."""
         if self.rows is None:
             return np.searchsorted(self.values, rows, side="right") - 1
         first: Int64Array = np.searchsorted(self.rows.first, rows, side="right") - 1
         return first
 
     def _last(self, rows: Int64Array) -> Int64Array:
-        """The chunk that each row ends in."""
+        """The chunk in which each row ends."""
         if self.rows is None:
             return self._first(rows)
         return np.searchsorted(self.rows.ended[1:], rows, side="right")
@@ -103,9 +107,9 @@ class ChunkTable:
 def chunk_table(
     words: pa.Buffer, large: bool, num_values: int, num_bytes: int, rows: RowTable | None
 ) -> ChunkTable:
-    """The table from the chunk words, for ``num_values`` in ``num_bytes``.
+    """The table from the chunk words, for ``num_values`` values in ``num_bytes`` bytes.
 
-    Raises `CorruptFileError` if chunks and totals do not agree.
+    Raises `CorruptFileError` if the chunks do not add up to these totals.
     """
     unit = np.dtype("<u4" if large else "<u2")
     if not words.size or words.size % unit.itemsize:
@@ -131,7 +135,7 @@ def chunk_table(
 
 
 def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
-    """The rows of chunks from the repetition index. Raises `CorruptFileError`."""
+    """The row table from the repetition index. Raises `CorruptFileError`."""
     width = depth + 1
     if not index.size or index.size % (8 * width):
         raise CorruptFileError(f"a repetition index of {index.size} bytes")
@@ -151,7 +155,7 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
 
 
 def joined_tables(tables: Sequence[ChunkTable], bases: Sequence[int]) -> ChunkTable:
-    """The chunks of pages that follow each other; table i counts bytes from ``bases[i]``."""
+    """The chunks of consecutive pages; table i counts bytes from ``bases[i]``."""
     pairs = list(zip(tables, bases, strict=True))
     starts = np.concatenate([table.starts + base for table, base in pairs])
     stops = np.concatenate([table.stops + base for table, base in pairs])
@@ -169,7 +173,7 @@ def joined_tables(tables: Sequence[ChunkTable], bases: Sequence[int]) -> ChunkTa
 
 
 def _joined_counts(counts: Sequence[Int64Array]) -> Int64Array:
-    """Running totals that each begin with 0 and end with a total, as one such array."""
+    """Concatenate running totals, each of which starts with 0 and ends with its total."""
     bases = accumulate((int(one[-1]) for one in counts), initial=0)
     parts = [one[:-1] + base for one, base in zip(counts, bases, strict=False)]
     total = sum(int(one[-1]) for one in counts)

@@ -1,4 +1,4 @@
-"""The bytes of the chunks of a mini-block page, put together from their parts.
+"""Assemble the chunks of a mini-block page from their parts.
 
 The reverse of `lance_core.encodings.v2_1.pages.mini_block.chunk_parts` and ``chunk_table``.
 """
@@ -21,20 +21,20 @@ Bytes = npt.NDArray[np.uint8]
 _FILL = 0xFE
 _ALIGNMENT = 8
 MOST_LEVELS = _MOST_LEVEL_BYTES = (1 << 16) - 1
-"""A chunk counts its levels in 16 bits."""
+"""Maximum levels of a chunk, and bytes of its levels: the header stores both in 16 bits."""
 _MOST_SMALL = 1 << 15
 _MOST_LARGE = (1 << 31) - 1
 
 
 class ChunkPart(NamedTuple):
-    """What all chunks have of one kind, one after the other; ``sizes``: bytes of each chunk."""
+    """One part of all chunks, concatenated; ``sizes`` are its bytes in each chunk."""
 
     data: pa.Buffer
     sizes: Int64Array
 
 
 class Chunks(NamedTuple):
-    """Chunks of a page: their number of levels, the parts of levels, those of values."""
+    """The number of levels of each chunk, the parts of levels, and the parts of values."""
 
     num_levels: Int64Array
     levels: Sequence[ChunkPart]
@@ -42,18 +42,18 @@ class Chunks(NamedTuple):
 
 
 def header_bytes(form: ChunkForm) -> int:
-    """Bytes at the start of each chunk."""
+    """Bytes of the header of each chunk."""
     return 2 * (1 + form.has_rep + form.has_def) + form.num_buffers * (4 if form.large else 2)
 
 
 def values_fit(form: ChunkForm, values: Sequence[ChunkPart]) -> bool:
-    """Whether chunks of these values alone, without levels, are not too large."""
+    """True if chunks with these values, but without levels, do not exceed the maximum size."""
     sizes = _sizes(form, Chunks(values[0].sizes, (), values))
     return _within(sizes, form.large)
 
 
 def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
-    """Whether all sizes can be written."""
+    """True if the header and chunk word fields can hold all sizes."""
     if int(chunks.num_levels.max()) > MOST_LEVELS:
         return False
     if any(int(part.sizes.max()) > _MOST_LEVEL_BYTES for part in chunks.levels):
@@ -63,7 +63,7 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
 
 
 def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.Buffer, Int64Array]:
-    """The chunks, which fit, and the bytes of each."""
+    """The bytes of all chunks, which must fit (`chunks_fit`), and the size of each."""
     header = _header(form, chunks)
     heads = np.full(len(header), header.shape[1], np.int64)
     parts = [*chunks.levels, *chunks.values]
@@ -73,7 +73,7 @@ def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.B
 
 
 def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer:
-    """What page buffer 0 says of chunks of ``sizes`` bytes and ``counts`` values."""
+    """The chunk words (page buffer 0) for chunks of ``sizes`` bytes and ``counts`` values."""
     logs = np.log2(np.maximum(counts, 1)).astype(np.int64)
     logs[-1] = 0
     words = (sizes // _ALIGNMENT - 1) << 4 | logs
@@ -81,7 +81,7 @@ def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer
 
 
 def _sizes(form: ChunkForm, chunks: Chunks) -> Int64Array:
-    """The bytes of each chunk."""
+    """The bytes of each chunk, including header and padding."""
     sizes = _aligned(np.full(len(chunks.num_levels), header_bytes(form)))
     for part in (*chunks.levels, *chunks.values):
         sizes += _aligned(part.sizes)

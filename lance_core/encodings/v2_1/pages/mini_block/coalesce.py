@@ -1,7 +1,7 @@
-"""Mini-block pages that are encoded alike, read as if they were one.
+"""Read consecutive mini-block pages with equal encodings as if they were one page.
 
-Writers begin a new page after some 65,000 levels. What a page costs besides its values is then paid
-for several at once.
+Writers start a new page after about 65,000 levels. Reading several pages at once pays the fixed
+cost of a page only once.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 1 << 20
 _MOST_ITEMS_SINGLE = 1 << 22
-"""Levels of pages that are read together: all of them, or single rows."""
+"""Maximum levels of pages to read together: for a range of rows, and for single rows."""
 _MOST_BYTES = 64 << 20
 
 
 def group_compatible(plans: Sequence[LayoutPlan], rows: Sequence[Rows]) -> list[tuple[int, int]]:
-    """Which plans of successive pages to read together: starts and stops of stretches.
+    """Group consecutive pages to read together; returns the start and stop of each group.
 
-    ``rows`` are those wanted of each page.
+    ``rows`` are the requested rows of each page.
     """
     edges, items, size = [0], 0, 0
     for number, plan in enumerate(plans):
@@ -52,7 +52,7 @@ def group_compatible(plans: Sequence[LayoutPlan], rows: Sequence[Rows]) -> list[
 
 
 def _are_alike(before: LayoutPlan, plan: MiniBlockPlan) -> bool:
-    """Whether two successive pages differ in nothing but their values."""
+    """True if two consecutive pages differ only in their values."""
     if not isinstance(before, MiniBlockPlan) or before.scope.type != plan.scope.type:
         return False
     follows = before.scope.buffers[1].stop <= plan.scope.buffers[1].start
@@ -66,7 +66,7 @@ def _are_alike(before: LayoutPlan, plan: MiniBlockPlan) -> bool:
 def decode_joined(
     plans: Sequence[MiniBlockPlan], rows: Sequence[Rows], context: DecodeContext
 ) -> Decoding[LeafPart]:
-    """The ``rows`` of successive pages that are alike, counted from the start of each page."""
+    """The ``rows`` of similar consecutive pages; rows count from the start of each page."""
     new = [plan for plan in plans if plan.known is None]
     asked = [plan.descriptions() for plan in new]
     wanted = [part for ranges in asked for part in ranges]
@@ -75,7 +75,7 @@ def decode_joined(
         isinstance(part, RowRange) and len(part) == plan.scope.num_rows
         for plan, part in zip(plans, rows, strict=True)
     )
-    early = bool(new) and is_whole  # then everything is read, so that one round is enough
+    early = bool(new) and is_whole  # all bytes are needed, so fetch them in the same round
     ranges: list[ByteRange] = []
     cuts = None
     if early:
@@ -116,7 +116,7 @@ def _known(plan: MiniBlockPlan) -> ChunkedPages:
 
 
 def _rows_of_all(plans: Sequence[MiniBlockPlan], rows: Sequence[Rows]) -> Rows:
-    """The rows as they count from the start of the first page."""
+    """The rows, counted from the start of the first page."""
     first, last = rows[0], rows[-1]
     counts = [plan.scope.num_rows for plan in plans]
     if isinstance(first, RowRange) and isinstance(last, RowRange):

@@ -1,4 +1,4 @@
-"""One row of a mini-block page with lists, from the chunk that holds it."""
+"""Decode one row of a mini-block page with lists from the chunk that holds it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 _LONG = frozenset({"variable", "fsst"})
 _MOST_SCALARS = 8
-"""Up to so many values are decoded one by one; for more, all of the chunk are."""
+"""Maximum values of a row to decode one by one; for more, decoding the chunk is faster."""
 
 
 class ChunkLists:
-    """How single rows of a page are decoded, where one chunk holds all of a row."""
+    """Decodes single rows of a page that lie within one chunk."""
 
     __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_rep", "_rows", "_value")
 
@@ -55,15 +55,15 @@ class ChunkLists:
         self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
 
     def chunk_of(self, row: int) -> int | None:
-        """The chunk that has all of a row; None if it is in several."""
+        """The chunk that contains the whole row; None if the row spans several chunks."""
         chunk = int(self._rows.first.searchsorted(row, "right")) - 1
         last = int(self._rows.ended.searchsorted(row, "right")) - 1
         return chunk if chunk == last else None
 
     def decode(self, data: memoryview, chunk: int, row: int, context: DecodeContext) -> LeafPart:
-        """A row of the chunk of this number, whose bytes are ``data``.
+        """Decode ``row`` of the chunk number ``chunk``, whose bytes are ``data``.
 
-        Leaves of one field mostly have the same levels; these are decoded for the first of them.
+        Leaves of one field often have equal levels; these are decoded once and shared.
         """
         table = self._pages.table
         parts = self._header.parts(data)
@@ -81,7 +81,7 @@ class ChunkLists:
         return LeafPart(found[0], self._values(data, parts, count, found, context))
 
     def _expected(self, chunk: int) -> tuple[int, int, bool]:
-        """The rows that start in a chunk, from and to, and whether it begins within another."""
+        """The range of rows that start in a chunk, and True if it starts inside another row."""
         rows = self._rows
         following = rows.first if chunk + 1 < len(rows.first) else rows.ended
         return int(rows.first[chunk]), int(following[chunk + 1]), bool(rows.continues[chunk])
@@ -93,7 +93,7 @@ class ChunkLists:
         expected: tuple[int, int, int, int, bool],
         context: DecodeContext,
     ) -> tuple[Levels, slice]:
-        """The checked levels of the row, and which values of the chunk are its own."""
+        """The checked levels of the row, and the slice of the chunk's values that belong to it."""
         count, row, first, last, continues = expected
         rep, definition = self._levels(data, parts, context)
         kinds, total = self._pages.kinds, parts.num_levels
@@ -160,7 +160,7 @@ class ChunkLists:
 
 
 def _value_of(pages: ChunkedPages, context: DecodeContext) -> ScalarAt | None:
-    """None if values are better decoded together."""
+    """The function that decodes one value; None if values are better decoded together."""
     type_ = pages.type
     encoding = pages.message.value_compression
     has_width = pa.types.is_primitive(type_) and type_.bit_width % 8 == 0
@@ -173,7 +173,7 @@ def _value_of(pages: ChunkedPages, context: DecodeContext) -> ScalarAt | None:
 def _bytes_of_items(
     items: pa.Array, type_: pa.DataType
 ) -> Callable[[bytes | memoryview], memoryview] | None:
-    """The bytes of the item at an index; None if they are not at whole bytes of one buffer."""
+    """A function that returns the bytes of an item; None if items are not whole bytes."""
     if not pa.types.is_primitive(type_) or type_.bit_width % 8:
         return None
     width, count = type_.bit_width // 8, len(items)

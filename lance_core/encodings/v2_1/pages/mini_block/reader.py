@@ -1,7 +1,7 @@
-"""Mini-block pages (message ``MiniBlockLayout``): small values, compressed in chunks.
+"""Read mini-block pages (message ``MiniBlockLayout``): small values, compressed in chunks.
 
-Page buffers: chunk words, chunks, the dictionary if there is one, the repetition index if there
-are lists. What the first and the last two say is read once and kept with the plan.
+Page buffers: chunk words, chunks, the dictionary (if any), the repetition index (if there are
+lists). All but the chunks are read once and cached with the plan.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_BUFFERS = 64
 
 
 class MiniBlockPlan(LayoutPlan):
-    """A mini-block page. ``kinds`` are those of its layers; ``known`` is None until it is read."""
+    """Decodes a mini-block page. ``known`` has its cached descriptions; it is None until then."""
 
     __slots__ = (
         "_encoding_fingerprint",
@@ -71,7 +71,7 @@ class MiniBlockPlan(LayoutPlan):
             asked = self.descriptions()
             if not (isinstance(rows, RowRange) and len(rows) == self.scope.num_rows):
                 known = self.describe((yield asked), context)
-            else:  # then everything is read, so that one round is enough
+            else:  # all bytes are needed, so fetch the chunks in the same round
                 buffers = yield [*asked, self.scope.buffers[1]]
                 known = self.describe(buffers[:-1], context)
                 data = np.frombuffer(buffers[-1], np.uint8)
@@ -80,7 +80,7 @@ class MiniBlockPlan(LayoutPlan):
         return (yield from known.decode(rows, context))
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`: of known chunks without lists, of which few values are wanted."""
+        """See `LayoutPlan`. Supports few values of a page without lists whose chunks are known."""
         if self.known is None or self._has_lists:
             return None
         return (yield from self.known.take(rows, context))
@@ -92,9 +92,10 @@ class MiniBlockPlan(LayoutPlan):
         known = self.known
         if known is None:
             buffers = yield self.descriptions()
-            # Rows that are read side by side ask for the same: the first that has it keeps it.
+            # Concurrent reads of several rows request the same buffers: the first one stores the
+            # result.
             known = self.known or self.describe(buffers, context)
-        if self._scalars is None:  # scans never need it
+        if self._scalars is None:  # created on first use, as scans do not need it
             max_def, type_ = self.kinds.max_def, self.scope.type
             self._scalars = (
                 ChunkScalars.of(self.message, self.form, max_def, type_, known.items, context),
@@ -129,12 +130,12 @@ class MiniBlockPlan(LayoutPlan):
         return single.decode(memoryview(buffer).cast("B"), chunk, number, context)
 
     def descriptions(self) -> list[ByteRange]:
-        """Chunk words, and the dictionary and the repetition index if there are any."""
+        """The ranges of the chunk words and, if present, the dictionary and repetition index."""
         buffers = self.scope.buffers
         return [buffers[0], *buffers[2 : 2 + self._has_dictionary + self._has_lists]]
 
     def describe(self, buffers: Sequence[pa.Buffer], context: DecodeContext) -> ChunkedPages:
-        """Keep what is in the buffers of `descriptions`, and return it."""
+        """Parse the buffers of `descriptions`, cache the result and return it."""
         message, scope = self.message, self.scope
         items = rows = None
         if self._has_dictionary:
@@ -153,10 +154,10 @@ class MiniBlockPlan(LayoutPlan):
 
     @property
     def encoding_fingerprint(self) -> bytes:
-        """Pages with the same are encoded alike; empty for those that are not read together.
+        """A key that pages with equal encodings share; empty for pages that are read separately.
 
-        These are pages with a dictionary of strings or for a dictionary column, and those whose
-        values may become long: an array cannot hold the bytes of many such pages.
+        These have a string dictionary, belong to a dictionary column, or have values that may be
+        long: one array could not hold the bytes of many such pages.
         """
         if self._encoding_fingerprint is None:
             self._encoding_fingerprint = _encoding_fingerprint(self.message, self.scope.type)
@@ -182,7 +183,7 @@ def _encoding_fingerprint(message: MiniBlockLayout, type_: pa.DataType) -> bytes
     same = MiniBlockLayout()
     same.CopyFrom(message)
     same.ClearField("num_items")
-    if has_dictionary:  # each page's is decoded by itself
+    if has_dictionary:  # the dictionary of each page is decoded separately
         same.ClearField("num_dictionary_items")
         same.dictionary.Clear()
         same.dictionary.SetInParent()
@@ -190,7 +191,7 @@ def _encoding_fingerprint(message: MiniBlockLayout, type_: pa.DataType) -> bytes
 
 
 def _is_joined(message: MiniBlockLayout, type_: pa.DataType) -> bool:
-    """Whether a page's dictionary is small enough to be put together with others."""
+    """True if a page's dictionary is small enough to be joined with those of other pages."""
     return pa.types.is_primitive(type_) and 0 < message.num_dictionary_items <= message.num_items
 
 

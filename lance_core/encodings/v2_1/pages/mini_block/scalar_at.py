@@ -1,4 +1,4 @@
-"""One row of a mini-block page without lists, from the chunk that holds it."""
+"""Decode one row of a mini-block page without lists from the chunk that holds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ChunkScalars:
-    """How single values of a page are decoded; ``items`` are those of its dictionary, if any."""
+    """Decodes single values of a page; ``items`` are those of its dictionary, if any."""
 
     __slots__ = ("_definition", "_header", "_items", "_max_def", "_type", "_value")
 
@@ -47,7 +47,7 @@ class ChunkScalars:
         items: pa.Array | None,
         context: DecodeContext,
     ) -> ChunkScalars | None:
-        """None if a page needs all of a chunk for one of its values."""
+        """A decoder; None if a single value requires decoding the whole chunk."""
         if items is None:
             if pa.types.is_struct(type_) or pa.types.is_dictionary(type_):
                 return None

@@ -1,4 +1,4 @@
-"""Mini-block pages (message ``MiniBlockLayout``) from levels and encoded values."""
+"""Write mini-block pages (message ``MiniBlockLayout``) from levels and encoded values."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
 from lance_core.lazy_dataclass import dataclass
 
 LevelEncoder = Callable[[LevelArray, Int64Array], tuple[CompressiveEncoding, pa.Buffer, Int64Array]]
-"""Levels, and where those of each chunk begin and end: a message, their bytes, of each chunk."""
+"""Encodes levels, cut into chunks at edges, to a message, bytes, and the bytes per chunk."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredDictionary:
-    """The ``count`` items that the values of a page are indices into."""
+    """The encoded dictionary of a page, with ``count`` items."""
 
     encoding: CompressiveEncoding
     data: pa.Buffer
@@ -38,7 +38,7 @@ class StoredDictionary:
 
 
 def mini_block_can_hold(levels: Levels, values: Encoded, large: bool) -> bool:
-    """Whether these chunks of values, without their levels, fit into a page."""
+    """True if chunks of these values, without their levels, fit into a page."""
     return values_fit(_form(levels, values, large), _parts(values))
 
 
@@ -50,9 +50,9 @@ def mini_block_page(
     kernels: Kernels,
     dictionary: StoredDictionary | None = None,
 ) -> LayoutPage | None:
-    """A page of at least one value; None if a chunk has too many levels to be written.
+    """A page of at least one value; None if a chunk has too many levels.
 
-    ``large``: chunks with sizes of 32 bits, as 2.2 has them.
+    ``large``: True for chunks with 32-bit sizes (2.2).
     """
     edges = level_edges(levels, values.counts)
     message = MiniBlockLayout(
@@ -88,10 +88,10 @@ def mini_block_page(
 
 
 def level_edges(levels: Levels, counts: Int64Array) -> Int64Array:
-    """Where the levels of chunks of ``counts`` values begin, and then their number.
+    """The first level of each chunk of ``counts`` values, then the number of levels.
 
-    A chunk ends with the level of its last value; those without a value that follow belong to the
-    next one, after the last chunk to that.
+    A chunk ends with the level of its last value. Levels without a value that follow belong to the
+    next chunk, or to the last chunk if there is no next one.
     """
     edges = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=edges[1:])
@@ -113,7 +113,7 @@ def _parts(values: Encoded) -> list[ChunkPart]:
 
 
 def _repetition_index(is_start: np.ndarray, edges: Int64Array) -> pa.Buffer:
-    """For each chunk: the rows that end in it, and the levels of a row that goes on after it."""
+    """For each chunk the number of rows that end in it, and of levels of the row that continues."""
     starts = np.flatnonzero(is_start)
     before = np.searchsorted(starts, edges)
     first_starts = is_start[edges[:-1]]
