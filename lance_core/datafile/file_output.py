@@ -32,7 +32,7 @@ class FileOptions:
 
     ``data_cache_bytes`` and ``max_page_bytes`` limit the size of pages, see `page_limits`;
     ``max_rows_per_group`` is the number of rows in a batch of a 0.1 file. Raises
-    `InvalidInputError` for a value that is not an integer or not positive.
+    `InvalidInputError` for a value that is not an integer and for ``max_rows_per_group`` below 1.
     """
 
     version: FileVersion = DEFAULT_VERSION

@@ -64,7 +64,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
                 begin()
             yield from ((number, item) for item in made)
     finally:
-        if process == os.getpid():  # a forked child has no threads that compute items
+        if process == os.getpid():  # no thread computes items in a forked child
             for _, _, future in ahead:
                 future.cancel()
             wait([future for _, _, future in ahead])

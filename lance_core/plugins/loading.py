@@ -194,7 +194,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
     manager.register(plugin, source.name)
     manager.check_pending()
     if not manager.get_hookcallers(plugin):
-        raise PluginLoadError(f"no function of it is marked as a hook ({_described(plugin)})")
+        raise PluginLoadError(f"it has no function marked as a hook ({_described(plugin)})")
     hook: Any = manager.hook
     return Contribution(
         source,
@@ -228,7 +228,7 @@ def _check_object_store(spec: ObjectStoreSpec) -> None:
     if isinstance(schemes, str):  # iteration would give its characters as schemes
         raise PluginLoadError(f"schemes of store {spec.name!r} are text, not a tuple of texts")
     if not spec.schemes:
-        raise PluginLoadError(f"store {spec.name!r} names no scheme")
+        raise PluginLoadError(f"store {spec.name!r} has no URL scheme")
     for scheme in spec.schemes:
         _check_name(scheme, "scheme")
     _check_factory(spec.factory, spec.name)
@@ -269,12 +269,12 @@ def _check_encoding(spec: EncodingSpec) -> None:
     if not isinstance(key, str) or not key:
         raise PluginLoadError(f"key of an encoding is {key!r}")
     if spec.family is EncodingFamily.VALUES and not isinstance(spec, ValueEncodingSpec):
-        raise PluginLoadError(f"encoding {key!r} of values is no ValueEncodingSpec")
+        raise PluginLoadError(f"encoding {key!r} of values is not a ValueEncodingSpec")
     decoder: object = spec.decoder
     if not callable(decoder):
         raise PluginLoadError(f"decoder of {key!r} is not callable")
     if not all(one is None or callable(one) for one in (spec.take, spec.scalar_at)):
-        raise PluginLoadError(f"a short way of {key!r} is not callable")
+        raise PluginLoadError(f"take or scalar_at of {key!r} is not callable")
 
 
 def _check_kernels(spec: KernelSpec) -> None:
@@ -293,7 +293,7 @@ def _check_name(name: object, what: str) -> None:
 
 def _check_options(options: object, owner: str) -> None:
     if not isinstance(options, frozenset) or not all(isinstance(name, str) for name in options):
-        raise PluginLoadError(f"options of {owner!r} are no frozenset of names")
+        raise PluginLoadError(f"options of {owner!r} are not a frozenset of names")
 
 
 def _check_factory(factory: object, owner: str) -> None:

@@ -110,7 +110,7 @@ def _type_from_json(value: Mapping[str, Any], depth: int) -> pa.DataType:
 def _length(value: Mapping[str, Any]) -> int:
     length = value["length"]
     if not isinstance(length, int) or not 0 <= length < 1 << 31:
-        raise InvalidInputError(f"{length!r} is not a length")
+        raise InvalidInputError(f"{length!r} is not a valid length")
     return length
 
 

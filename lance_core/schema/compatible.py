@@ -68,7 +68,10 @@ def _match_field(
     differences: list[str],
     in_map: bool = False,
 ) -> Field:
-    """Match one table field to one data field. ``in_map``: the two are the entries of a map."""
+    """Match one table field to one data field.
+
+    ``in_map``: the fields are the ``entries`` of a map, whose members are matched by position.
+    """
     path = (*parents, field.name)
     if is_blob_v2(field) and not given.is_blob and is_given(given.storage_type):
         reason = other_thresholds(field, given)

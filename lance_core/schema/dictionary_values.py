@@ -70,7 +70,7 @@ def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:
 
 
 def values_of(schema: Schema) -> dict[int, pa.Array]:
-    """The dictionary values that the schema's fields have, by field id."""
+    """The loaded values of the schema's dictionary fields, by field id."""
     return {
         field.id: field.dictionary_values
         for field in dictionaries(schema)
@@ -204,7 +204,7 @@ def check_values(array: pa.Array, field: Field) -> None:
     for one, values in held(array, field):
         if one.dictionary_values is None or not values.equals(one.dictionary_values):
             raise SchemaMismatchError(
-                f"the dictionary of column {one.name!r} is another one than that of the rows "
-                "before; a table of file version 0.1 has one dictionary for all rows of a column "
+                f"the dictionary of column {one.name!r} differs from the dictionary of earlier "
+                "rows; a table of file version 0.1 has one dictionary for all rows of a column "
                 "(see pyarrow.Table.unify_dictionaries)"
             )

@@ -60,7 +60,7 @@ def decode_json(values: pa.Array, where: str) -> pa.Array:
 
 
 def encode(text: str) -> bytes:
-    """Binary JSON of one text."""
+    """Encode one JSON text as binary JSON. Raises `InvalidInputError` without a field."""
     try:
         value: Json = json.loads(
             text, parse_int=_number, parse_constant=_refused, object_pairs_hook=_unique
@@ -74,7 +74,7 @@ def encode(text: str) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """The text of one binary JSON value."""
+    """Decode one binary JSON value to JSON text. Raises like `decode_json`, without a field."""
     value = _container(data, _MAX_DEPTH, at_top=True)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -163,7 +163,7 @@ def _container(data: bytes, depth: int, at_top: bool = False) -> Json:
         return _object(members[:count], members[count:])
     if kind == _SCALAR and at_top:
         return members[0]
-    raise CorruptFileError(f"binary JSON with header {header:#010x}")
+    raise CorruptFileError(f"invalid header {header:#010x} in binary JSON")
 
 
 def _object(keys: list[Json], values: list[Json]) -> Json:
@@ -204,4 +204,4 @@ def _decoded_number(data: bytes) -> Json:
         return None
     if tag == 0x70:
         raise UnsupportedFeatureError("binary JSON with a decimal number")
-    raise CorruptFileError(f"a number in binary JSON is {data[:10].hex()!r}")
+    raise CorruptFileError(f"invalid number {data[:10].hex()!r} in binary JSON")

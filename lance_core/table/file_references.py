@@ -131,7 +131,7 @@ def _index(manifest: Manifest, index: table_pb2.IndexMetadata) -> Reference:
 
 
 def _in_folder(manifest: Manifest, base_id: int | None, folder: str, name: str) -> str:
-    """Path below the root that ``base_id`` selects; only the root of a table has ``folder``."""
+    """Path below the root that ``base_id`` selects, with ``folder`` if that is a table's root."""
     if base_id is None:
         return f"{folder}/{name}"
     base = next((base for base in manifest.base_paths if base.id == base_id), None)

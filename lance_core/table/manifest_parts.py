@@ -1,4 +1,4 @@
-"""Small messages inside a ``Manifest`` (``table.proto``)."""
+"""``WriterVersion``, ``DataStorageFormat`` and ``BasePath`` of a ``Manifest`` (``table.proto``)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DataFormat:
 
     @property
     def file_version(self) -> str:
-        """Canonical name of the version, such as "2.0"; an unknown name unchanged."""
+        """Canonical name of the version, such as "2.0"; unknown names are returned unchanged."""
         return canonical_name(self.version)
 
     @classmethod

@@ -17,7 +17,7 @@ WRITABLE_PAIRS = {"0.1": (0, 2), "2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
 
 
 def name_of_pair(major: int, minor: int) -> str:
-    """Canonical name such as "2.0" for a ``DataFile``'s version pair; the pair 0.0 is "0.1"."""
+    """Canonical name, such as "2.0", of the version pair in a ``DataFile``; (0, 0) is "0.1"."""
     return _OLD_PAIRS.get((major, minor)) or f"{major}.{minor}"
 
 

@@ -52,7 +52,7 @@ class DataFile:
         return None if self.file_version == LEGACY else self.file_size_bytes
 
     def store_path(self, base: BasePath | None = None) -> str:
-        """Path relative to the table's root or, if ``base_id`` names a base path, to ``base``.
+        """Path relative to ``base``, the base path with ``base_id``; None is the table's root.
 
         Raises `CorruptFileError` for a path that would leave the data folder.
         """
@@ -83,7 +83,7 @@ class DataFile:
 
     @classmethod
     def from_proto(cls, message: table_pb2.DataFile, keep_unknown: bool = True) -> DataFile:
-        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        """Decode a message; pass ``keep_unknown=False`` only if it has no unknown fields."""
         return cls(
             message.path,
             tuple(message.fields[:]),

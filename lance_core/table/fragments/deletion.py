@@ -51,7 +51,7 @@ def decode_deletions(
         else:
             offsets = _decode_bitmap(bytes(view))
         if len(offsets) and int(offsets[-1]) >= physical_rows:
-            raise CorruptFileError(f"row {offsets[-1]} of {physical_rows} rows is deleted")
+            raise CorruptFileError(f"deleted row {offsets[-1]} is outside of {physical_rows} rows")
         if num_deleted_rows is not None and len(offsets) != num_deleted_rows:
             raise CorruptFileError(
                 f"{len(offsets)} rows are deleted, the manifest counts {num_deleted_rows}"

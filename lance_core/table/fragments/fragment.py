@@ -63,7 +63,7 @@ class Fragment:
         return self.physical_rows - deleted
 
     def file_of_field(self) -> dict[int, int]:
-        """Position in ``files`` by field id.
+        """Index in ``files`` of the file that stores a field, by field id.
 
         The last file that lists an id counts: release 0.10 repaired tables by adding a file.
         """
@@ -88,7 +88,7 @@ class Fragment:
 
     @classmethod
     def from_proto(cls, message: table_pb2.DataFragment, keep_unknown: bool = True) -> Fragment:
-        """``keep_unknown=False`` if the caller knows that there are no unknown fields."""
+        """Decode a message; pass ``keep_unknown=False`` only if it has no unknown fields."""
         return cls(
             id=message.id,
             files=tuple(DataFile.from_proto(file, keep_unknown) for file in message.files),

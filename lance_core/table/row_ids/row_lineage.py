@@ -20,7 +20,7 @@ from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
 _ROW_LIMIT = 1 << 26
 """Maximum number of rows in a fragment whose ids and versions are expanded in memory.
 
-A sequence of a few bytes can describe more rows than memory holds. 2**26 uint64 take 512 MiB.
+A sequence of a few bytes can describe more rows than fit into memory. 2**26 ids take 512 MiB.
 """
 
 
@@ -35,7 +35,7 @@ def with_row_ids(
     """
     rows = fragment.physical_rows
     if rows is None:
-        raise InvalidInputError(f"fragment {fragment.id} does not say how many rows it has")
+        raise InvalidInputError(f"fragment {fragment.id} has no row count")
     if next_row_id + rows >= 1 << 64:
         raise InvalidInputError("there are no row ids left")
     if fragment.row_ids is None:
@@ -108,7 +108,7 @@ def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
 
 def _row_ids(fragment: Fragment) -> RowIdSequence:
     if not isinstance(fragment.row_ids, bytes):
-        raise InvalidInputError(f"fragment {fragment.id} keeps its row ids in another file")
+        raise InvalidInputError(f"fragment {fragment.id} stores its row ids in an external file")
     try:
         return RowIdSequence.from_bytes(fragment.row_ids)
     except CorruptFileError as error:
