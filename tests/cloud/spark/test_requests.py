@@ -88,5 +88,8 @@ def test_an_append_reads_the_table_once_on_the_driver(
     assert found[:5] == planning + task
     commit = found[5:]
     # How old the file is that a task has written, the driver does not know: it looks for it once.
-    assert commit[-3:] == ["PUT transaction", "HEAD data", "PUT manifest"]
-    assert len(commit) <= 6
+    # After an attempt that was slow, on a machine with other work, it looks at the version again.
+    end = commit.index("PUT manifest") + 1
+    assert commit[end - 3 : end] == ["PUT transaction", "HEAD data", "PUT manifest"]
+    assert end <= 6
+    assert not [request for request in commit[end:] if request.startswith("PUT")]
