@@ -1,4 +1,4 @@
-"""What users do with tables: open, scan, take, write. One module per verb."""
+"""The public API of tables: open, scan, take, write. One module per verb."""
 
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what is first asked for by this name, so that `import lance_core` stays quick."""
+    """Import a public name on first access, so that `import lance_core` stays fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core.on_demand import import_module

@@ -1,4 +1,4 @@
-"""The two functions that users begin with: `dataset` and `write_dataset`."""
+"""The two entry points of the library: `dataset` and `write_dataset`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:
-    # Importing the rest of the library takes longer than all of pyarrow: whoever only imports
-    # `lance_core` does not wait for it, and whoever opens a table waits once.
+    # Importing the rest of the library takes longer than importing pyarrow: `import lance_core`
+    # does not import it, the first use of a table does.
     import os
     from collections.abc import Mapping
     from datetime import datetime
@@ -34,12 +34,12 @@ def dataset(
 ) -> LanceDataset:
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
 
-    ``asof`` without a zone is local time. ``allow_base_paths``: places outside of the table that
-    its files may be read from, as URL prefixes, or "yes" for all. Option ``commit_lock``:
-    called with the version that a commit is to make, it returns a context manager that keeps other
-    writers out. Further pylance arguments that size its caches are accepted and change nothing.
-    Raises `DatasetNotFoundError` if there is no such table or version, or none as old as ``asof``,
-    and `RefNotFoundError`.
+    ``asof`` without a zone is local time. ``allow_base_paths``: URL prefixes of locations outside
+    of the table from which its files may be read, or "yes" for all. Option ``commit_lock``: a
+    function that gets the version number of a commit and returns a context manager that excludes
+    other writers. pylance's arguments for cache sizes are accepted and ignored.
+    Raises `DatasetNotFoundError` if the table or version does not exist or all versions are newer
+    than ``asof``, and `RefNotFoundError` for an unknown tag or branch.
     """
     try:
         load(Part.TABLES)
@@ -68,17 +68,17 @@ def write_dataset(
     mode: str = "create",
     **arguments: Unpack[WriteArguments],
 ) -> LanceDataset:
-    """Write rows to a table and return it at the version that holds them.
+    """Write rows to a table and return it at the version that contains them.
 
-    ``mode``: ``"create"`` makes a new table, ``"append"`` adds rows (and makes a table if there is
-    none), ``"overwrite"`` makes a version with only these rows; older versions stay readable.
-    ``schema`` is for data that does not bring one. Keyword arguments: `WriteArguments`. A write to
-    a `LanceDataset` is based on the version that it has open, any other on the newest one.
+    ``mode``: ``"create"`` creates a table, ``"append"`` adds rows (and creates the table if it does
+    not exist), ``"overwrite"`` commits a version with only these rows; older versions stay
+    readable. ``schema``: the schema of data that has none. Keyword arguments: `WriteArguments`. A
+    write to a `LanceDataset` is based on its open version, any other write on the newest version.
 
     Raises `DatasetExistsError`, `SchemaMismatchError`, `UnsupportedFeatureError` for types that
-    the file version cannot store, `CommitConflictError` if an incompatible commit came after the
-    version that the write is based on, and `CommitUnknownError`. In all cases but the last nothing
-    was changed, and the files that were written are removed.
+    the file version cannot store, `CommitConflictError` if an incompatible commit followed the
+    version that the write is based on, and `CommitUnknownError`. After any other error than the
+    last the table is unchanged and the written files are removed.
     """
     try:
         load(Part.TABLES)

@@ -1,8 +1,9 @@
-"""`Branches`: lines of versions of their own, which begin with a version of another.
+"""`Branches`: separate histories that start from a version of their parent.
 
-A branch is recorded first and its first version made afterwards: of several who create the same
-branch one gets the name, and a cleanup of the parent spares the version that the branch begins
-with. What an interrupted creation leaves is a branch without versions, which can be deleted.
+The creation first writes the record of the branch and then its first version. So only one of
+several concurrent writers creates a branch of a given name, and a cleanup of the parent keeps the
+version that the branch starts from. An interrupted creation leaves a branch without versions, which
+can be deleted.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ from lance_core.table.refs import Branch, branch_path, check_branch_name
 
 
 class Branches:
-    """The branches of a table but the main one; `LanceDataset.create_branch` makes them."""
+    """The branches of a table except the main one; `LanceDataset.create_branch` creates them."""
 
     def __init__(self, dataset: HasSnapshot) -> None:
         self._dataset = dataset
 
     def list(self) -> dict[str, dict[str, Any]]:
-        """Every branch: its parent (None: main), the parent's version, time and metadata."""
+        """Each branch by name: its parent (None: main), the parent's version, time and metadata."""
         return {name: _described(b) for name, b in refs.list_branches(self._store).items()}
 
     def list_ordered(self, order: str | None = None) -> Ordered:
-        """The branches by the version they began with, the highest first unless ``"asc"``."""
+        """The branches by the version they start from, highest first unless ``order`` is "asc"."""
         every = refs.list_branches(self._store)
         ordered = by_number(every, lambda branch: branch.parent_version, order)
         return [(name, _described(branch)) for name, branch in ordered]
 
     def delete(self, branch: str, *, force: bool = False) -> None:
-        """Remove a branch with all its versions and files.
+        """Remove a branch with all its versions and files. No process may write to it meanwhile.
 
-        With ``force``, also files that an interrupted creation or deletion by any library has left
-        where there is no such branch. Raises `RefNotFoundError`, and `RefConflictError` if a tag
-        or another branch refers to the branch. Nobody may be writing to it.
+        ``force``: if the branch does not exist, remove the files that an interrupted creation or
+        deletion (by any library) left. Raises `RefNotFoundError`, and `RefConflictError` if a tag
+        or another branch references the branch.
         """
         snapshot = self._dataset.snapshot
         table = open_table.table_of(snapshot.root)
@@ -61,7 +62,7 @@ class Branches:
         root.handler.forget()
 
     def replace_metadata(self, branch: str, metadata: Mapping[str, str]) -> None:
-        """Give a branch this metadata instead of what it has; `RefNotFoundError` if none is so."""
+        """Replace the metadata of a branch; raises `RefNotFoundError` if it does not exist."""
         refs.replace_branch_metadata(self._store, branch, metadata)
 
     @property
@@ -70,11 +71,12 @@ class Branches:
 
 
 def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) -> Snapshot:
-    """Make a branch that begins with a version, and open it.
+    """Create a branch that starts from a version, and open it.
 
-    ``reference`` as of `Tags.create`. Raises `InvalidRefError`, `RefConflictError` if there is
-    such a branch or files of a former one, `DatasetNotFoundError` if there is no such version, and
-    `CommitUnknownError`; in all other cases nothing stays of the branch.
+    ``reference`` has the meaning of `Tags.create`. Raises `InvalidRefError`, `RefConflictError` if
+    the branch exists or a former one left files, `DatasetNotFoundError` if the version does not
+    exist, and `CommitUnknownError`. After any other error than the last nothing of the branch
+    remains.
     """
     check_branch_name(name, new=True)
     target = target_of(snapshot, reference)
@@ -85,7 +87,7 @@ def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) ->
         snapshot = open_table.open_version(start, target.version)
     refs.create_branch(table.store, name, target)
     try:
-        # A cleanup that did not see the branch may just have removed what it begins with.
+        # A cleanup that did not see the branch's record may have removed the version meanwhile.
         open_table.locate(snapshot.root, target.version)
         _refuse_leftovers(root, name)
         return clone_to(root, snapshot, target.branch, name)

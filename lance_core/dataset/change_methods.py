@@ -1,4 +1,4 @@
-"""The part of `LanceDataset` that makes versions: writes and commits."""
+"""The methods of `LanceDataset` that commit versions."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class ChangeMethods(Opened):
-    """Makes new versions of the table."""
+    """Commits new versions of the table."""
 
     def insert(self, data: ReaderLike, *, mode: str = "append", **options: Any) -> None:
-        """Write rows as `lance_core.write_dataset` does, and move to the new version."""
+        """Write rows like `lance_core.write_dataset`, and move to the new version."""
         self._snapshot = write(data, self, None, mode, options)
 
     def delete(
@@ -51,22 +51,22 @@ class ChangeMethods(Opened):
         conflict_retries: int = CONFLICT_RETRIES,
         retry_timeout: timedelta | None = RETRY_TIMEOUT,
     ) -> DeleteResult:
-        """Delete the rows that fulfil ``predicate``, and move to the new version.
+        """Delete the rows that satisfy ``predicate``, and move to the new version.
 
-        Rows where it is NULL stay; ``"true"`` deletes all. If another writer changes the same rows
-        meanwhile, the predicate is evaluated again on the newest version, ``conflict_retries``
-        times at most and not after ``retry_timeout``.
+        Rows with the result NULL stay; ``"true"`` deletes all rows. If a concurrent writer changes
+        the same rows, the predicate is evaluated again on the newest version, at most
+        ``conflict_retries`` times and not after ``retry_timeout``.
 
-        Raises `InvalidInputError` and `UnsupportedFeatureError` for what is not a condition,
-        `CommitUnknownError` if the rows may or may not be deleted, and other `CommitError` if they
-        are not.
+        Raises `InvalidInputError` and `UnsupportedFeatureError` for an invalid predicate,
+        `CommitUnknownError` if it is unknown whether the rows are deleted, and another
+        `CommitError` if they are not.
         """
         retries = ConflictRetries.of(conflict_retries, retry_timeout)
         self._snapshot, result = delete(self._snapshot, predicate, retries)
         return result
 
     def restore(self) -> None:
-        """Make a newest version with the content of the open one, and move to it."""
+        """Commit a new version with the content of the open one, and move to it."""
         self._snapshot = restore(self._snapshot)
 
     def truncate_table(self) -> None:
@@ -76,53 +76,54 @@ class ChangeMethods(Opened):
     def update_config(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
-        """Set values of the table's config, remove those given as None, and return the config.
+        """Set entries of the table's config (None removes an entry), and return the config.
 
-        ``replace``: remove all that is not given as well. Raises `CommitConflictError` if another
+        ``replace``: remove all keys that are not given. Raises `CommitConflictError` if another
         writer has changed the same keys since the open version.
         """
         self._snapshot = config.update_config(self._snapshot, values, replace)
         return dict(self._snapshot.manifest.config)
 
     def delete_config_keys(self, keys: list[str]) -> None:
-        """Remove keys from the table's config, those that are there."""
+        """Remove keys from the table's config; missing keys are ignored."""
         self._snapshot = config.delete_config_keys(self._snapshot, keys)
 
     def update_metadata(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
-        """Set values of the table's metadata, as `update_config` does of the config."""
+        """Set entries of the table's metadata; see `update_config` for arguments and errors."""
         self._snapshot = config.update_metadata(self._snapshot, values, replace)
         return dict(self._snapshot.manifest.table_metadata)
 
     def update_schema_metadata(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
-        """Set values of the schema's metadata, as `update_config` does of the config."""
+        """Set entries of the schema's metadata; see `update_config` for arguments and errors."""
         self._snapshot = config.update_schema_metadata(self._snapshot, values, replace)
         return dict(self._snapshot.schema.metadata)
 
     def replace_schema_metadata(self, new_metadata: Mapping[str, str]) -> None:
-        """As `update_schema_metadata` with ``replace``, which is to be called instead."""
+        """Deprecated: call `update_schema_metadata` with ``replace=True`` instead."""
         _deprecated("replace_schema_metadata", "update_schema_metadata")
         self.update_schema_metadata(new_metadata, replace=True)
 
     def update_field_metadata(
         self, field_updates: Mapping[str, Mapping[str, str | None]], *, replace: bool = False
     ) -> None:
-        """Set values of the metadata of fields, by their paths (``"s.x"``).
+        """Set entries of the metadata of fields, by field path (``"s.x"``).
 
-        For the rest see `update_config`. Raises `SchemaMismatchError` if there is no such field.
+        See `update_config` for ``replace`` and conflicts. Raises `SchemaMismatchError` for an
+        unknown field.
         """
         self._snapshot = config.update_field_metadata(self._snapshot, field_updates, replace)
 
     def replace_field_metadata(self, field_name: str, new_metadata: Mapping[str, str]) -> None:
-        """As `update_field_metadata` of one field with ``replace``, which is to be called."""
+        """Deprecated: call `update_field_metadata` with ``replace=True`` instead."""
         _deprecated("replace_field_metadata", "update_field_metadata")
         self.update_field_metadata({field_name: new_metadata}, replace=True)
 
     def replace_schema(self, schema: pa.Schema) -> None:
-        """Raises `UnsupportedFeatureError`: columns are added, changed and dropped one by one."""
+        """Raise `UnsupportedFeatureError`: the schema cannot be replaced as a whole."""
         raise UnsupportedFeatureError("the schema of a table cannot be replaced as a whole")
 
     def add_bases(
@@ -130,9 +131,9 @@ class ChangeMethods(Opened):
         new_bases: Sequence[DatasetBasePath],
         transaction_properties: Mapping[str, str] | None = None,
     ) -> Self:
-        """Let the table have files in more places, move to the new version, and return this.
+        """Add base paths, move to the new version, and return this dataset.
 
-        Raises `InvalidInputError` if a path, name or id is taken already.
+        Raises `InvalidInputError` if the table has a base path with the same path, name or id.
         """
         bases = UpdateBases(to_bases(new_bases))
         properties = properties_of(None, transaction_properties)
@@ -149,12 +150,12 @@ class ChangeMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Self:
-        """Make a version out of an operation whose files are already written.
+        """Commit an operation whose files are already written as a new version.
 
-        ``read_version``: the version that the operation is based on; needed for every operation
-        but Overwrite and Restore, and not used for a `Transaction`, which knows it.
-        ``commit_lock``: called with the version that is to be made, it returns a context manager
-        that keeps other writers out. ``options`` as of `options_of`.
+        ``read_version``: the version that the operation is based on. It is required for all
+        operations except Overwrite and Restore, and ignored for a `Transaction`, which contains it.
+        ``commit_lock``: a function that gets the new version number and returns a context manager
+        that excludes other writers. ``options``: see `options_of`.
         """
         storage_options = hide_secrets(storage_options)
         root = open_table.root_of(base_uri, storage_options).with_lock(commit_lock)
@@ -173,10 +174,11 @@ class ChangeMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         **options: Any,
     ) -> BulkCommitResult[Self]:
-        """Make one version of all the rows that several Append transactions bring.
+        """Commit the rows of several Append transactions as one version.
 
-        It is based on the oldest version that one of them is based on; their properties are not
-        kept. Other arguments as of `commit`. Raises `UnsupportedFeatureError` for other operations.
+        The commit is based on the oldest ``read_version`` of the transactions and drops their
+        properties. See `commit` for the other arguments. Raises `UnsupportedFeatureError` for other
+        operations.
         """
         storage_options = hide_secrets(storage_options)
         root = open_table.root_of(dest, storage_options).with_lock(commit_lock)

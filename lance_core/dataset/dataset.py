@@ -1,4 +1,4 @@
-"""`LanceDataset`: a table at one of its versions. What it does is in the module of each verb."""
+"""`LanceDataset`: a table at one version. The base classes contain its verbs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
         storage_options: Mapping[str, str] | None = None,
         default_scan_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Open a table. Raises `DatasetNotFoundError` and what the store raises."""
+        """Open a table. Raises `DatasetNotFoundError` and the errors of the store."""
         storage_options = hide_secrets(storage_options)
         root = open_table.open_root(uri, storage_options)
         self._snapshot = open_table.open_version(root, version)
@@ -52,34 +52,34 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
 
     @property
     def uri(self) -> str:
-        """Where the table is."""
+        """The URI of the table."""
         return self._snapshot.root.uri
 
     @property
     def schema(self) -> pa.Schema:
-        """Schema of the stored columns, or of what the default scan options make of them."""
+        """The Arrow schema of a scan with the default scan options."""
         if self._scan_defaults:
             return self.scanner().projected_schema
         return self._snapshot.schema.to_arrow()
 
     @property
     def lance_schema(self) -> Schema:
-        """Schema with field ids, as the format has it."""
+        """The schema with field ids, as the manifest stores it."""
         return self._snapshot.schema
 
     @property
     def version(self) -> int:
-        """Number of the open version."""
+        """The number of the open version."""
         return self._snapshot.version
 
     @property
     def data_storage_version(self) -> str:
-        """File version of the table, for example ``"2.0"``; what is appended may have another."""
+        """The file version of the table, for example ``"2.0"``; appended files may have another."""
         return self._snapshot.storage_version.value
 
     @property
     def has_stable_row_ids(self) -> bool:
-        """Whether ``_rowid`` survives compaction."""
+        """True if ``_rowid`` of a row stays the same after a compaction."""
         return self._snapshot.manifest.uses_stable_row_ids
 
     @property
@@ -89,10 +89,11 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
 
     @property
     def durability(self) -> str | None:
-        """What holds of commits made through this dataset if the machine loses power.
+        """The guarantee of this dataset's commits against a power failure.
 
-        On a local file system ``"durable"`` (they are on disk when they return) or ``"fast"`` (the
-        latest may be lost), as the option of this name says; None where the store decides.
+        On a local file system, the value of the storage option ``durability``: ``"durable"`` (a
+        commit is on disk when it returns) or ``"fast"`` (the latest commits may be lost). None for
+        other stores, which decide themselves.
         """
         durability = self._snapshot.root.store.durability
         return None if durability is None else durability.value
@@ -104,7 +105,7 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The table's own metadata (not the schema's)."""
+        """The table's metadata (not the schema's)."""
         return dict(self._snapshot.manifest.table_metadata)
 
     @property

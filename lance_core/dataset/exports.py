@@ -1,6 +1,6 @@
-"""The public names of this package, each with the module that it is in.
+"""The public names of this package, each with the module that defines it.
 
-The package imports a module when one of its names is first asked for.
+The package imports a module on the first access to one of its names.
 """
 
 HOMES = {

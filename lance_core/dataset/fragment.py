@@ -1,4 +1,4 @@
-"""`LanceFragment`: a range of rows of a version."""
+"""`LanceFragment`: one fragment of a version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ _NO_LIMIT = 1 << 62
 
 
 def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
-    """Ids of the leaves of ``field`` that no column holds, neither their own nor a parent's."""
+    """Ids of the leaves of ``field`` that no stored column covers.
+
+    ``held``: ids of the fields with a column. The column of a packed struct or version 2 blob also
+    covers the children, unless one of them has a column.
+    """
     one_column = field.may_be_packed or is_blob_v2(field)
     if one_column and field.id in held and not any(child.id in held for child in field.children):
         return
@@ -44,10 +48,10 @@ def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
 
 
 class LanceFragment:
-    """A fragment of one version; made by `LanceDataset.get_fragments`."""
+    """A fragment of one version; returned by `LanceDataset.get_fragments`."""
 
     def __init__(self, dataset: HasSnapshot, fragment_id: int) -> None:
-        """Raises `InvalidInputError` if the version has no such fragment."""
+        """Raises `InvalidInputError` if the version has no fragment with this id."""
         self._dataset = dataset
         self._snapshot: Snapshot = dataset.snapshot
         self._fragment = self._snapshot.fragment(fragment_id)
@@ -62,11 +66,11 @@ class LanceFragment:
         mode: str = "append",
         **options: Any,
     ) -> FragmentMetadata:
-        """Write all rows as one file of a fragment that no version has yet; commit it later.
+        """Write all rows as one data file of a new fragment, without committing it.
 
-        ``fragment_id``: only for operations that take ids as they are; an Append or Overwrite gives
-        the fragment a new one. Further options as of `write_fragments`. Raises
-        `InvalidInputError` if there are no rows.
+        ``fragment_id``: only for operations that keep the ids of fragments; an Append or Overwrite
+        assigns a new id. See `write_fragments` for the other options. Raises `InvalidInputError`
+        if there are no rows.
         """
         hide_secrets_in(options)
         written = write_fragments(
@@ -91,22 +95,22 @@ class LanceFragment:
 
     @property
     def fragment_id(self) -> int:
-        """The id, unique in the table and never used again."""
+        """The id of the fragment, unique in the table and never reused."""
         return self._fragment.id
 
     @property
     def metadata(self) -> FragmentMetadata:
-        """Files, row counts and deletions."""
+        """The fragment's files, row count and deletion file."""
         return FragmentMetadata.of(self._fragment, self.physical_rows)
 
     @property
     def schema(self) -> pa.Schema:
-        """Schema of the table."""
+        """The schema of the table."""
         return self._snapshot.schema.to_arrow()
 
     @property
     def physical_schema(self) -> pa.Schema:
-        """Schema of what the fragment's files hold: only the columns that are stored in it."""
+        """The schema of the columns that the fragment's files contain."""
         held = {
             field_id for file in self._fragment.files for field_id in file.fields if field_id >= 0
         }
@@ -116,12 +120,12 @@ class LanceFragment:
 
     @property
     def physical_rows(self) -> int:
-        """Rows in the files, deleted ones included."""
+        """The number of rows in the files, including deleted ones."""
         return self._snapshot.physical_rows(self._fragment)
 
     @property
     def num_deletions(self) -> int:
-        """Rows that are marked as deleted."""
+        """The number of deleted rows."""
         return self.physical_rows - self._snapshot.live_rows(self._fragment)
 
     def data_files(self) -> list[DataFile]:
@@ -129,33 +133,33 @@ class LanceFragment:
         return self.metadata.files
 
     def deletion_file(self) -> str | None:
-        """Path of the deletion file under its root, None if nothing is deleted."""
+        """The path of the deletion file in the table or base path; None without deletions."""
         file = self._fragment.deletion_file
         if file is None:
             return None
         return file.store_path(self.fragment_id, self._snapshot.base(file.base_id))
 
     def count_rows(self, filter: Any = None) -> int:
-        """Rows that are not deleted and pass ``filter``."""
+        """The number of rows that are not deleted and satisfy ``filter``."""
         if filter is None:
             return self._snapshot.live_rows(self._fragment)
         return self.scanner(columns=[], filter=filter).count_rows()
 
     def scanner(self, *, columns: Columns = None, **options: Any) -> LanceScanner:
-        """A scan of this fragment; options as of `LanceDataset.scanner`."""
+        """A scan of this fragment; see `LanceDataset.scanner` for the options."""
         arguments = {"columns": columns, "fragments": [self], **options}
         return LanceScanner(self._snapshot, options_of(arguments))
 
     def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
-        """All rows; options as of `LanceDataset.scanner`."""
+        """The rows as a table; see `LanceDataset.scanner` for the options."""
         return self.scanner(columns=columns, **options).to_table()
 
     def to_batches(self, *, columns: Columns = None, **options: Any) -> Iterator[pa.RecordBatch]:
-        """All rows as a stream; options as of `LanceDataset.scanner`."""
+        """The rows as record batches; see `LanceDataset.scanner` for the options."""
         return self.scanner(columns=columns, **options).to_batches()
 
     def to_pandas(self, columns: Columns = None, **options: Any) -> pd.DataFrame:
-        """All rows as a data frame; options as of `LanceDataset.to_pandas`."""
+        """The rows as a data frame; see `LanceDataset.to_pandas` for the options."""
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns=columns, **of_scan).to_pandas(**of_pandas)
 
@@ -164,23 +168,23 @@ class LanceFragment:
         return self.scanner(limit=num_rows, **options).to_table()
 
     def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
-        """Live rows by their position in the fragment; ``columns`` as of `LanceDataset.take`."""
+        """Rows by their position among the fragment's live rows; see `LanceDataset.take`."""
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
 
     def delete(self, predicate: str | pc.Expression) -> FragmentMetadata | None:
-        """Write that the rows which fulfil ``predicate`` are deleted; no version says so yet.
+        """Write a deletion file for the rows that satisfy ``predicate``, without committing it.
 
-        Returns the fragment for a `LanceOperation.Delete`, or None if no row is left: then its id
-        belongs among the operation's ``deleted_fragment_ids``.
+        Returns the fragment for a `LanceOperation.Delete`, or None if no row is left: then put its
+        id into the operation's ``deleted_fragment_ids``.
         """
         found = deletions.find(self._snapshot, deletions.plan_of(self._snapshot, predicate, [self]))
         return self._without(found.get(self.fragment_id))
 
     def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
-        """As `delete`, for the rows at these physical offsets; some may be deleted already.
+        """Like `delete`, for the rows at these physical offsets; some may be deleted already.
 
-        Raises `InvalidInputError` for an offset that the fragment does not have.
+        Raises `InvalidInputError` for an offset past the fragment's rows.
         """
         rows = deletions.as_offsets(offsets, self.physical_rows)
         existing = self._snapshot.deleted_offsets(self._fragment)
@@ -189,7 +193,7 @@ class LanceFragment:
         return self._without(rows)
 
     def _without(self, rows: RowOffsets | None) -> FragmentMetadata | None:
-        """The fragment with these live rows deleted as well."""
+        """The fragment with these live rows deleted as well; None if no row is left."""
         if rows is None or len(rows) == 0:
             return self.metadata
         written = deletions.write_deletions(self._snapshot, {self.fragment_id: rows})
@@ -198,8 +202,8 @@ class LanceFragment:
         return FragmentMetadata.of(written.updated[0], self.physical_rows)
 
     def validate(self) -> None:
-        """Open every file of the fragment and check its counts against the manifest.
+        """Open every file of the fragment and compare its row counts with the manifest.
 
-        Raises `CorruptFileError`.
+        Raises `CorruptFileError` for a difference.
         """
         check_fragment(self._snapshot, self._fragment)

@@ -1,4 +1,4 @@
-"""The part of `LanceDataset` that goes through a table's history."""
+"""The methods of `LanceDataset` for versions, tags, branches and clones."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class HistoryMethods(Opened):
 
     @property
     def latest_version(self) -> int:
-        """Number of the newest version that there is now."""
+        """The number of the newest version in the store."""
         return open_table.latest_location(self._snapshot.root).version
 
     def versions(self) -> list[dict[str, Any]]:
-        """Every version that can be opened, oldest first: number, local time, and totals."""
+        """Every version that can be opened, oldest first, with number, local time and totals."""
         return versions.describe_all(self._snapshot.root)
 
     def get_version(self) -> dict[str, Any]:
-        """The open version, described as `versions` does."""
+        """The open version, with the keys of `versions`."""
         return versions.describe(self._snapshot.manifest)
 
     def checkout_version(self, version: open_table.VersionLike) -> Self:
-        """Another version of the same table, as a dataset of its own.
+        """A new dataset for another version of the same table.
 
-        ``version`` is a number on the branch that is open, the name of a tag, or a branch (None or
-        "main" for the main one) with a number (None for the newest). Raises `DatasetNotFoundError`
-        and `RefNotFoundError`.
+        ``version``: a number on the open branch, the name of a tag, or a tuple of a branch (None or
+        "main" for the main branch) and a number (None for the newest). Raises
+        `DatasetNotFoundError` and `RefNotFoundError`.
         """
         snapshot = open_table.open_version(self._snapshot.root, version)
         return type(self).of(snapshot, self._scan_defaults)
@@ -60,7 +60,7 @@ class HistoryMethods(Opened):
         self._snapshot = open_table.open_version(self._snapshot.root, None)
 
     def read_transaction(self, version: int) -> Transaction | None:
-        """The transaction that made a version, None if it was not recorded."""
+        """The transaction that committed a version, None if it was not recorded."""
         return versions.transaction(self._snapshot.root, version)
 
     def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:
@@ -68,12 +68,12 @@ class HistoryMethods(Opened):
         return versions.recent_transactions(self._snapshot, recent_transactions)
 
     def version_refs(self) -> list[dict[str, int]]:
-        """The number of every version of the branch that is open, oldest first; reads none."""
+        """The numbers of all versions of the open branch, oldest first; reads no manifest."""
         handler = self._snapshot.root.handler
         return [{"version": found.version} for found in handler.list_versions()]
 
     def base_paths(self) -> dict[int, DatasetBasePath]:
-        """The other places that files of this version may be in, by their ids."""
+        """The base paths of this version, by id: locations of files outside of the table's root."""
         bases = self._snapshot.manifest.base_paths
         return {base.id: DatasetBasePath.of(base) for base in bases}
 
@@ -93,11 +93,12 @@ class HistoryMethods(Opened):
         reference: Reference = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> Self:
-        """Make a branch that begins with a version, and open it; see `Tags.create` for which.
+        """Create a branch that starts from the version ``reference``, and open it.
 
-        The branch's files are within the table, so ``storage_options`` are those of the table.
-        Raises `InvalidRefError`, `RefConflictError` if there is such a branch,
-        `DatasetNotFoundError` if there is no such version, and `CommitUnknownError`.
+        ``reference`` has the meaning of `Tags.create`. The branch's files are inside the table, so
+        ``storage_options`` must be those of the table. Raises `InvalidRefError`,
+        `RefConflictError` if the branch exists, `DatasetNotFoundError` if the version does not
+        exist, and `CommitUnknownError`.
         """
         storage_options = hide_secrets(storage_options)
         return type(self).of(
@@ -111,12 +112,13 @@ class HistoryMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Self:
-        """A new table with the content of a version, whose files stay in this table.
+        """Create a table with the content of a version, whose files stay in this table.
 
-        ``reference`` as of `Tags.create`. ``storage_options`` by default those of this table;
-        ``options`` as of `lance_core.dataset`. This table does not know of its clones: keep the
-        version, by a tag, for as long as they need its files. The clone that is returned may read
-        them; whoever opens it by its URI has to allow base paths. Raises `DatasetExistsError`.
+        ``reference`` has the meaning of `Tags.create`. ``storage_options``: by default those of
+        this table. ``options``: see `lance_core.dataset`. A cleanup of this table does not see its
+        clones, so keep a tag on the version while clones need its files. The returned clone may
+        read them; callers that open the clone by its URI must set ``allow_base_paths``. Raises
+        `DatasetExistsError` if the target has a table.
         """
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
@@ -131,7 +133,7 @@ class HistoryMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Self:
-        """A new table with copies of all files of a version; arguments as of `shallow_clone`."""
+        """Create a table with copies of all files of a version; see `shallow_clone`."""
         storage_options = hide_secrets(storage_options)
         defaults = options.pop("default_scan_options", None)
         open_table.check_options(options)

@@ -1,4 +1,4 @@
-"""The part of `LanceDataset` that looks after a table's files."""
+"""The methods of `LanceDataset` that maintain a table's files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ else:
 
 
 class MaintenanceMethods(Opened):
-    """Checks and tidies what the table is stored as."""
+    """Validates and cleans up the table's files."""
 
     def validate(self) -> None:
-        """Check that every file of the version is there and agrees with the manifest."""
+        """Check that every file of the version exists and agrees with the manifest.
+
+        Raises `CorruptFileError` and `ObjectNotFoundError`.
+        """
         validate.check_table(self._snapshot)
 
     def cleanup_old_versions(
@@ -39,21 +42,21 @@ class MaintenanceMethods(Opened):
         versions: Sequence[int] | None = None,
         **options: Any,
     ) -> CleanupStats:
-        """Remove old versions, and files that no version needs any more.
+        """Remove old versions, and files that no remaining version references.
 
-        ``older_than``: only versions made longer ago; two weeks if nothing is given.
-        ``retain_versions``: all but the newest so many. ``versions``: only these. What several of
-        them say must all hold. The open version and newer ones stay, and so do versions that a
-        branch begins at, that have a tag, or that were superseded within the last 20 minutes (twice
-        the table's commit deadline: a warning says so).
-        ``delete_unverified``: your word that nobody else is at work on the table; then recent
-        versions, and recent files that no version names, go as well.
+        ``older_than``: remove only older versions; two weeks if no argument is given.
+        ``retain_versions``: number of newest versions to keep. ``versions``: remove only these. A
+        version is removed only if all given arguments select it. The open version and newer ones
+        stay. So do versions with a tag, versions that a branch starts from, and (with a warning)
+        versions superseded within the last 20 minutes, which is twice the table's commit deadline.
+        ``delete_unverified``: the caller guarantees that no other process uses the table; then
+        recent versions, and recent files that no version references, are removed too.
 
-        Options: ``error_if_tagged_old_versions`` (True: raise `CleanupError` instead of sparing
-        tagged versions), ``delete_rate_limit`` (removals in a second) and ``delete_concurrency``.
-        Raises `UnsupportedFeatureError` if the table may need files that this library does not know
-        of, and `CorruptFileError` for versions, tags and branches that cannot be read; then nothing
-        is removed.
+        Options: ``error_if_tagged_old_versions`` (True: raise `CleanupError` instead of keeping
+        tagged versions), ``delete_rate_limit`` (removals per second) and ``delete_concurrency``.
+        Raises `UnsupportedFeatureError` if the table may need files that this library does not
+        know, and `CorruptFileError` for versions, tags and branches that cannot be read; then
+        nothing is removed.
         """
         _check(options, {"error_if_tagged_old_versions", "delete_rate_limit", "delete_concurrency"})
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
@@ -70,23 +73,23 @@ class MaintenanceMethods(Opened):
         max_files: int = 1000,
         **options: Any,
     ) -> CleanupExplanation:
-        """What `cleanup_old_versions` would remove, and why other versions stay.
+        """The versions and files that `cleanup_old_versions` would remove, and why others stay.
 
-        ``include_files``: list files too, up to ``max_files``. Other arguments and errors as of
-        `cleanup_old_versions`.
+        ``include_files``: list files too, up to ``max_files``. See `cleanup_old_versions` for the
+        other arguments and errors.
         """
         _check(options, {"error_if_tagged_old_versions", "delete_rate_limit"})
-        # It does not matter how fast nothing is removed.
+        # A rate limit has no effect on a plan, which removes nothing.
         tagged = {k: v for k, v in options.items() if k != "delete_rate_limit"}
         chosen = _chosen(older_than, retain_versions, versions, delete_unverified)
         return cleanup.explain(self._snapshot, {**chosen, **tagged}, include_files, max_files)
 
     def migrate_manifest_paths_v2(self) -> None:
-        """Give the manifests names by which the newest is found at once; open the newest version.
+        """Rename the manifests to the V2 naming scheme, and open the newest version.
 
-        Nobody may write to the table meanwhile, and writers that had it open must open it anew.
-        `lance_core.dataset.migrate_manifest_paths_v2` completes a migration that was interrupted.
-        Raises `UnsupportedFeatureError` if an external store keeps the names.
+        No other process may write to the table meanwhile, and writers that had it open must open it
+        again. `lance_core.dataset.migrate_manifest_paths_v2` completes an interrupted migration.
+        Raises `UnsupportedFeatureError` if an external manifest store keeps the names.
         """
         naming_migration.migrate(self._snapshot.root)
         self._snapshot = open_table.open_version(self._snapshot.root)
@@ -97,10 +100,10 @@ class MaintenanceMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         ignore_not_found: bool | None = None,
     ) -> None:
-        """Remove a table with everything in its folder, for good. Nobody may write to it meanwhile.
+        """Remove a table and all files in its folder. No process may write to it meanwhile.
 
-        Dropping again completes a drop that was interrupted. Raises `DatasetNotFoundError`, unless
-        ``ignore_not_found``, and `InvalidInputError` if what is there is no table.
+        A second call completes an interrupted drop. Raises `DatasetNotFoundError`, unless
+        ``ignore_not_found``, and `InvalidInputError` if the folder is not a table.
         """
         storage_options = hide_secrets(storage_options)
         drop.drop(base_uri, storage_options, bool(ignore_not_found))

@@ -1,4 +1,4 @@
-"""What every part of `LanceDataset` works on: the open version, and defaults of its scans."""
+"""`Opened`: the state that all base classes of `LanceDataset` share."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Opened:
 
     @classmethod
     def of(cls, snapshot: Snapshot, scan_defaults: Mapping[str, Any] | None = None) -> Self:
-        """A dataset of a version that is already open."""
+        """A dataset for a version that is already open."""
         dataset = cls.__new__(cls)
-        dataset._snapshot = snapshot  # noqa: SLF001  # its own class makes it
+        dataset._snapshot = snapshot  # noqa: SLF001  # set by the class itself
         dataset._scan_defaults = dict(scan_defaults or {})  # noqa: SLF001  # as above
         return dataset
 
     @property
     def snapshot(self) -> Snapshot:
-        """The open version; an inner value, not part of pylance's interface."""
+        """The open version; an internal value that pylance does not have."""
         return self._snapshot

@@ -1,4 +1,4 @@
-"""The part of `LanceDataset` that reads: scans, takes, counts, fragments."""
+"""The methods of `LanceDataset` that read: scans, takes, counts, fragments."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class ReadMethods(Opened):
         batch_size: int | None = None,
         **options: Any,
     ) -> LanceScanner:
-        """Set up a scan.
+        """A scan of the open version, which its methods run.
 
         ``columns``: names (``"a"``, nested ``"s.x"``, meta columns ``_rowid``, ``_rowaddr``,
         ``_rowoffset``), or a mapping from names to SQL expressions; all columns if None.
-        ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that pass it.
-        ``batch_size``: the most rows in a batch. Further options: ``with_row_id``,
+        ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that match it.
+        ``batch_size``: maximum rows of a batch. Further options: ``with_row_id``,
         ``with_row_address``, ``fragments``, ``row_ranges``, ``blob_handling``, and pylance's hints,
-        which change nothing here.
+        which are ignored.
 
         Raises `InvalidInputError`, and `UnsupportedFeatureError` for searches and orderings.
         """
@@ -65,19 +65,19 @@ class ReadMethods(Opened):
         return LanceScanner(self._snapshot, options_of(arguments, self._scan_defaults))
 
     def to_table(self, columns: Columns = None, filter: Any = None, **options: Any) -> pa.Table:
-        """Read rows as a table; options as of `scanner`."""
+        """Read rows as a table; see `scanner` for the options."""
         return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
         self, columns: Columns = None, filter: Any = None, **options: Any
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows as a stream of batches; options as of `scanner`."""
+        """Read rows as a stream of batches; see `scanner` for the options."""
         return self.scanner(columns, filter, **options).to_batches()
 
     def to_pandas(
         self, columns: Columns = None, filter: Any = None, **options: Any
     ) -> pd.DataFrame:
-        """Read rows as a data frame; options as of `scanner` and `pyarrow.Table.to_pandas`."""
+        """Read rows as a data frame, with options of `scanner` and `pyarrow.Table.to_pandas`."""
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns, filter, **of_scan).to_pandas(**of_pandas)
 
@@ -86,7 +86,7 @@ class ReadMethods(Opened):
         return self.scanner().__arrow_c_stream__(requested_schema)
 
     def head(self, num_rows: int, **options: Any) -> pa.Table:
-        """The first rows; options as of `scanner`."""
+        """The first ``num_rows`` rows; see `scanner` for the options."""
         return self.scanner(**{**options, "limit": num_rows}).to_table()
 
     def slice(self, start: int, end: int, columns: Columns = None) -> pa.Table:
@@ -100,8 +100,8 @@ class ReadMethods(Opened):
     def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
         """Rows by position, in the order of ``indices``.
 
-        ``columns`` as of `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
-        with only that member.
+        ``columns``: see `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
+        with only that child.
         """
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take(self._snapshot, indices, projection)
@@ -115,12 +115,13 @@ class ReadMethods(Opened):
         *,
         buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE,
     ) -> list[BlobFile | None]:
-        """A file for the blob of each row, None for null; reads nothing but where blobs are.
+        """A file for the blob of each row, None for null; reads descriptions but no blobs.
 
-        ``blob_column``: its name, also inside of structs. Rows by their ``_rowid``, their
-        ``_rowaddr`` or their position; exactly one of these is given. ``buffer_size``: bytes that
-        the files read ahead. Raises `InvalidInputError`, and `BasePathRefusedError` for blobs in
-        places that the caller has not allowed (option ``allow_base_paths`` of `dataset`).
+        ``blob_column``: the name of a blob column, or the dotted path of a blob field in structs.
+        Pass exactly one of ``ids`` (``_rowid``), ``addresses`` (``_rowaddr``) and ``indices``
+        (positions). ``buffer_size``: bytes that each file reads ahead. Raises `InvalidInputError`,
+        and `BasePathRefusedError` for blobs in locations that the caller has not allowed (option
+        ``allow_base_paths`` of `dataset`).
         """
         selection = blob_take.BlobSelection.of(ids, addresses, indices)
         return blob_take.take_blobs(self._snapshot, blob_column, selection, buffer_size)
@@ -135,9 +136,9 @@ class ReadMethods(Opened):
         io_buffer_size: int | None = None,
         preserve_order: bool | None = None,
     ) -> list[tuple[int, bytes | None]]:
-        """The address and the bytes of the blob of each row, None for null; see `take_blobs`.
+        """The row address and the blob's bytes (None for null) for each row; see `take_blobs`.
 
-        Blobs near to each other are read at once. ``preserve_order=False`` allows any order.
+        One request reads blobs that are close together. ``preserve_order=False`` allows any order.
         """
         selection = blob_take.BlobSelection.of(ids, addresses, indices)
         ordered = preserve_order is not False
@@ -152,10 +153,11 @@ class ReadMethods(Opened):
         io_buffer_size: int | None = None,
         preserve_order: bool | None = None,
     ) -> list[tuple[int, int, bytes | None]]:
-        """Parts of blobs: for each (row, offset, length) its number, the row's address, the bytes.
+        """Read byte ranges of blobs, one for each (row, offset, length) in ``requests``.
 
-        ``selector`` says what names rows, see `take_blobs`. Raises `InvalidInputError` for a range
-        that is not within its blob.
+        Returns tuples of the request's index, the row address and the bytes. ``selector``: the
+        meaning of row, see `take_blobs`. Raises `InvalidInputError` for a range that is not within
+        its blob.
         """
         ordered = preserve_order is not False
         return blob_take.read_blob_ranges(self._snapshot, blob_column, requests, selector, ordered)
@@ -171,7 +173,7 @@ class ReadMethods(Opened):
         return self.take(indices if randomize_order else sorted(indices), columns)
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
-        """Number of rows that pass ``filter``; without one this reads only the manifest."""
+        """The number of rows that satisfy ``filter``; without a filter, reads only the manifest."""
         if filter is None and not options:
             return self._snapshot.num_rows
         return self.scanner(columns=[], filter=filter, **options).count_rows()

@@ -1,4 +1,4 @@
-"""Finding out what became of a commit whose outcome was unknown."""
+"""Resolve the outcome of a commit that ended with `CommitUnknownError`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ def resolve(
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LanceDataset | None:
-    """What became of the commit to the table ``target`` that ended with the error ``unknown``.
+    """Find the outcome of the commit to the table ``target`` that raised the error ``unknown``.
 
-    Returns the version that it led to, open, or None if it certainly was not applied and never will
-    be. Raises `CommitUnknownError` again as long as that cannot be told, for example because the
-    write may still land. Nothing is written. ``unknown`` that is another error is a `TypeError`,
-    one about another table `InvalidInputError`.
+    Returns the version that the commit created, or None if the commit was not applied and never
+    will be. Raises ``unknown`` again while the outcome is unknown, for example because the store
+    may still apply the write. Writes nothing. Raises ``TypeError`` if ``unknown`` is another error,
+    and `InvalidInputError` if it is about another table.
     """
     storage_options = hide_secrets(storage_options)
     if not isinstance(unknown, CommitUnknownError):
         raise TypeError(f"unknown must be a CommitUnknownError, got {type(unknown).__name__}")
     root = open_table.root_of(target, storage_options)
     if unknown.table not in ("", root.base_uri):
-        raise InvalidInputError(f"the commit was one to {unknown.table}, not to {root.base_uri}")
+        raise InvalidInputError(
+            f"the commit was to the table {unknown.table}, not to {root.base_uri}"
+        )
     try:
         root = open_table.with_newest_versions_handler(root)
         version = resolving.resolve(root.handler, root.store, unknown)

@@ -1,4 +1,4 @@
-"""`LanceScanner`: a scan that is set up but not run."""
+"""`LanceScanner`: a scan that runs when one of its methods is called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LanceScanner:
-    """A scan of one version. Each method runs it anew; made by `LanceDataset.scanner`."""
+    """A scan of one version, returned by `LanceDataset.scanner`. Each method call runs it again."""
 
     def __init__(self, snapshot: Snapshot, options: ScanOptions) -> None:
         self._snapshot = snapshot
@@ -48,7 +48,7 @@ class LanceScanner:
         return scan.scan_table(self._snapshot, self._plan)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The result batch by batch; memory is bounded whatever the size of the table."""
+        """The result as record batches; memory does not depend on the size of the table."""
         return scan.scan_batches(self._snapshot, self._plan)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -60,14 +60,14 @@ class LanceScanner:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def scan_batches(self) -> Iterator[pa.RecordBatch]:
-        """The same as `to_batches`."""
+        """Same as `to_batches`."""
         return self.to_batches()
 
     def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
-        """The whole result as a data frame; ``kwargs`` as of `pyarrow.Table.to_pandas`.
+        """The whole result as a data frame; ``kwargs`` are those of `pyarrow.Table.to_pandas`.
 
-        ``blob_mode``: blobs are ``"lazy"``, as `BlobFile` objects, ``"bytes"`` or, as in a table,
-        ``"descriptions"``; None for null.
+        ``blob_mode``: the form of blobs: ``"lazy"`` (`BlobFile` objects), ``"bytes"``, or
+        ``"descriptions"`` (as in `to_table`). Null blobs are None.
         """
         blob_frames.check_mode(blob_mode)
         has_blobs = blob_frames.has_described_blobs(self.projected_schema)
@@ -79,7 +79,7 @@ class LanceScanner:
         return blob_frames.with_files(self._snapshot, self._plan, kwargs)
 
     def count_rows(self) -> int:
-        """Number of rows of the result; reads only what the filter needs."""
+        """The number of rows of the result; reads only the columns that the filter needs."""
         return scan.count(self._snapshot, self._plan)
 
     def head(self, num_rows: int) -> pa.Table:
@@ -100,9 +100,9 @@ class LanceScanner:
         )
 
     def explain_plan(self, verbose: bool = False) -> str:
-        """How the scan will be done, for people.
+        """A description of the scan's steps for humans.
 
-        ``verbose`` also tells what statistics leave out, which are read for that.
+        ``verbose``: also read the statistics and state how many stored batches they exclude.
         """
         steps = [f"read {', '.join(f.name for f in self._plan.projection.fields) or 'no columns'}"]
         steps.append(f"of {len(self._plan.spans)} fragments of version {self._snapshot.version}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class FieldStatistics:
-    """Bytes that the pages of a field take in the data files."""
+    """The bytes of a field's pages in the data files."""
 
     id: int
     bytes_on_disk: int
@@ -27,13 +27,13 @@ class DataStatistics:
 
 
 class LanceStats:
-    """Statistics of one version; made by `LanceDataset.stats`."""
+    """Statistics of one version, returned by `LanceDataset.stats`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     def dataset_stats(self, max_rows_per_group: int = 1024) -> dict[str, int]:
-        """Fragments, deleted rows, and fragments of fewer than ``max_rows_per_group`` rows."""
+        """Counts of fragments, deleted rows, and fragments below ``max_rows_per_group`` rows."""
         snapshot = self._snapshot
         fragments = snapshot.manifest.fragments
         live = [snapshot.live_rows(fragment) for fragment in fragments]
@@ -45,7 +45,7 @@ class LanceStats:
         }
 
     def data_stats(self) -> DataStatistics:
-        """Bytes of each field over all fragments."""
+        """The bytes of each field in all fragments."""
         fields = {field.id: field for field in self._snapshot.schema.walk()}
         sizes = dict.fromkeys(fields, 0)
         for fragment in self._snapshot.manifest.fragments:
@@ -57,5 +57,5 @@ class LanceStats:
         return DataStatistics([FieldStatistics(id_, size) for id_, size in sizes.items()])
 
     def index_stats(self, index_name: str) -> dict[str, object]:
-        """Not there yet: this library has no indices."""
+        """Raise `UnsupportedFeatureError`: this library has no indices yet."""
         raise UnsupportedFeatureError(f"statistics of index {index_name!r}: no indices yet")

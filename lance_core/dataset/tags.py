@@ -1,4 +1,4 @@
-"""`Tags`: names for versions of a table, whichever branch they are on."""
+"""`Tags`: names for versions of a table on any branch."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 R = TypeVar("R")
 
 Ordered = list[tuple[str, dict[str, Any]]]
-"""Names with what is known of them."""
+"""Pairs of a name and the properties of the tag or branch, in order."""
 
 
 class Tags:
-    """The tags of a table; each is kept until it is deleted, and keeps its version from cleanup."""
+    """The tags of a table. A cleanup keeps the version of each tag until the tag is deleted."""
 
     def __init__(self, dataset: HasSnapshot) -> None:
         self._dataset = dataset
 
     def list(self) -> dict[str, dict[str, Any]]:
-        """Every tag: branch (None: main), version, manifest size in bytes, times and metadata."""
+        """Each tag by name: branch (None: main), version, manifest size in bytes, times, …"""
         return {name: _described(tag) for name, tag in self._every().items()}
 
     def list_ordered(self, order: str | None = None) -> Ordered:
-        """The tags by version, the highest first or, with ``"asc"``, last; equals by name."""
+        """The tags by version, highest first unless ``order`` is "asc"; equal versions by name."""
         ordered = by_number(self._every(), lambda tag: tag.version, order)
         return [(name, _described(tag)) for name, tag in ordered]
 
     def get_version(self, tag: str) -> int:
-        """The number of the version that a tag names; `RefNotFoundError` if there is no tag."""
+        """The version number of a tag; raises `RefNotFoundError` if the tag does not exist."""
         return refs.get_tag(self._store, tag).version
 
     def create(self, tag: str, reference: Reference = None) -> None:
-        """Give a version a name.
+        """Create a tag for a version.
 
-        ``reference``: a number on the branch that is open, the name of another tag, or a branch
-        (None or "main" for the main one) with a number (None for the newest); without it, the
-        version that is open. Raises `RefConflictError` if there is such a tag, `InvalidRefError`
-        for what cannot be the name of one, `DatasetNotFoundError` if there is no such version, and
-        `OutcomeUnknownError` if the tag is there or may be, and its version cannot be looked at.
+        ``reference``: a version number on the open branch, the name of another tag, or a tuple of a
+        branch (None or "main" for the main branch) and a number (None for the newest). None is the
+        open version. Raises `RefConflictError` if the tag exists, `InvalidRefError` for an invalid
+        name, `DatasetNotFoundError` if the version does not exist, and `OutcomeUnknownError` if the
+        tag may be written but the store failed to confirm its version.
         """
         snapshot = self._dataset.snapshot
         target = target_of(snapshot, reference)
@@ -67,9 +67,9 @@ class Tags:
             raise
 
     def update(self, tag: str, reference: Reference = None) -> None:
-        """Let a tag name another version; ``reference`` and errors as of `create`.
+        """Move a tag to another version; see `create` for ``reference`` and other errors.
 
-        Raises `RefNotFoundError` if there is no such tag.
+        Raises `RefNotFoundError` if the tag does not exist.
         """
         snapshot = self._dataset.snapshot
         before = refs.get_tag(self._store, tag)
@@ -82,11 +82,11 @@ class Tags:
             raise
 
     def replace_metadata(self, tag: str, metadata: Mapping[str, str]) -> None:
-        """Give a tag this metadata instead of what it has; `RefNotFoundError` if there is none."""
+        """Replace the metadata of a tag; raises `RefNotFoundError` if it does not exist."""
         refs.replace_tag_metadata(self._store, tag, metadata)
 
     def delete(self, tag: str) -> None:
-        """Remove a tag, not its version; `RefNotFoundError` if there is no such tag."""
+        """Remove a tag, not its version; raises `RefNotFoundError` if it does not exist."""
         refs.delete_tag(self._store, tag)
 
     def _every(self) -> dict[str, Tag]:
@@ -99,23 +99,24 @@ class Tags:
 
 
 def _confirm(snapshot: Snapshot, name: str, tag: Tag) -> None:
-    """Raise `DatasetNotFoundError` if a cleanup that did not see the tag has removed its version.
+    """Check that no cleanup removed the version before the tag was visible.
 
-    Raises `OutcomeUnknownError` if that cannot be told.
+    Raises `DatasetNotFoundError` if the version does not exist, `OutcomeUnknownError` if the store
+    cannot tell.
     """
     try:
         target_of(snapshot, (tag.branch, tag.version))
     except StoreError as error:
         raise OutcomeUnknownError(
-            f"tag {name} was written; whether version {tag.version} is still there cannot be "
-            f"told: {error}"
+            f"tag {name} was written, but it is unknown whether version {tag.version} still "
+            f"exists: {error}"
         ) from error
 
 
 def by_number(
     every: Mapping[str, R], number: Callable[[R], int], order: str | None
 ) -> Sequence[tuple[str, R]]:
-    """``every`` ref by its number, descending unless ``order`` is "asc"; equals by name."""
+    """The refs sorted by ``number``, descending unless ``order`` is "asc"; equal ones by name."""
     if order not in (None, "asc", "desc"):
         raise InvalidInputError(f"Invalid sort order {order!r}. Valid values are: asc, desc")
     sign = 1 if order == "asc" else -1
@@ -123,9 +124,9 @@ def by_number(
 
 
 def target_of(snapshot: Snapshot, reference: Reference) -> refs.RefTarget:
-    """Which version ``reference`` means where ``snapshot`` is open.
+    """The version that ``reference`` names for a dataset with ``snapshot`` open.
 
-    Raises `DatasetNotFoundError` or `RefNotFoundError` if it is not there.
+    Raises `DatasetNotFoundError` or `RefNotFoundError` if it does not exist.
     """
     if reference is not None:
         snapshot = open_table.open_version(*open_table.resolve(snapshot.root, reference))
