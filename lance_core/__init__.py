@@ -1,6 +1,6 @@
 """Lance tables in Python: an independent implementation of the Lance table and file format.
 
-``import lance_core as lance`` serves code written for pylance, as far as this version goes.
+``import lance_core as lance`` runs code written for pylance that uses only supported functions.
 """
 
 from typing import TYPE_CHECKING
@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for by this name; until then it would only make importing slow."""
+    """Import a public name on first access, so that `import lance_core` stays fast."""
     from lance_core.on_demand import Part, import_module, load
 
     if name not in __all__:

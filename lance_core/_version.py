@@ -1,4 +1,4 @@
-"""The version of this distribution; the build and the manifests that we write take it from here."""
+"""The version of this distribution, for the build and for the manifests that we write."""
 
 from __future__ import annotations
 

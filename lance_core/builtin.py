@@ -1,6 +1,6 @@
 """The built-in plugin: stores, handlers, encodings and kernels of every installation.
 
-They are offered through the same hooks as everybody else's.
+They use the same hooks as all other plugins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lance_core.store.local import store as local
 
 @hookimpl
 def lance_object_stores() -> Iterable[ObjectStoreSpec]:
-    """Local files and memory."""
+    """Stores of local files and of memory."""
     return [
         ObjectStoreSpec(
             name="file",
@@ -49,7 +49,7 @@ def lance_object_stores() -> Iterable[ObjectStoreSpec]:
 
 @hookimpl
 def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
-    """Put-if-absent, rename-if-absent, and neither."""
+    """Handlers that commit by put-if-absent, by rename-if-absent, and with neither guarantee."""
     return [
         CommitHandlerSpec(
             name="put-if-absent",
@@ -73,11 +73,11 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 
 @hookimpl
 def lance_encodings() -> Iterable[EncodingSpec]:
-    """The encodings of file version 2.0, and the compressive ones of 2.1 and 2.2."""
+    """The encodings of file version 2.0, and the compressive encodings of 2.1 and 2.2."""
     return [*v2_0.specs(), *codecs.specs()]
 
 
 @hookimpl
 def lance_kernels() -> Iterable[KernelSpec]:
-    """Every inner loop, with numpy and Arrow."""
+    """Implementations of all inner loops with numpy and Arrow."""
     return [NUMPY_KERNELS]

@@ -1,4 +1,4 @@
-"""The command ``lance-core``: looking at plugins and tables."""
+"""The command ``lance-core``: inspect plugins and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lance_core.store.uri import parse_uri
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 0, or 1 after an error, which is printed."""
+    """Run the command and return the exit status: 0, or 1 after an error, which is printed."""
     options = _parser().parse_args(arguments)
     try:
         for line in options.lines(options):
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LanceError as error:
         print(f"lance-core: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stdout = None
     return 0
 
@@ -102,7 +102,7 @@ def _plugin_lines(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _check_lines(options: argparse.Namespace) -> Iterator[str]:
-    """One line for each factory and URL; `PluginLoadError` at the end if any does not work."""
+    """One line for each factory and URL; raises `PluginLoadError` at the end if one failed."""
     problems = len(get_manager().failures)
     for plugin in get_manager().plugins:
         specs: list[ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec] = [
@@ -170,7 +170,7 @@ def _storage_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _option(text: str) -> dict[str, str | Secret]:
-    """A storage option as it is given, secrets wrapped; its name is empty if it is malformed."""
+    """The storage option ``text`` (NAME=VALUE), secrets wrapped; a malformed one gets no name."""
     name, separator, value = text.partition("=")
     return wrap_secrets({name: value} if name and separator else {"": ""})
 
@@ -211,5 +211,5 @@ def _file_lines(options: argparse.Namespace) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """``text`` without what a terminal would obey: others' tables name columns as they like."""
+    """``text`` without control characters: names in a table may contain terminal commands."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,6 +1,6 @@
-"""Commits: the lock that a caller may bring along, and what to do about an unknown outcome.
+"""Commits: the type of commit locks, and the resolution of unknown outcomes.
 
-The names of pylance's ``lance.commit``, and `resolve`.
+The names are those of pylance's ``lance.commit``, and `resolve`.
 """
 
 from lance_core.commits.handlers.lock import CommitLock

@@ -1,4 +1,4 @@
-"""Fragments: their metadata, reading one of them, writing them apart from a commit."""
+"""Fragments: their metadata, reads of one fragment, and writes without a commit."""
 
 from lance_core.dataset import (
     DataFile,

@@ -1,10 +1,9 @@
-"""`dataclass` as of the standard library, but quick to create: cold start depends on it.
+"""A replacement of the standard library's `dataclass` that creates classes fast, for cold starts.
 
-The standard library compiles up to eight methods for each class when a module is imported, which
-took 45 % of the time of a process that writes a small table and reads it. Here `__init__` is
-compiled after the first instances, and the other methods are closures. There is no `order` and no
-`unsafe_hash`, which the package does not use; classes with an `InitVar` are left to the standard
-library.
+The standard library compiles up to eight methods for each class at import, which took 45 % of the
+time of a process that writes and reads a small table. Here `__init__` is compiled after the first
+instances, and the other methods are closures. `order` and `unsafe_hash` are not supported, because
+the package does not use them; a class with an `InitVar` gets the standard `dataclass`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,17 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["dataclass"]
 
 INSTANCES_BEFORE_COMPILING = 8
-"""Compiling takes as long as some 50 instances do without; most classes have one or two in all."""
+"""Instances after which `__init__` is compiled.
+
+Compiling takes as long as about 50 uncompiled instances; most classes have one or two instances.
+"""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
     def dataclass(cls=None, /, **options: bool) -> Any:
-        """As `dataclasses.dataclass`; options: frozen, slots, eq, repr, kw_only."""
+        """Like `dataclasses.dataclass`, with the options frozen, slots, eq, repr and kw_only."""
         return _create(cls, **options) if cls else lambda cls: _create(cls, **options)
 
 
@@ -42,7 +44,9 @@ def _create(
     if any("InitVar" in str(annotation) for annotation in cls.__annotations__.values()):
         return _standard(frozen=frozen, slots=slots, eq=eq, repr=repr, kw_only=kw_only)(cls)
     if not own.get("__doc__"):
-        cls.__doc__ = cls.__name__  # otherwise the standard library composes a signature
+        cls.__doc__ = (
+            cls.__name__
+        )  # an empty one makes the standard library build a signature, which is slow
     cls = _standard(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
     members = fields(cls)
     methods: dict[str, Any] = {}
@@ -66,7 +70,10 @@ def _create(
 
 
 def _init_of(cls: Any, frozen: bool) -> Callable[..., None]:
-    """An `__init__` that a compiled one replaces after some instances, or if it cannot serve."""
+    """An uncompiled `__init__`; a compiled one replaces it after `INSTANCES_BEFORE_COMPILING`.
+
+    It is replaced at once for arguments that the uncompiled one cannot handle.
+    """
     members = fields(cls)
     positional = [f.name for f in members if f.init and not f.kw_only]
     names = {f.name for f in members if f.init}
@@ -98,13 +105,15 @@ def _init_of(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
-    """The `__init__` of the standard library, raising its errors for wrong arguments."""
+    """The compiled `__init__` of the standard library, with its errors for wrong arguments."""
     members = fields(cls)
     specified = [(f.name, f.type, _same_in_init(f)) for f in members]
     namespace = {"__doc__": cls.__doc__}
     if hasattr(cls, "__post_init__"):
         namespace["__post_init__"] = cls.__post_init__
-    sets_all = not all(f.init for f in members)  # with slots, it sets also what is no argument
+    sets_all = not all(
+        f.init for f in members
+    )  # with slots it also sets fields that are no arguments
     options: dict[str, Any] = {"repr": False, "eq": False, "frozen": frozen, "slots": sets_all}
     made: Any = make_dataclass(cls.__name__, specified, namespace=namespace, **options)
     init: Callable[..., None] = made.__init__
@@ -113,14 +122,14 @@ def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 class _Signature:
-    """The arguments of a class, which `help` and editors show, found when they are asked for."""
+    """A descriptor for `__signature__`, which `help` and editors show, computed on access."""
 
     def __init__(self, cls: type, frozen: bool) -> None:
         self._cls, self._frozen = cls, frozen
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         if owner is not self._cls:
-            raise AttributeError("__signature__")  # a derived class may have an __init__ of its own
+            raise AttributeError("__signature__")  # a subclass may define its own __init__
         init = inspect.signature(_compile_init(owner, self._frozen))
         return init.replace(parameters=list(init.parameters.values())[1:])
 
@@ -132,7 +141,7 @@ def _same_in_init(f: Field[Any]) -> Any:
 
 
 def _values(names: list[str]) -> Callable[[object], tuple[object, ...]]:
-    """What returns the values of some fields, as a tuple also of one or none."""
+    """A function that returns the values of the fields ``names`` as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])

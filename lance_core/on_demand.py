@@ -1,7 +1,8 @@
-"""Importing the parts of the library when they are first needed, all at a few places.
+"""Import parts of the library at their first use.
 
-Functions of other modules import what is loaded here, or what they need only on such a path. A
-process without descriptors to open the files of modules gets a `StoreError` from here.
+Functions of other modules contain imports only of modules that `load` has imported, or of modules
+that only such a path needs. If a process has no free file descriptors to open a module's file, the
+functions here raise a `StoreError`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lance_core.errors import StoreError
 
 
 class Part(enum.Enum):
-    """A part of the library, with its modules and those that its functions import."""
+    """A part of the library: its modules, and the modules that its functions import."""
 
     TABLES = (
         *("difflib", "hashlib", "importlib.metadata", "pluggy", "pyroaring", "socket"),
@@ -51,10 +52,10 @@ class Part(enum.Enum):
     """Writing data files of versions 2.1 and 2.2."""
 
     SQL = ("lance_core.dataset.expressions.sql.expression",)
-    """Expressions in SQL."""
+    """SQL expressions."""
 
     ARROW = ("pyarrow.acero", "lance_core.dataset.expressions.arrow_expression")
-    """Expressions of Arrow."""
+    """Arrow expressions."""
 
 
 _loaded: set[Part] = set()
@@ -62,14 +63,14 @@ _lock = threading.RLock()
 
 
 def _finish_imports() -> None:
-    """Wait until no thread is importing: in a forked child, its import would never end.
+    """Wait until no thread is importing: in a forked child, that import would never end.
 
-    That of pandas is begun by pyarrow, for values of some types, and only finished for certain if
-    this thread asks for it, too.
+    pyarrow starts the import of pandas for values of some types. Only an import of pandas in this
+    thread guarantees that the other one has finished.
     """
     _lock.acquire()
     if Part.FILES in _loaded:
-        with contextlib.suppress(Exception):  # it would be raised again where pandas is needed
+        with contextlib.suppress(Exception):  # code that needs pandas raises it again
             import_module("pyarrow").array(())
 
 
@@ -80,9 +81,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def load(part: Part) -> None:
-    """Import a part, at the first call for it.
+    """Import the modules of ``part`` at the first call; later calls do nothing.
 
-    Raises `StoreError` if that fails because too many files are open.
+    Raises `StoreError` if the import fails because too many files are open.
     """
     if part in _loaded:
         return
@@ -92,16 +93,16 @@ def load(part: Part) -> None:
 
 
 def import_module(name: str) -> ModuleType:
-    """`importlib.import_module`; `StoreError` if that fails because too many files are open."""
+    """Import a module; raises `StoreError` if this fails because too many files are open."""
     with _importing(name):
         return importlib.import_module(name)
 
 
 def lazy_module(name: str) -> Any:
-    """A module of this package that is imported when one of its members is first used.
+    """A module of this package that is imported at the first access to one of its members.
 
-    It is for the edges of the library, where one verb of many is chosen. Type checkers are told to
-    see an ordinary import.
+    Used by the classes of the public API, whose methods need different modules. An ordinary import
+    under ``TYPE_CHECKING`` serves type checkers.
     """
     return _LazyModule(name)
 

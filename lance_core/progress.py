@@ -1,4 +1,4 @@
-"""Being told while fragments are written."""
+"""Callbacks that report the progress of writing fragments."""
 
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 

@@ -1,21 +1,21 @@
-"""Suggestions for misspelt names, for the texts of errors."""
+"""Suggestions for misspelt names, for error messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 MAX_LENGTH = 80
-"""Characters of an unknown name that are compared and shown: comparing takes quadratic time."""
+"""Maximum characters of a name that are compared and shown; comparison takes quadratic time."""
 
 ALIKE = 0.6
-"""Similarity, from 0 to 1, from which on a known name is suggested."""
+"""Minimum similarity (0 to 1) of a known name that is suggested."""
 
 ALMOST_EQUAL = 0.85
-"""Similarity from which on a name is taken for a misspelt one where unknown names are allowed."""
+"""Minimum similarity at which a name counts as misspelt where unknown names are allowed."""
 
 
 def nearest(name: str, known: Iterable[str], similarity: float = ALIKE) -> str | None:
-    """The name in ``known`` that is most like ``name``, whatever the case, or None."""
+    """The name in ``known`` most similar to ``name``, ignoring case; None below ``similarity``."""
     import difflib
 
     spellings = {given.lower(): given for given in sorted(known)}
@@ -24,19 +24,19 @@ def nearest(name: str, known: Iterable[str], similarity: float = ALIKE) -> str |
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``": did you mean 'x'?"`` with the name most like ``name``, "" if there is none."""
+    """``": did you mean 'x'?"`` with the most similar name, "" if none is similar."""
     near = nearest(name, known)
     return "" if near is None else f": did you mean {near!r}?"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """As `did_you_mean`, but all names in ``known`` if none is like ``name``."""
+    """Like `did_you_mean`, but lists all names in ``known`` if none is similar."""
     known = sorted(known)
     return did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
 
 
 def shortened(name: str) -> str:
-    """``name`` as an error shows it: quoted, and cut if it is very long."""
+    """``name`` for an error message: quoted, and cut to `MAX_LENGTH` characters."""
     return repr(name if len(name) <= MAX_LENGTH else f"{name[:MAX_LENGTH]}…")
 
 

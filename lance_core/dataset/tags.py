@@ -36,7 +36,7 @@ class Tags:
         self._dataset = dataset
 
     def list(self) -> dict[str, dict[str, Any]]:
-        """Each tag by name: branch (None: main), version, manifest size in bytes, times, …"""
+        """Each tag by name, with its branch (None: main), version, manifest bytes and metadata."""
         return {name: _described(tag) for name, tag in self._every().items()}
 
     def list_ordered(self, order: str | None = None) -> Ordered:
