@@ -1,4 +1,4 @@
-"""Blobs: columns of large values, read as files. The names are those of ``lance.blob`` in pylance."""
+"""Blobs: columns of large values, read as files, with the names of pylance's ``lance.blob``."""
 
 from lance_core.dataset.blobs.column import BlobColumn
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
