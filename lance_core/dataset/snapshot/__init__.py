@@ -1,1 +1,1 @@
-"""One version of a table, open, and how it is found."""
+"""Snapshots: one version of a table, opened, and the look-up of versions."""

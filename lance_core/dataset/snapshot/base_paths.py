@@ -1,11 +1,12 @@
-"""Base paths: files of a table that lie outside of its root, and who may have them read.
+"""Base paths: locations of files outside of a table's root, and the permission to read them.
 
-A base path stands in the table's own metadata, so whoever made the table chose it. What is read
-without asking is the place that the user named and what is inside of it; a branch that was opened
-by its own URI belongs to the table above it. Everything else needs the caller's word: storage
-option `ALLOW_OPTION` or environment variable `ALLOW_VARIABLE`, "yes" or prefixes of URLs separated
-by commas. Options, and with them credentials, are only used for a base path on the same host as the
-place that the user named; all buckets of a service are on the host that the options name.
+A base path is part of the table's metadata, so the creator of the table chose it, not the reader.
+Without permission, reads are allowed only inside the URI that the user opened; for a branch opened
+by its own URI, inside the table that contains it. All other locations need the caller's permission:
+the storage option `ALLOW_OPTION` or the environment variable `ALLOW_VARIABLE`, with the value "yes"
+or URL prefixes separated by commas. Storage options, and with them credentials, apply to a base
+path only if it is on the same host as the opened URI; all buckets of a service are on the host that
+the options name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.refs import branch_folder, recorded_branch
 
 ALLOW_VARIABLE = "LANCE_CORE_ALLOW_BASE_PATHS"
-"""What `ALLOW_OPTION` says for tables that are opened without it."""
+"""The environment variable with the default of `ALLOW_OPTION`."""
 
 _ALL, _NONE = "yes", "no"
 _MAX_LENGTH = 4096
@@ -34,8 +35,8 @@ _MAX_LENGTH = 4096
 def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore:
     """The store rooted at the base path ``path`` of the table that ``config`` describes.
 
-    ``branch``: of which branch the table's version says it is. Raises `BasePathRefusedError` for a
-    place that nobody allowed, and `CorruptFileError` for what is no base path.
+    ``branch``: the branch that the version's manifest names. Raises `BasePathRefusedError` for a
+    location without permission, and `CorruptFileError` for an invalid base path.
     """
     base = parse_base(path)
     for place in _own_places(config, branch):
@@ -58,9 +59,9 @@ def open_base(config: StoreConfig, branch: str | None, path: str) -> ObjectStore
 
 
 def object_place(uri: str) -> tuple[str, str]:
-    """The folder of the object that a table names by ``uri``, as a base path, and its name there.
+    """The folder (as a base path) and the file name of the object at the absolute URI ``uri``.
 
-    Raises `CorruptFileError` for what is no absolute URI of an object.
+    Raises `CorruptFileError` for anything but an absolute URI of an object.
     """
     try:
         url = parse_base(uri)
@@ -77,14 +78,14 @@ def object_place(uri: str) -> tuple[str, str]:
 
 
 def allowing(config: StoreConfig, uris: Iterable[str]) -> StoreConfig:
-    """``config`` with the permission to read at ``uris``, or anywhere ("yes"), as well."""
+    """``config`` with added permission to read at ``uris``; "yes" in ``uris`` allows all."""
     every = list(dict.fromkeys([*known_places(config), *map(_allowing, uris)]))
     text = _ALL if _ALL in every else ",".join(every)
     return config.with_options({**config.options, ALLOW_OPTION: text})
 
 
 def known_places(config: StoreConfig) -> list[str]:
-    """The places, besides the table itself, that ``config`` allows to read; "yes" for all."""
+    """The URL prefixes outside of the table that ``config`` allows to read; "yes" for all."""
     given = config.options.get(ALLOW_OPTION)
     text = os.environ.get(ALLOW_VARIABLE, "") if given is None else plain(given)
     words = [part.strip() for part in text.split(",")]
@@ -92,9 +93,9 @@ def known_places(config: StoreConfig) -> list[str]:
 
 
 def parse_base(path: str) -> StoreUrl:
-    """A base path as a place; `CorruptFileError` unless it is absolute and means what it says.
+    """The URL of a base path; raises `CorruptFileError` unless it is absolute and unambiguous.
 
-    Refused are relative paths, ``.`` and ``..`` (also percent-encoded), empty segments,
+    Invalid are relative paths, ``.`` and ``..`` (also percent-encoded), empty segments,
     backslashes, control characters, passwords, queries and fragments.
     """
     reason = _objection(path)
@@ -130,7 +131,7 @@ def _objection(path: str) -> str | None:
 
 
 def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
-    """The place that the user named and, if it is that of a branch, the table above it."""
+    """The URL that the user opened and, if it is a branch, the URL of the table around it."""
     yield config.url
     branch = recorded_branch(branch)
     if branch is not None and not config.folder:
@@ -140,10 +141,9 @@ def _own_places(config: StoreConfig, branch: str | None) -> Iterator[StoreUrl]:
 
 
 def _relative(base: StoreUrl, place: StoreUrl) -> str | None:
-    """The path from ``place`` to ``base``, "" if they are the same, None if it is not inside.
+    """The path of ``base`` relative to ``place``, "" if both are equal, None if it is not inside.
 
-    The links on the way to a place that the caller named are the caller's own; those on the way
-    to ``base`` are not followed here.
+    Symbolic links in ``place``, which the caller named, are resolved; those in ``base`` are not.
     """
     if (base.scheme, base.netloc) != (place.scheme, place.netloc):
         return None
@@ -160,12 +160,12 @@ def _relative(base: StoreUrl, place: StoreUrl) -> str | None:
 
 
 def _folder(store: ObjectStore, below: str) -> ObjectStore:
-    """A folder of a store: unlike a store of its own, it never leads out of that store's root."""
+    """A view of a folder of ``store``; unlike a new store, it cannot leave the store's root."""
     return PrefixStore(store, below) if below else store
 
 
 def _allowing(uri: str) -> str:
-    """``uri`` as one of several that are separated by commas."""
+    """``uri`` as an entry of the comma-separated permission list."""
     uri = uri.strip()
     if uri.lower() in (_ALL, _NONE):
         return uri.lower()
@@ -182,9 +182,9 @@ def _options_for(config: StoreConfig, place: StoreUrl) -> dict[str, str | Secret
 
 
 def _same_service(one: StoreUrl, other: StoreUrl) -> bool:
-    """Whether both are containers of the service that the options name.
+    """True if both URLs are buckets or containers of the service that the options name.
 
-    Behind an ``@`` a URL names a service, such as another account, by itself.
+    A URL with ``@`` names its service itself, for example another account.
     """
     if "file" in {one.scheme, other.scheme} or "@" in other.netloc:
         return False

@@ -1,4 +1,4 @@
-"""Opening: from a URI to a table's root, and from there to a version."""
+"""Open a table: from a URI to a table's root, and from the root to a version."""
 
 from __future__ import annotations
 
@@ -53,21 +53,22 @@ _ARGUMENTS = frozenset(
         "allow_base_paths",
     }
 )
-"""Arguments that opening a table has."""
+"""Arguments that `lance_core.dataset` supports."""
 
 VersionLike = int | str | tuple[str | None, int | None]
-"""A version as users name it: its number on the branch that is open, a tag, or a branch (None or
-"main" for the main one) with a number (None for the newest)."""
+"""A version as users name it: a number on the open branch, a tag, or a tuple of a branch (None or
+"main" for the main branch) and a number (None for the newest)."""
 
 
 Reference = VersionLike | None
-"""What a ref is made of: a version as of `VersionLike`, None for the one that is open."""
+"""The version that a new tag or branch points to: a `VersionLike`, None for the open version."""
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse keyword arguments that would change what a call does and cannot be honoured.
+    """Check the keyword arguments of `lance_core.dataset`.
 
-    Raises ``TypeError`` for unknown names.
+    Raises `UnsupportedFeatureError` for arguments that would change the result, ``TypeError`` for
+    unknown names. Arguments in `IGNORED_OPTIONS` are accepted.
     """
     for name, value in options.items():
         if name in IGNORED_OPTIONS:
@@ -84,7 +85,7 @@ def open_root(
     storage_options: Mapping[str, Any] | None = None,
     allow_base_paths: str | Sequence[str] | None = None,
 ) -> TableRoot:
-    """The place of a table, whether or not there is one."""
+    """The root of the table at ``uri``, which need not exist."""
     storage_options = hide_secrets(storage_options)
     config = StoreConfig(os.fspath(uri), storage_options or {})
     if allow_base_paths is not None:
@@ -95,7 +96,7 @@ def open_root(
 
 
 def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
-    """The place of the table that a user named."""
+    """The root of the table that a user named by URI or by an open dataset."""
     storage_options = hide_secrets(storage_options)
     if isinstance(target, HasSnapshot):
         return target.snapshot.root
@@ -103,7 +104,7 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
 
 
 def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
-    """The place that ``config`` describes, committed to inside ``commit_lock`` if there is one."""
+    """The root that ``config`` describes; commits run inside ``commit_lock`` if it is not None."""
     store = open_store(config.url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
@@ -112,7 +113,7 @@ def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> 
 
 
 def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
-    """The same place with the commit handler that the table's config asks for."""
+    """The same root with the commit handler that the table's config names (``marker``)."""
     config = root.config
     handler = select_commit_handler(
         root.store, root.url, config.options, config.commit_handler, marker
@@ -121,9 +122,9 @@ def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
 
 
 def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) -> TableRoot:
-    """The same place with the commit handler that the newest version there asks for.
+    """The same root with the commit handler that the newest version's config names.
 
-    ``otherwise`` is the handler where there is no version that can be read, None for that of
+    ``otherwise``: the name of the handler if no version can be read; None keeps the handler of
     ``root``. Raises `PluginNotFoundError` if the handler is not installed.
     """
     marker = otherwise
@@ -135,7 +136,7 @@ def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) 
 
 
 def latest_location(root: TableRoot) -> ManifestLocation:
-    """Where the newest version's manifest is, or `DatasetNotFoundError`."""
+    """The location of the newest manifest; raises `DatasetNotFoundError` if there is none."""
     location = root.handler.latest()
     if location is None:
         raise _no_table(root)
@@ -143,7 +144,7 @@ def latest_location(root: TableRoot) -> ManifestLocation:
 
 
 def open_version(root: TableRoot, version: object = None) -> Snapshot:
-    """A version of the table, the newest one if ``version`` is None; see `VersionLike`.
+    """Open a version of the table, the newest one if ``version`` is None; see `VersionLike`.
 
     Raises `DatasetNotFoundError`, `RefNotFoundError`, `CorruptFileError`, and
     `UnsupportedFeatureError` for tables that need features this library does not have.
@@ -153,12 +154,12 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     marker = snapshot.manifest.config.get(MARKER)
     if marker is None:
         return snapshot
-    # The table says who finds and makes its versions: ask that handler.
+    # The table's config names its commit handler: look the version up with that handler.
     return _open(with_handler_named(root, marker), number)
 
 
 def _open(root: TableRoot, number: int | None) -> Snapshot:
-    """A version by its number, the newest one for None."""
+    """Open a version by its number, the newest one for None."""
     if number is not None:
         return load(root, locate(root, number))
     newest = read_latest(root.handler, root.store)
@@ -168,10 +169,10 @@ def _open(root: TableRoot, number: int | None) -> Snapshot:
 
 
 def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
-    """The branch that a `VersionLike` is of, and its number there, None for the newest.
+    """The root of a `VersionLike`'s branch, and the version number (None for the newest).
 
-    Raises `InvalidInputError` for what names no version, and `RefNotFoundError` for a tag that is
-    not there; whether the version is there is not looked at.
+    Raises `InvalidInputError` for an invalid value, and `RefNotFoundError` for an unknown tag. Does
+    not check that the version exists.
     """
     if isinstance(version, str):
         table = table_of(root)
@@ -184,18 +185,18 @@ def resolve(root: TableRoot, version: object) -> tuple[TableRoot, int | None]:
     branch, number = version
     target = branch_root(table_of(root), branch_or_main(branch))
     if target.uri == root.uri:
-        target = root  # with what it has read already
+        target = root  # keep the caches of `root`
     return target, None if number is None else _number(number)
 
 
 def table_of(root: TableRoot) -> TableRoot:
-    """The root of the whole table that ``root`` may be a branch of: there its refs are kept."""
+    """The root of the whole table that ``root`` or its branch belongs to; it contains the refs."""
     config = root.config
     if config.folder:
         return open_root_of(config.in_folder(""), root.commit_lock)
     if f"/{TREE}/" not in config.uri:
         return root
-    # Opened by the URI of the branch: its versions know whether it is one, and which.
+    # Perhaps `root` was opened by a branch's URI: the manifests of a branch have its name.
     newest = root.handler.latest()
     branch = None if newest is None else recorded_branch(load(root, newest).manifest.branch)
     above = None if branch is None else uri_above(config.uri, branch_folder(branch))
@@ -205,14 +206,14 @@ def table_of(root: TableRoot) -> TableRoot:
 
 
 def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
-    """The root of a branch (None: the main one), whether or not there is one."""
+    """The root of a branch (None: the main branch), which need not exist."""
     if branch is None:
         return table
     return open_root_of(table.config.in_folder(branch_folder(branch)), table.commit_lock)
 
 
 def branch_of(snapshot: Snapshot) -> str | None:
-    """The branch that a version is on, None for the main one."""
+    """The branch of a version, None for the main branch."""
     branch = branch_at(snapshot.root) or recorded_branch(snapshot.manifest.branch)
     if branch is None or uri_above(snapshot.root.uri, branch_folder(branch)) is None:
         return None
@@ -220,12 +221,15 @@ def branch_of(snapshot: Snapshot) -> str | None:
 
 
 def branch_at(root: TableRoot) -> str | None:
-    """The branch that was asked for when ``root`` was opened, None if none was."""
+    """The branch that the caller named to open ``root``, None if the caller named none."""
     return root.config.folder.removeprefix(f"{TREE}/") or None
 
 
 def locate(root: TableRoot, number: int | None) -> ManifestLocation:
-    """Where a version is, the newest one for None; `DatasetNotFoundError` if it is not there."""
+    """The location of a version's manifest (None: the newest version).
+
+    Raises `DatasetNotFoundError` if the version does not exist.
+    """
     if number is None:
         return latest_location(root)
     try:
@@ -238,7 +242,7 @@ def locate(root: TableRoot, number: int | None) -> ManifestLocation:
 
 def _number(version: object) -> int:
     try:
-        return operator.index(version)  # type: ignore[arg-type]  # what it is for is to find out
+        return operator.index(version)  # type: ignore[arg-type]  # raises TypeError for other types
     except TypeError:
         raise InvalidInputError(f"a version is a whole number, got {version!r}") from None
 
@@ -252,7 +256,7 @@ def _no_version(root: TableRoot, number: int) -> DatasetNotFoundError:
 
 
 def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
-    """Read the manifest at a known place."""
+    """Read the manifest at ``location``; raises `DatasetNotFoundError` if it does not exist."""
     try:
         found = read_version(root.store, location)
     except DatasetNotFoundError as error:

@@ -1,4 +1,4 @@
-"""One version of a table, opened for reading: what all verbs take."""
+"""`Snapshot`: one opened version of a table, the argument of all verbs."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
 
 MAX_FRAGMENT_ROWS = 1 << 32
-"""A row address has 32 bits for the offset in a fragment."""
+"""Maximum rows of a fragment: a row address has 32 bits for the offset in the fragment."""
 
 MAX_OPEN_FILES = 1024
-"""Data files whose footers and page tables stay parsed, per opened table."""
+"""Maximum cached data files (parsed footers and page tables) for each opened table."""
 
 MAX_OPEN_BASES = 256
-"""Base paths whose stores are remembered, per opened table."""
+"""Maximum cached stores of base paths for each opened table."""
 
 MAX_DELETION_BYTES = 128 << 20
-"""Memory for the offsets of deleted rows that stay decoded, per opened table."""
+"""Maximum bytes of cached offsets of deleted rows for each opened table."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableRoot:
-    """Where a table lives, what reads it and what commits to it; paths count from ``store``.
+    """The location of a table or branch, with its store, commit handler, encodings and caches.
 
-    With a ``commit_lock``, which is the caller's, ``handler`` becomes one that commits inside the
-    lock. Raises ``TypeError`` if the lock cannot be called.
+    All paths are relative to ``store``. With a ``commit_lock`` of the caller, ``handler`` commits
+    inside the lock. Raises ``TypeError`` if the lock is not callable.
     """
 
     config: StoreConfig
@@ -78,37 +78,37 @@ class TableRoot:
         object.__setattr__(self, "handler", handler)
 
     def with_lock(self, commit_lock: CommitLock | None) -> TableRoot:
-        """The same place, committed to inside ``commit_lock``; None changes nothing."""
+        """The same root, with commits inside ``commit_lock``; None changes nothing."""
         return self if commit_lock is None else replace(self, commit_lock=commit_lock)
 
     @property
     def uri(self) -> str:
-        """The place as the user wrote it; `redacted_uri` hides what may be secret in it."""
+        """The URI as the user wrote it; it may contain secrets, which `redacted_uri` hides."""
         return self.config.place
 
     @property
     def url(self) -> StoreUrl:
-        """The parsed place."""
+        """The parsed URI."""
         return self.config.place_url
 
     @property
     def redacted_uri(self) -> str:
-        """The place as texts and messages name it."""
+        """The URI without secrets, for messages."""
         return str(self.url)
 
     @property
     def base_uri(self) -> str:
-        """The place alone, whoever makes the versions there and with whatever options."""
+        """The URI without commit scheme and options: it identifies the location only."""
         return str(replace(self.url, commit_scheme=None, query={}))
 
 
 Places: TypeAlias = tuple[Fragment, Sequence[SchemaField], Mapping[int, Sequence[int]]]
-"""Fields of a fragment, and which of them each of its files holds."""
+"""A fragment, the fields of a read, and by file number the indices of the fields in that file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A version of a table."""
+    """An opened version of a table."""
 
     root: TableRoot
     file: ManifestFile
@@ -128,12 +128,12 @@ class Snapshot:
 
     @property
     def is_io_bound(self) -> bool:
-        """Whether reading it is mostly waiting for the service that has its files."""
+        """True if reads mostly wait for a remote store."""
         return self.root.store.read_ahead > 0
 
     @cached_property
     def schema_with_descriptions(self) -> Schema:
-        """The schema with blob fields as what columns hold of them: position and size."""
+        """The schema with blob fields as the descriptions that columns store (position, size)."""
         return with_descriptions(self.schema)
 
     @cached_property
@@ -143,18 +143,18 @@ class Snapshot:
 
     @cached_property
     def blobs_v2(self) -> Mapping[int, SchemaField]:
-        """The blob fields of version 2, at any depth, by id."""
+        """All version 2 blob fields, also nested ones, by field id."""
         return {part.id: part for part in self.schema.walk() if is_blob_v2(part)}
 
     @cached_property
     def places(self) -> dict[int, Places]:
-        """What was read last of fragments, by their ids; `fragment_read` keeps it here."""
+        """A cache of `fragment_reader`: for each fragment id, the files of the fields last read."""
         return {}
 
     def base(self, base_id: int | None) -> BasePath | None:
-        """The base path of this id, None for the table itself (None).
+        """The base path with this id; None for None, which stands for the table's root.
 
-        Raises `CorruptFileError` if the version lists no such base path.
+        Raises `CorruptFileError` if the manifest lists no such base path.
         """
         if base_id is None:
             return None
@@ -172,23 +172,23 @@ class Snapshot:
         return {base.id: base for base in self.manifest.base_paths}
 
     def store_of(self, base: BasePath | None) -> ObjectStore:
-        """The store of a base path or, for None, of the table itself; errors as of `open_base`."""
+        """The store of a base path (None: of the table). Raises the errors of `open_base`."""
         if base is None:
             return self.root.store
         config, branch, path = self.root.config, self.manifest.branch, base.path
         return self.root.bases.get((branch, path), lambda: open_base(config, branch, path))
 
     def object_at(self, uri: str) -> tuple[ObjectStore, str]:
-        """The store and the path there of an object that the table names by an absolute URI.
+        """The store of the object at the absolute URI ``uri``, and its path in the store.
 
-        Errors as of `open_base` and `object_place`.
+        Raises the errors of `open_base` and `object_place`.
         """
         config, branch, (folder, name) = self.root.config, self.manifest.branch, object_place(uri)
         store = self.root.bases.get((branch, folder), lambda: open_base(config, branch, folder))
         return store, name
 
     def reader(self, file: DataFile) -> FileReader:
-        """The open data file, kept by place, name and size: names are never used twice."""
+        """The open data file, cached by base path, path and size; file names are never reused."""
         base, size = self.base(file.base_id), file.trusted_size
         path = file.store_path(base)
         return self.root.readers.get(
@@ -203,7 +203,7 @@ class Snapshot:
         )
 
     def fragment(self, fragment_id: int) -> Fragment:
-        """The fragment with this id, or `InvalidInputError`."""
+        """The fragment with this id; raises `InvalidInputError` if there is none."""
         place = self.fragment_positions.get(fragment_id)
         if place is None:
             raise InvalidInputError(f"version {self.version} has no fragment {fragment_id}")
@@ -211,20 +211,21 @@ class Snapshot:
 
     @property
     def storage_version(self) -> FileVersion:
-        """File version of the table's data files; `CorruptFileError` for an unknown one."""
+        """The version of the table's data files; raises `CorruptFileError` for an unknown one."""
         return FileVersion.from_manifest(self.manifest.storage_version)
 
     def live_rows(self, fragment: Fragment) -> int:
-        """Rows of ``fragment`` that are not deleted."""
+        """The number of rows of ``fragment`` that are not deleted."""
         if fragment.num_rows is not None:
             return fragment.num_rows
         deleted = self.deleted_offsets(fragment)
         return self.physical_rows(fragment) - (0 if deleted is None else len(deleted))
 
     def physical_rows(self, fragment: Fragment) -> int:
-        """Rows stored in ``fragment``, deleted ones included (old tables do not record it).
+        """The number of rows stored in ``fragment``, including deleted ones.
 
-        Raises `CorruptFileError` for more rows than have addresses.
+        Reads a data file if the manifest of an old table does not record it. Raises
+        `CorruptFileError` for more than `MAX_FRAGMENT_ROWS`.
         """
         rows = fragment.physical_rows
         if rows is None:
@@ -238,7 +239,7 @@ class Snapshot:
         return rows
 
     def deleted_offsets(self, fragment: Fragment) -> npt.NDArray[np.uint32] | None:
-        """Sorted physical offsets of the fragment's deleted rows, None if there are none."""
+        """The sorted physical offsets of the fragment's deleted rows, None if there are none."""
         file = fragment.deletion_file
         if file is None:
             return None
@@ -257,7 +258,7 @@ class Snapshot:
 
     @cached_property
     def row_starts(self) -> npt.NDArray[np.int64]:
-        """Position of each fragment's first live row in the table, and the total at the end."""
+        """The table position of each fragment's first live row; the last entry is the total."""
         if self.num_rows >= 1 << 63:
             raise CorruptFileError(
                 f"{self.num_rows} rows", self.location.path, field="Manifest.fragments"
@@ -273,7 +274,7 @@ class Snapshot:
 
     @cached_property
     def num_rows(self) -> int:
-        """Live rows of the table."""
+        """The number of live rows in the table."""
         counted = self.manifest.num_rows
         if counted is not None:
             return counted
@@ -281,7 +282,7 @@ class Snapshot:
 
     @property
     def fragment_positions(self) -> Mapping[int, int]:
-        """Fragment id to its place in the manifest; `CorruptFileError` if one is there twice."""
+        """The index in the manifest by fragment id; raises `CorruptFileError` for a repeated id."""
         try:
             return self.manifest.fragments.positions
         except CorruptFileError as error:
@@ -290,7 +291,7 @@ class Snapshot:
 
 @runtime_checkable
 class HasSnapshot(Protocol):
-    """Whatever has a version of a table open, such as a `LanceDataset`."""
+    """An object with an open version of a table, such as a `LanceDataset`."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -298,4 +299,4 @@ class HasSnapshot(Protocol):
 
 
 Target: TypeAlias = str | os.PathLike[str] | HasSnapshot
-"""What users name a table by: its URI, or an object that has it open."""
+"""A table as users name it: its URI, or an object that has it open."""

@@ -1,4 +1,4 @@
-"""The versions of a table: listing them, finding one by time, and what made them."""
+"""The versions of a table: list them, find one by time, and read their transactions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def describe_all(root: TableRoot) -> list[dict[str, Any]]:
 
 
 def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
-    """The manifests at ``locations``, without those that a cleanup has removed meanwhile."""
+    """The manifests at ``locations``; manifests that a cleanup removes meanwhile are left out."""
     for location in locations:
         with contextlib.suppress(DatasetNotFoundError):
             yield open_table.load(root, location).manifest
 
 
 def describe(manifest: Manifest) -> dict[str, Any]:
-    """Number, local time without a zone, and totals as text, as pylance gives them."""
+    """The version's number, local time (without a zone) and totals as text, like in pylance."""
     return {
         "version": manifest.version,
         "timestamp": local_time(manifest),
@@ -42,7 +42,7 @@ def describe(manifest: Manifest) -> dict[str, Any]:
 
 
 def local_time(manifest: Manifest) -> datetime:
-    """When the version was made, in local time without a zone."""
+    """The time of the version's commit, as local time without a zone."""
     timestamp = manifest.timestamp
     if timestamp is None:
         return _EPOCH
@@ -70,7 +70,7 @@ def _totals(manifest: Manifest) -> dict[str, int]:
 
 
 def _rows(fragment: Fragment, may_be_wrong: bool) -> int:
-    """Rows that are not deleted as the manifest counts them, 0 if unknown."""
+    """The number of rows that are not deleted, according to the manifest; 0 if unknown."""
     rows, deleted = fragment.physical_rows, fragment.num_deleted_rows
     if may_be_wrong and rows is not None and deleted is not None:
         return max(0, rows - deleted)
@@ -78,7 +78,7 @@ def _rows(fragment: Fragment, may_be_wrong: bool) -> int:
 
 
 def version_at(root: TableRoot, asof: datetime | str) -> int:
-    """The newest version that is not newer than ``asof`` (local time if it has no zone).
+    """The number of the newest version not newer than ``asof`` (local time if it has no zone).
 
     Raises `DatasetNotFoundError` if all versions are newer.
     """
@@ -105,16 +105,16 @@ def _moment(asof: datetime | str) -> datetime:
 
 
 def transaction(root: TableRoot, version: int) -> Transaction | None:
-    """What made a version, None if it was not recorded."""
+    """The transaction that committed a version, None if it was not recorded."""
     made_by = transaction_of(root.store, open_table.open_version(root, version).file)
     return None if made_by is None else Transaction.of(made_by)
 
 
 def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | None]:
-    """What made the newest ``count`` versions up to ``snapshot``, newest first."""
+    """The transactions of the last ``count`` versions up to ``snapshot``, newest first."""
     if count < 0:
         raise InvalidInputError(f"cannot give {count} transactions")
-    if snapshot.version & DETACHED:  # made beside the history
+    if snapshot.version & DETACHED:  # a detached version is not part of the history
         made_by = [transaction_of(snapshot.root.store, snapshot.file)][:count]
         return [None if found is None else Transaction.of(found) for found in made_by]
     locations = [

@@ -1,1 +1,1 @@
-"""Making versions: rows in, changes committed."""
+"""Write rows and commit changes as new versions."""

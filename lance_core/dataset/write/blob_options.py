@@ -1,4 +1,4 @@
-"""What the arguments of a write mean for blobs."""
+"""The blob options of a write, from the arguments of `write_dataset`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ REFERENCE, INGEST = "reference", "ingest"
 
 
 def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> BlobOptions:
-    """The options of a write to a table with these base paths."""
+    """The blob options of a write to a table with these base paths.
+
+    Raises `InvalidInputError` for invalid arguments.
+    """
     mode = given.get("external_blob_mode", REFERENCE)
     if mode not in (REFERENCE, INGEST):
         raise InvalidInputError(
@@ -37,9 +40,9 @@ def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> Bl
 
 
 def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -> pa.Schema:
-    """The schema that data is stored by: from 2.2 on, blobs are those of version 2.
+    """The schema for storing ``data``: in files of version 2.2, blobs have version 2.
 
-    Unless ``table``, which the data is appended to, has some of version 1.
+    The exception is an append to a ``table`` with version 1 blobs.
     """
     if version < FileVersion.V2_2:
         return data

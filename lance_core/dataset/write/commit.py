@@ -1,4 +1,4 @@
-"""Committing: from a change as users state it to a new version that is open."""
+"""Commit a user's operation or transaction as a new version, and open it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _NEEDS_NO_BASE = (LanceOperation.Overwrite, LanceOperation.Restore)
 
 
 def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, str]]:
-    """Options and transaction properties out of the arguments of pylance's ``commit``.
+    """Commit options and transaction properties, from the arguments of pylance's ``commit``.
 
-    ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``detached``, ``max_retries``,
-    ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
-    ``transaction_properties``; ``data_storage_version``, which pylance has not, says what a new or
-    overwritten table is if there is no file to tell it.
+    Arguments: ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``detached``,
+    ``max_retries``, ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
+    ``transaction_properties``. ``data_storage_version``, which pylance does not have, is the file
+    version of a new or overwritten table without files.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     version = given.pop("data_storage_version", None)
@@ -91,17 +91,17 @@ def _seconds(timeout: object) -> float:
 
 
 def naming_of(v2_manifest_paths: object) -> NamingScheme:
-    """The names of a new table's manifests, by the argument ``enable_v2_manifest_paths``."""
+    """The naming scheme of a new table's manifests; ``enable_v2_manifest_paths`` selects it."""
     return NamingScheme.V2 if v2_manifest_paths else NamingScheme.V1
 
 
 def commit(
     root: TableRoot, base: Snapshot | None, transaction: StoredTransaction, options: CommitOptions
 ) -> Snapshot:
-    """Make a version of ``transaction``; outcomes as of `commit_transaction`.
+    """Commit ``transaction`` as a new version; raises the errors of `commit_transaction`.
 
-    Files of the transaction whose age is not given are looked for. Older versions are cleaned up
-    afterwards if the table's config says so.
+    Checks that the transaction's files exist unless ``options`` state their age. Then cleans up
+    older versions if the table's config asks for it.
     """
     options = replace(
         options,
@@ -128,12 +128,12 @@ def commit_operation(
     properties: Mapping[str, str],
     opened: Snapshot | None = None,
 ) -> Snapshot:
-    """Commit what `LanceDataset.commit` was given.
+    """Commit the arguments of `LanceDataset.commit`.
 
-    ``properties`` are kept with the transaction. ``opened``: a version of ``root`` that is open.
+    ``properties`` are stored with the transaction. ``opened``: an open version of ``root``.
     """
     if opened is not None and opened.version & DETACHED:
-        opened = None  # its number says nothing about the table's history
+        opened = None  # a detached version is not part of the history
     if isinstance(operation, Transaction):
         if properties:
             raise InvalidInputError(
@@ -152,7 +152,8 @@ def commit_operation(
         )
     else:
         given = Transaction(-1, operation, transaction_properties=dict(properties))
-    # What is committed looks for the newest version anyway; here it only has to tell its number.
+    # The commit finds the newest version itself; `newest` only supplies the read version, so an
+    # open version is enough if the caller gave the read version.
     is_based = given is operation or read_version is not None
     newest = opened if is_based and opened else _newest(root)
     if newest is not None:
@@ -166,7 +167,7 @@ def commit_operation(
         )
     if options.detached:
         _check_can_detach(newest)
-    # Whoever brings a transaction along may have sent it before, and not heard what became of it.
+    # The caller may have committed this transaction before, with an unknown outcome.
     options = replace(options, may_be_repeated=given is operation)
     return commit(root, newest, given.to_stored(), options)
 
@@ -182,7 +183,7 @@ def _check_can_detach(newest: Snapshot | None) -> None:
 
 
 def _newest(root: TableRoot) -> Snapshot | None:
-    """The newest version, None if there is no table. It knows how the table is committed to."""
+    """The newest version, None if there is no table. Its root has the table's commit handler."""
     try:
         return open_table.open_version(root)
     except DatasetNotFoundError:

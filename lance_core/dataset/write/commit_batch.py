@@ -1,4 +1,4 @@
-"""`LanceDataset.commit_batch`: the rows of several transactions in one version."""
+"""`LanceDataset.commit_batch`: commit the rows of several transactions as one version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ D = TypeVar("D")
 
 
 class BulkCommitResult(TypedDict, Generic[D]):
-    """What became of a batch: the dataset at its version, and the transaction that made it."""
+    """The dataset at the new version, and the transaction that was committed."""
 
     dataset: D
     merged: Transaction
@@ -28,16 +28,16 @@ def commit_batch(
     options: CommitOptions,
     properties: Mapping[str, str],
 ) -> tuple[Snapshot, Transaction]:
-    """Commit what `merged` makes of ``transactions``; it comes back beside the version."""
+    """Commit `merged` of ``transactions``; return the new version and the merged transaction."""
     one = merged(transactions)
     return commit_operation(root, one, None, options, properties), one
 
 
 def merged(transactions: Sequence[Transaction]) -> Transaction:
-    """One Append of all fragments, based on the oldest version that one of them is based on.
+    """One Append of all fragments, based on the oldest ``read_version`` of ``transactions``.
 
-    It is a transaction of its own, without the properties of ``transactions``. Raises
-    `InvalidInputError` if there are none, `UnsupportedFeatureError` for other operations.
+    It is a new transaction without the properties of ``transactions``. Raises `InvalidInputError`
+    if ``transactions`` is empty, `UnsupportedFeatureError` for other operations.
     """
     if not isinstance(transactions, Sequence):
         raise TypeError(f"transactions must be a sequence, got {type(transactions).__name__}")

@@ -1,4 +1,4 @@
-"""Changes that the library works out itself, from a version that is open."""
+"""Commit changes that the library computes itself from an open version."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from lance_core.table.transactions.transaction import Transaction
 def commit_change(
     snapshot: Snapshot, operation: Operation, properties: Mapping[str, str] | None = None
 ) -> Snapshot:
-    """Make a version of ``operation``, which was worked out from ``snapshot``."""
+    """Commit ``operation``, which was computed from ``snapshot``, as a new version."""
     uuid = str(uuids.uuid4())
     transaction = Transaction(snapshot.version, uuid, operation, dict(properties or {}))
     return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 
 
 def restore(snapshot: Snapshot) -> Snapshot:
-    """Make the content of ``snapshot`` the newest version's; what came after it stays readable.
+    """Commit a new version with the content of ``snapshot``; later versions stay readable.
 
-    Raises `CommitConflictError` if another version has its number by now.
+    Raises `CommitConflictError` if another version has the number of ``snapshot`` now.
     """
     ours = snapshot.file
     there = open_table.load(snapshot.root, open_table.locate(snapshot.root, snapshot.version)).file
-    # A transaction has an identity; versions without one are compared as a whole.
+    # A transaction has a UUID; versions without a transaction are compared as a whole.
     if there.transaction != ours.transaction or (ours.transaction is None and there != ours):
         raise CommitConflictError(
-            f"version {snapshot.version} is not the one that is open: the table was made anew; "
-            "open it again"
+            f"version {snapshot.version} is not the open version any more: the table was created "
+            "again; open it again"
         )
     newest = open_table.open_version(snapshot.root)
     return commit_change(newest, Restore(snapshot.version))

@@ -1,4 +1,4 @@
-"""Changing the config and the metadata of a table, its schema and its fields."""
+"""Change the config of a table, and the metadata of the table, its schema and its fields."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from lance_core.table.transactions.operations import UpdateConfig, UpdateMap
 
 
 def update_config(snapshot: Snapshot, updates: object, replace: bool) -> Snapshot:
-    """Set values of the config; None removes a key, ``replace`` all that are not given."""
+    """Set entries of the config; None removes a key, ``replace`` removes all keys not given."""
     return commit_change(snapshot, UpdateConfig(config=_map(updates, replace)))
 
 
 def delete_config_keys(snapshot: Snapshot, keys: Iterable[str]) -> Snapshot:
-    """Remove keys from the config, those that are there."""
+    """Remove keys from the config; missing keys are ignored."""
     if isinstance(keys, str):
         raise TypeError("keys must be a list of text, got text")
     return update_config(snapshot, dict.fromkeys(keys), replace=False)
 
 
 def update_metadata(snapshot: Snapshot, updates: object, replace: bool) -> Snapshot:
-    """Set values of the table's metadata, as `update_config` does."""
+    """Set entries of the table's metadata; see `update_config`."""
     return commit_change(snapshot, UpdateConfig(table_metadata=_map(updates, replace)))
 
 
 def update_schema_metadata(snapshot: Snapshot, updates: object, replace: bool) -> Snapshot:
-    """Set values of the schema's metadata, as `update_config` does."""
+    """Set entries of the schema's metadata; see `update_config`."""
     return commit_change(snapshot, UpdateConfig(schema_metadata=_map(updates, replace)))
 
 
 def update_field_metadata(
     snapshot: Snapshot, updates: Mapping[str, object], replace: bool
 ) -> Snapshot:
-    """Set values of fields' metadata, by the fields' paths.
+    """Set entries of the metadata of fields, by field path.
 
-    Raises `SchemaMismatchError` if there is no such field.
+    Raises `SchemaMismatchError` for an unknown field.
     """
     if not isinstance(updates, Mapping):
         raise TypeError(f"field updates are a dict, got {type(updates).__name__}")

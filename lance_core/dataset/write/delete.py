@@ -1,4 +1,4 @@
-"""`LanceDataset.delete`: mark the rows that fulfil a condition as deleted."""
+"""`LanceDataset.delete`: mark the rows that satisfy a predicate as deleted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DeleteResult(TypedDict):
-    """What became of a delete."""
+    """The result of a delete."""
 
     num_deleted_rows: int
 
@@ -34,12 +34,13 @@ def delete(
     retries: ConflictRetries,
     environment: Environment = SYSTEM,
 ) -> tuple[Snapshot, DeleteResult]:
-    """Commit that the rows of ``snapshot`` that fulfil ``predicate`` are deleted.
+    """Delete the rows of ``snapshot`` that satisfy ``predicate``, and commit the deletion.
 
-    Rows where it is NULL stay. Returns the new version; there is one even if no row was found.
-    When another writer has changed the same rows, the condition is evaluated again on the newest
-    version. Raises `InvalidInputError` and `UnsupportedFeatureError` for what is not a condition,
-    and as `commit_transaction`; unless that is `CommitUnknownError`, nothing is left behind.
+    Rows with the result NULL stay. Returns the new version, which is committed even if no row
+    matches. If another writer has changed the same rows, the predicate is evaluated again on the
+    newest version. Raises `InvalidInputError` and `UnsupportedFeatureError` for an invalid
+    predicate, and the errors of `commit_transaction`; after all but `CommitUnknownError` the
+    written files are removed.
     """
 
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, DeleteResult]:
@@ -49,7 +50,7 @@ def delete(
 
 
 class _Delete:
-    """One attempt, on one version."""
+    """One attempt of a delete, based on one version."""
 
     def __init__(
         self, snapshot: Snapshot, predicate: str | pc.Expression, environment: Environment
@@ -69,7 +70,7 @@ class _Delete:
             count = sum(map(len, rows.values()))
             operation = Delete(written.updated, written.removed, self._text, affected_rows=rows)
         else:
-            # No row is looked at, so nothing is known that another change could be merged by.
+            # No rows were evaluated, so there are no offsets to merge with a concurrent change.
             removed = self._snapshot.manifest.fragments.counts.ids if whole else ()
             count = self._snapshot.num_rows if whole else 0
             written = Deletions((), tuple(removed))
@@ -92,7 +93,7 @@ class _Delete:
 
 
 def _superseded(written: Deletions, made: Snapshot) -> Iterator[Fragment]:
-    """Of the written fragments those in whose place merging with other deletions has put others."""
+    """The written fragments whose deletion files a merge with concurrent deletes has replaced."""
     for fragment in written.updated:
         current = made.manifest.fragments.by_id(fragment.id)
         if current is None or current.deletion_file != fragment.deletion_file:

@@ -1,7 +1,6 @@
-"""Marking rows of fragments as deleted: finding them, and writing the files that list them.
+"""Mark rows as deleted: find them, and write the deletion files that list them.
 
-A row is named by its physical offset in its fragment. Memory is bounded by the rows found: 4 bytes
-for each.
+A row is identified by its physical offset in its fragment. Memory: 4 bytes for each deleted row.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 WRITERS = 8
-"""Deletion files that are being written or wait to be, at a time."""
+"""Maximum deletion files that are written or queued at the same time."""
 
 _LOW_64_BITS = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
-    """Fragments with the deletion files that were written, and fragments without any row left."""
+    """The result of a deletion: fragments with new deletion files, ids of fragments to remove."""
 
     updated: tuple[Fragment, ...]
     removed: tuple[int, ...]
@@ -48,9 +47,9 @@ def plan_of(
     predicate: str | pc.Expression,
     fragments: Sequence[HasFragmentId] | None = None,
 ) -> ScanPlan:
-    """How the rows that fulfil ``predicate`` are found, in these or all fragments.
+    """The plan of the scan for rows that satisfy ``predicate``; ``fragments`` None means all.
 
-    Raises `InvalidInputError` and `UnsupportedFeatureError` for what is not a condition.
+    Raises `InvalidInputError` and `UnsupportedFeatureError` for an invalid predicate.
     """
     if predicate is None:
         raise InvalidInputError("a condition is needed; 'true' deletes all rows")
@@ -58,16 +57,16 @@ def plan_of(
 
 
 def constant(search: ScanPlan) -> bool | None:
-    """What a plan's filter says of every row, None if that depends on the row."""
+    """The result of a plan's filter if it is the same for all rows, else None."""
     if search.filter is None:
         return True
     return None if search.filter.columns else bool(search.filter.mask(zero_column_table(1)).all())
 
 
 def find(snapshot: Snapshot, search: ScanPlan) -> dict[int, RowOffsets]:
-    """The live rows that pass the plan's filter: offsets by fragment, in the plan's order.
+    """The offsets of the live rows that satisfy the plan's filter, by fragment id.
 
-    Fragments without any are left out.
+    Fragments without such rows are left out.
     """
     parts: dict[int, list[RowOffsets]] = {}
     for fragment, offsets in matching(snapshot, search):
@@ -80,7 +79,7 @@ def find(snapshot: Snapshot, search: ScanPlan) -> dict[int, RowOffsets]:
 
 
 def as_offsets(given: Iterable[int], physical_rows: int) -> RowOffsets:
-    """Offsets that a user gave, sorted and distinct; `InvalidInputError` if they are no rows."""
+    """The user's offsets, sorted and distinct; raises `InvalidInputError` for an invalid one."""
     try:
         rows = np.asarray(given if isinstance(given, np.ndarray) else [int(row) for row in given])
         rows = rows.astype(np.int64, casting="safe") if len(rows) else np.empty(0, np.int64)
@@ -95,10 +94,10 @@ def as_offsets(given: Iterable[int], physical_rows: int) -> RowOffsets:
 def write_deletions(
     snapshot: Snapshot, rows: Mapping[int, RowOffsets], environment: Environment = SYSTEM
 ) -> Deletions:
-    """Write the deletion files that say that these live rows are deleted as well.
+    """Write deletion files that add ``rows`` (offsets of live rows, by fragment id).
 
-    They are in the table's own folder, whatever base the old ones are in, and no version names
-    them. If writing fails, what was written is removed again.
+    The new files are in the table's root, even if the old ones are in a base path. No version
+    references them yet. If a write fails, the files written so far are removed.
     """
     writer = _Writer(snapshot, environment)
     outcomes = list(in_order(writer.write, rows.items(), WRITERS, is_io_bound=snapshot.is_io_bound))
@@ -119,7 +118,7 @@ class _Writer:
         self._snapshot = snapshot
         self._environment = environment
         self.error: Exception | None = None
-        """The first failure; nothing is begun after it."""
+        """The first failure; no further file is written after it."""
 
     def write(self, item: tuple[int, RowOffsets]) -> Fragment | None:
         """The fragment with its new deletion file; None if no row is left, or after a failure."""
@@ -127,7 +126,7 @@ class _Writer:
             return None
         try:
             return self._written(*item)
-        except Exception as error:  # raised again when all threads are done
+        except Exception as error:  # raised again after all threads have finished
             self.error = self.error or error
             return None
 

@@ -1,8 +1,8 @@
-"""Removing the files that a change has written, if it certainly fails, and never otherwise.
+"""Remove the files that a change has written, if and only if the change has certainly failed.
 
-Until the commit begins, no version can name the files, and any failure discards them. From then on
-an error discards them only if it says that nothing was committed. After an unknown outcome the
-files may be part of a version; after an interruption nobody knows.
+Before the commit starts, no version can reference the files, so any failure removes them. After
+that, only an error that guarantees that nothing was committed removes them. After an unknown
+outcome or an interruption the files stay, because a version may reference them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from lance_core.table.transactions.transaction import Transaction
 
 @dataclass(slots=True)
 class NewFiles:
-    """What a change has written so far, by the fragments that name it.
+    """The files that a change has written so far, as the fragments that reference them.
 
-    ``data``: fragments whose data files, with their blobs, are new. ``deletions``: fragments whose
-    deletion files are new.
+    ``data``: fragments with new data files and their blobs. ``deletions``: fragments with new
+    deletion files. ``is_sent``: True from the start of the commit on.
     """
 
     root: TableRoot
@@ -39,21 +39,21 @@ class NewFiles:
     def commit(
         self, base: Snapshot | None, transaction: Transaction, options: CommitOptions
     ) -> Snapshot:
-        """Make a version that names the files; as `lance_core.dataset.write.commit.commit`."""
+        """Commit a version that references the files; see `commit.commit`."""
         self.is_sent = True
         return commit(self.root, base, transaction, options)
 
     def discard(self) -> None:
-        """Remove all of them."""
+        """Remove all these files."""
         discard_data_files(self.root, self.data)
         discard_deletion_files(self.root, self.deletions)
 
 
 @contextlib.contextmanager
 def discard_on_failure(root: TableRoot) -> Iterator[NewFiles]:
-    """A block that writes files of ``root``, tells `NewFiles` of them, and may commit them.
+    """A context for a change of ``root``, which adds its files to `NewFiles` and may commit them.
 
-    If it certainly fails, they are removed.
+    If the change has certainly failed, the files are removed.
     """
     files = NewFiles(root)
     try:
@@ -67,9 +67,9 @@ def discard_on_failure(root: TableRoot) -> Iterator[NewFiles]:
 
 
 def discard_data_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:
-    """Remove the data files of fragments that no version names and none ever will.
+    """Remove the data files of ``fragments``; the caller ensures that no version references them.
 
-    A file that cannot be removed stays, unreferenced; a cleanup removes it.
+    A file that cannot be removed stays unreferenced until a cleanup removes it.
     """
     for fragment in fragments:
         for file in fragment.files:
@@ -82,7 +82,7 @@ def discard_data_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:
 
 
 def discard_deletion_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:
-    """Remove the deletion files of fragments; the rest as `discard_data_files`."""
+    """Remove the deletion files of ``fragments``; see `discard_data_files` for the conditions."""
     for fragment in fragments:
         if fragment.deletion_file is not None:
             with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Writing rows as new fragments: one data file each, not yet part of any version."""
+"""Write rows as new fragments with one data file each, not yet part of a version."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BlobOptions:
-    """How blobs of version 2 are written that are not in data files.
+    """Options for version 2 blobs that are stored outside of data files.
 
-    ``pack_limit``: bytes that a side file of several grows to, None for what the fields say.
-    ``external``: which URIs are stored. ``ingest``: the bytes at URIs are stored instead.
+    ``pack_limit``: maximum bytes of a side file with several blobs; None uses each field's limit.
+    ``external``: the URIs that may be stored. ``ingest``: True stores the bytes at the URIs
+    instead.
     """
 
     pack_limit: int | None = None
@@ -59,10 +60,10 @@ class BlobOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How data files are cut.
+    """Options for splitting rows into data files.
 
-    ``files``: how each is laid out. ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is
-    looked at between batches. ``blobs``: for blobs of version 2.
+    ``files``: the layout of each file. ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is
+    checked between batches. ``blobs``: options for version 2 blobs.
     """
 
     files: FileOptions
@@ -82,10 +83,10 @@ class WriteOptions:
 def write_fragments(
     root: TableRoot, reader: pa.RecordBatchReader, schema: Schema, options: WriteOptions
 ) -> list[Fragment]:
-    """Write all rows of ``reader``, whose columns are matched to ``schema`` by name.
+    """Write all rows of ``reader`` as fragments; columns are matched to ``schema`` by name.
 
-    No rows give no fragments. If anything fails, the files written so far are removed: no
-    transaction names them yet.
+    Without rows there are no fragments. After a failure the files written so far are removed,
+    because no transaction references them yet.
     """
     schema = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
     with (
@@ -107,7 +108,7 @@ def _ingested(
 
 
 class _FragmentWriter:
-    """Cuts a stream of batches into files. A context manager: finishes, or aborts on an error."""
+    """Splits a stream of batches into files; as a context manager, aborts after an error."""
 
     def __init__(
         self, root: TableRoot, schema: Schema, options: WriteOptions, done: list[Fragment]
@@ -144,7 +145,7 @@ class _FragmentWriter:
                 self._finish()
 
     def _parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The batch cut so that no part crosses the limits of the file that it will go to."""
+        """The batch, split where a file reaches its limits."""
         start = 0
         while start < batch.num_rows:
             if self._file is None:
@@ -154,7 +155,7 @@ class _FragmentWriter:
             start += rows
 
     def _room(self, batch: pa.RecordBatch) -> int:
-        """Rows of ``batch`` that still fit into the open file, at least one."""
+        """The number of rows of ``batch`` that still fit into the open file, at least one."""
         file = self._file
         assert file is not None
         rows = self._options.max_rows_per_file - file.num_rows
@@ -202,7 +203,7 @@ class _FragmentWriter:
         self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
 
     def _finished(self, file: FileWriter | LegacyFileWriter) -> FileWriteResult:
-        """The file with its side files, which are there before it is."""
+        """Finish the side files and then the file, which references them."""
         if self._side is None:
             return file.finish()
         try:

@@ -1,4 +1,4 @@
-"""What users hand to a writer, turned into one stream of record batches."""
+"""Convert the data that users pass to a writer into a stream of record batches."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NOTHING = object()
 
 
 def to_reader(data: ReaderLike, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-    """``data`` as a stream.
+    """``data`` as a stream of record batches.
 
-    ``schema`` is for data without one: a data frame, a dict, row dicts, and an iterable of batches,
-    which are cast to it. Raises `InvalidInputError` if the kind of ``data`` is unknown, if its
-    values do not fit ``schema``, or if there are no rows to tell a schema.
+    ``schema`` applies to data without one (a data frame, a dict, row dicts) and to iterables of
+    batches, which are cast to it. Raises `InvalidInputError` if the type of ``data`` is unknown,
+    if its values do not fit ``schema``, or if there are no rows to infer a schema from.
     """
     try:
         return _reader(data, schema)
@@ -69,7 +69,7 @@ def _from_iterable(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBa
     if isinstance(first, Mapping):
         rows = [first, *items]
         if not all(isinstance(row, Mapping) for row in rows):
-            raise InvalidInputError("rows are dicts, but not all of them are")
+            raise InvalidInputError("the first row is a dict, but other rows are not")
         table = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
         if table.num_rows < len(rows):
             raise SchemaMismatchError(f"{len(rows)} rows without columns cannot be stored")

@@ -1,4 +1,4 @@
-"""Dictionary columns of tables of file version 0.1: one dictionary for all rows of a column."""
+"""Dictionary columns in file version 0.1, which has one dictionary for all rows of a column."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from lance_core.schema.dictionary_values import dictionaries, held, values_of, w
 def with_dictionaries(
     reader: pa.RecordBatchReader, schema: Schema
 ) -> tuple[pa.RecordBatchReader, Schema]:
-    """The rows, and their schema with the values of its dictionaries, as the first rows have them.
+    """The rows, and ``schema`` with the dictionary values of the first rows.
 
-    Values that ``schema`` has already are those of a table that the rows are for. Raises
-    `SchemaMismatchError` if the rows have others, and `UnsupportedFeatureError` if there are none.
+    If ``schema`` already has dictionary values, they are those of the table to append to: raises
+    `SchemaMismatchError` if the rows have others. Raises `UnsupportedFeatureError` for an empty
+    dictionary.
     """
     wanted = {field.id: field for field in dictionaries(schema)}
     if not wanted:

@@ -1,4 +1,4 @@
-"""Computing a change again, on the newest version, when another writer's commit is in its way."""
+"""Compute a change again on the newest version after a conflict with another writer's commit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ RETRY_TIMEOUT = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class ConflictRetries:
-    """How often a change is computed again on a newer version, and for how long.
+    """Limits for computing a change again on a newer version.
 
-    ``timeout`` in seconds; the first attempt may take longer.
+    ``timeout``: seconds after which no further attempt starts; the first attempt may take longer.
     """
 
     max_retries: int
@@ -33,7 +33,10 @@ class ConflictRetries:
 
     @classmethod
     def of(cls, conflict_retries: int, retry_timeout: timedelta | None) -> ConflictRetries:
-        """Out of pylance's arguments; a timeout of None is the default."""
+        """The limits from pylance's arguments; a timeout of None is the default.
+
+        Raises `InvalidInputError` for negative or other values.
+        """
         if not isinstance(conflict_retries, int) or conflict_retries < 0:
             raise InvalidInputError(
                 f"conflict_retries must be a whole number from 0 on, got {conflict_retries!r}"
@@ -51,12 +54,12 @@ def retry_on_conflict(
     retries: ConflictRetries,
     environment: Environment = SYSTEM,
 ) -> T:
-    """What ``attempt`` returns, which computes a change of a version and commits it.
+    """Call ``attempt``, which computes and commits a change of a version; return its result.
 
-    It is called with ``snapshot`` first, and again with the newest version each time that it raises
-    `RetryableCommitConflictError`; what it has written by then is discarded (see
-    `discard_on_failure`). Pauses grow in units of the first attempt's duration. Any other error
-    ends the change. ``verb`` names the change in the error that is raised after the last retry.
+    The first call gets ``snapshot``. After a `RetryableCommitConflictError` the next call gets the
+    newest version; ``attempt`` removes its files before (see `discard_on_failure`). The pauses
+    between calls are multiples of the first attempt's duration. Other errors propagate. ``verb``
+    names the change in the error after the last retry.
     """
     started = environment.monotonic()
     options = CommitOptions()

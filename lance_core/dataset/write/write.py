@@ -58,23 +58,24 @@ CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
 class WriteArguments(TypedDict, total=False):
     """Keyword arguments of `write_dataset`.
 
-    ``max_rows_per_file`` (1 Mi) and ``max_bytes_per_file`` (90 GiB) cut the data into files.
-    ``data_cache_bytes`` and ``max_page_bytes`` cut files into pages; ``max_rows_per_group`` (1024)
-    cuts files of version 0.1 into batches.
-    ``storage_options``: for the store; which, is said on the store's page.
-    ``data_storage_version``: of the files, ``"2.2"`` in a new table, else that of the table.
-    Appending may name another one, from 2.0 on.
-    ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): of a new table.
-    ``commit_message`` and ``transaction_properties`` are kept with the transaction.
-    ``progress`` is told when a fragment begins and is complete.
-    ``commit_lock``: called with the version; the commit happens inside the context manager that it
-    returns. Of a new table: ``auto_cleanup_options``, when commits clean up older versions, and
-    ``initial_bases``, further places for files.
-    ``allow_external_blob_outside_bases`` (False): store URIs of blobs that are in no base path.
-    ``external_blob_mode``: ``"reference"``, these URIs are what is stored, or ``"ingest"``, the
-    bytes of the objects are.
-    ``blob_pack_file_size_threshold``: bytes that a file of several blobs grows to, if not what
-    their fields say (1 GiB).
+    ``max_rows_per_file`` (1 Mi) and ``max_bytes_per_file`` (90 GiB) limit data files.
+    ``data_cache_bytes`` and ``max_page_bytes`` limit pages; ``max_rows_per_group`` (1024) limits
+    the batches of files of version 0.1.
+    ``storage_options``: options of the store; the page of each store lists them.
+    ``data_storage_version``: the file version; ``"2.2"`` in a new table, else that of the table. An
+    append to a table with files of version 2.0 or newer may use another version from 2.0 on.
+    ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): for a new table.
+    ``commit_message`` and ``transaction_properties`` are stored with the transaction.
+    ``progress``: callbacks at the begin and completion of each fragment.
+    ``commit_lock``: a function that gets the version number and returns a context manager; the
+    commit runs inside it.
+    ``auto_cleanup_options``: when commits clean up older versions; for a new table.
+    ``initial_bases``: base paths of a new table.
+    ``allow_external_blob_outside_bases`` (False): allow URIs of blobs outside of all base paths.
+    ``external_blob_mode``: ``"reference"`` stores the URIs of blobs, ``"ingest"`` stores the bytes
+    of the objects.
+    ``blob_pack_file_size_threshold``: maximum bytes of a file with several blobs; by default the
+    limit in the metadata of each field (1 GiB).
     """
 
     max_rows_per_file: int
@@ -138,7 +139,7 @@ def _committed(job: _Job, files: NewFiles) -> Snapshot:
             raise RetryableCommitConflictError(
                 "commit conflict: another writer made the table in the meantime; write again"
             ) from error
-    # Another writer made the table in the meantime: the rows belong behind those of its own.
+    # Another writer has created the table meanwhile: append the rows to that table.
     late = job.on(open_table.open_version(job.root))
     return files.commit(late.base, late.transaction(files.data), late.commit_options)
 
@@ -152,10 +153,10 @@ def write_fragments(
     mode: str = APPEND,
     **arguments: Unpack[WriteArguments],
 ) -> list[FragmentMetadata] | Transaction:
-    """Write rows as fragments that no version has yet, for one commit of several writers' work.
+    """Write rows as fragments without committing, so that one commit can add several writers' rows.
 
-    Pass the result to `LanceDataset.commit`: as a list in an operation, or, with
-    ``return_transaction``, as a transaction that knows the version it is based on.
+    Pass the result to `LanceDataset.commit`: the list as part of an operation or, with
+    ``return_transaction``, the transaction, which contains the version it is based on.
     """
     hide_secrets_in(arguments)  # type: ignore[arg-type]  # a TypedDict is a dictionary, too
     job = _Job.prepare(data, dataset_uri, schema, mode, dict(arguments))
@@ -171,10 +172,10 @@ def discard_fragments(
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Remove the data files of fragments that were written but never committed.
+    """Remove the data files of fragments that were written but not committed.
 
-    The caller has made sure that no version names them and none ever will. Best effort: a file that
-    cannot be removed stays, unreferenced.
+    The caller must ensure that no version references them, now or later. A file that cannot be
+    removed stays unreferenced until a cleanup removes it.
     """
     storage_options = hide_secrets(storage_options)
     root = open_table.root_of(dataset_uri, storage_options)
@@ -183,7 +184,7 @@ def discard_fragments(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A write that was checked and can begin. ``base`` is None if there is no table yet."""
+    """A write with checked arguments. ``base`` is None if the table does not exist."""
 
     root: TableRoot
     base: Snapshot | None
@@ -213,7 +214,7 @@ class _Job:
         table = base.schema if base is not None and mode == APPEND else None
         arrow = stored_schema(reader.schema, version, table)
         if table is not None:
-            # A 0.1 fragment has all columns: its readers know no other.
+            # A 0.1 fragment must have all columns: its readers support no missing ones.
             partial = version is not FileVersion.V0_1
             stored = append_schema(table, arrow, allow_subschema=partial)
         else:
@@ -245,14 +246,14 @@ class _Job:
         )
 
     def on(self, base: Snapshot) -> _Job:
-        """This write, its files written for a new table, as one to the table ``base``.
+        """This write to a new table, whose files are written, as an append to the table ``base``.
 
-        Raises `SchemaMismatchError` unless the files fit that table as they are.
+        Raises `SchemaMismatchError` if the files do not fit that table unchanged.
         """
         same_fields = (
             append_schema(base.schema, self.schema.to_arrow()).fields == self.schema.fields
         )
-        # Blobs may refer to base paths that the other table does not have.
+        # Blobs may reference base paths that the other table does not have.
         has_own_bases = bool(self.initial_bases) and has_blobs_v2(self.schema.fields)
         mixes = base.storage_version is not self.options.files.version
         if not same_fields or has_own_bases or mixes:
@@ -266,7 +267,7 @@ class _Job:
         return fragment_writer.write_fragments(self.root, self.reader, self.schema, self.options)
 
     def transaction(self, fragments: list[Fragment]) -> StoredTransaction:
-        """The transaction that makes a version of ``fragments``."""
+        """The transaction that commits ``fragments``."""
         operation: Operation
         if self.base is not None and self.mode == APPEND:
             operation = Append(tuple(fragments))
@@ -281,7 +282,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
         raise InvalidInputError(f"Invalid mode {mode}")
     for name in [name for name in arguments if name not in WriteArguments.__annotations__]:
         value = arguments.pop(name)
-        if name == "use_legacy_format":  # an old name of the same choice
+        if name == "use_legacy_format":  # pylance's former name of this option
             arguments.update({"data_storage_version": "legacy"} if value else {})
         elif name in _UNSUPPORTED:
             if value is not None and value is not False:
@@ -293,7 +294,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
 def _target(
     target: Target, mode: str, storage_options: Mapping[str, Any] | None
 ) -> tuple[TableRoot, Snapshot | None]:
-    """The place to write to and the version to build on, None if there is no table yet."""
+    """The table's root, and the version that the write is based on (None if there is no table)."""
     if isinstance(target, HasSnapshot):
         base = target.snapshot
     else:
@@ -311,7 +312,7 @@ def _target(
 def _initial_bases(
     bases: Sequence[DatasetBasePath] | None, base: Snapshot | None
 ) -> tuple[BasePath, ...]:
-    """Base paths of a new table, with ids from 1 on where none is given."""
+    """The base paths of a new table; those without an id get ids from 1 on."""
     if bases is None:
         return ()
     if base is not None:
@@ -320,7 +321,7 @@ def _initial_bases(
 
 
 def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
-    """The version of the new files; appending others does not change the table's own."""
+    """The version of the new files; an append does not change the table's version."""
     if selector is not None and not isinstance(selector, str):
         raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")
     if base is None or mode == OVERWRITE:
