@@ -1,1 +1,1 @@
-"""Reading: plans, scans in windows, and rows by position, address or id."""
+"""Reads: plans, scans in windows, and rows by position, address or id."""

@@ -1,4 +1,4 @@
-"""The tables that a scan finds, one for each window, cut into the batches of a stream."""
+"""Split the tables of a scan, one for each window, into the record batches of a stream."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lance_core.dataset.expressions.zero_column_tables import concatenated, slic
 
 
 class ScannedRows(NamedTuple):
-    """Rows of one fragment; ``is_last``: no others of the same span come after these."""
+    """Rows of one fragment; ``is_last``: True for the last rows of the span."""
 
     table: pa.Table
     is_last: bool
 
 
 class BatchSizes(NamedTuple):
-    """``most_rows`` of a batch; with ``exact`` all batches but the last have that many.
+    """The limits of a batch: ``most_rows``, which with ``exact`` all batches but the last have.
 
-    If not, a batch has rows of one fragment, and does not wait for more rows from ``enough_bytes``
-    on.
+    Without ``exact``, a batch has rows of one fragment only, and a batch of at least
+    ``enough_bytes`` does not wait for more rows.
     """
 
     most_rows: int
@@ -33,7 +33,7 @@ class BatchSizes(NamedTuple):
 def in_batches(
     found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of ``schema``; copies only where a column's chunks meet."""
+    """The rows of ``found`` as batches of ``schema``; copies only at chunk borders in a batch."""
     for table in _whole(found, schema, sizes):
         for start in range(0, table.num_rows, sizes.most_rows):
             yield _batch(table, schema, start, min(start + sizes.most_rows, table.num_rows))
@@ -42,7 +42,7 @@ def in_batches(
 def _whole(
     found: Iterable[ScannedRows], schema: pa.Schema, sizes: BatchSizes
 ) -> Iterator[pa.Table]:
-    """Tables of whole batches, except for what does not wait for more rows."""
+    """Tables whose number of rows is a multiple of ``most_rows``, except where a batch is cut."""
     waiting: list[pa.Table] = []
     rows = 0
     for table, is_last in found:

@@ -1,4 +1,4 @@
-"""Results with blobs as data frames: as files, as bytes, or as descriptions."""
+"""Data frames of results with blobs: as files, as bytes, or as descriptions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LAZY, BYTES, DESCRIPTIONS = "lazy", "bytes", "descriptions"
 
 
 def check_mode(blob_mode: str) -> None:
-    """Raise `InvalidInputError` for what is no ``blob_mode``."""
+    """Raise `InvalidInputError` for an unknown ``blob_mode``."""
     if blob_mode not in (LAZY, BYTES, DESCRIPTIONS):
         raise InvalidInputError("blob_mode must be one of: 'lazy', 'bytes', 'descriptions'")
 
 
 def has_described_blobs(schema: pa.Schema) -> bool:
-    """Whether a result has descriptions of blobs, in structs at most."""
+    """True if a result has descriptions of blobs at top level or in structs."""
     return any(True for field in schema for _ in _blob_paths(field))
 
 
@@ -76,7 +76,7 @@ def _frame(table: pa.Table, arguments: dict[str, Any]) -> pd.DataFrame:
 
 
 def _blob_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
-    """The names from below ``field`` to each description in it; an empty one for itself."""
+    """The path of each description below ``field``; ``()`` if the field is a description."""
     if (field.metadata or {}).get(BLOB_KEY.encode()) is not None and pa.types.is_struct(field.type):
         yield ()
     elif pa.types.is_struct(field.type):
@@ -86,14 +86,14 @@ def _blob_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
 
 
 def _source(output: Output, inner: Sequence[str]) -> str:
-    """The path in the table of a description in a column of the result."""
+    """The path in the table of the description at ``inner`` in a column of the result."""
     if not isinstance(output.source, tuple):
         raise InvalidInputError(f"the blobs of the computed column {output.field.name!r}")
     return format_path([*output.source, *inner])
 
 
 def _replaced(parent: Any, names: Sequence[str], value: BlobFile | None) -> Any:
-    """The struct ``parent`` with another value for the member that ``names`` lead to."""
+    """The struct ``parent`` with ``value`` for the child at the path ``names``."""
     if parent is None:
         return None
     inner = value if len(names) == 1 else _replaced(parent[names[0]], names[1:], value)

@@ -1,4 +1,4 @@
-"""Windows of a scan that returns the bytes of blobs: cut by what these bytes are, not by rows."""
+"""Windows of a scan that returns the bytes of blobs: sized by these bytes, not by rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
 
 SIZED_ROWS = 1 << 14
-"""Rows whose blobs are looked at, by their descriptions, before any is read."""
+"""Rows whose descriptions are read at a time to compute the sizes of windows."""
 
 _UNKNOWN_BYTES = 8 << 20
-"""What an external blob of unknown size is taken for."""
+"""Assumed bytes of an external blob without a recorded size."""
 
 Sizes = npt.NDArray[np.float64]
 
 
 def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field, ...]:
-    """The descriptions of all blobs of which ``fields`` has the bytes, and what is around them."""
+    """The descriptions of all blobs whose bytes ``fields`` contain, with their parent fields."""
     wanted = [
         part.id
         for field in fields
@@ -43,7 +43,7 @@ def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field,
 
 
 def _readable(lineage: tuple[Field, ...]) -> tuple[Field, ...]:
-    """``lineage`` as far as it can be read in parts: maps have their keys with their values."""
+    """``lineage`` up to a map, which is read as a whole: its keys cannot be left out."""
     for depth, field in enumerate(lineage):
         if field.is_map:
             return lineage[: depth + 1]
@@ -53,7 +53,7 @@ def _readable(lineage: tuple[Field, ...]) -> tuple[Field, ...]:
 def cut_by_size(
     snapshot: Snapshot, spans: Iterable[Span], described: tuple[Field, ...], most_bytes: int
 ) -> Iterator[Span]:
-    """The same rows in spans whose blobs have at most ``most_bytes``, unless it is one row."""
+    """The same rows in spans whose blobs have at most ``most_bytes``, or in spans of one row."""
     for span in spans:
         rows = RowRange(span.start, span.stop)
         columns = read_fields(snapshot, span.fragment, described, rows)
@@ -71,7 +71,7 @@ def cut_by_size(
 
 
 def _sizes(array: pa.Array, field: Field) -> Sizes:
-    """For each row, the bytes of the blobs that are described in it."""
+    """The total bytes of the blobs in each row, from their descriptions."""
     if field.is_leaf:
         return np.zeros(len(array))
     if field.is_struct and field.children[0].id == UNASSIGNED:

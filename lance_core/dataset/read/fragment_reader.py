@@ -1,6 +1,6 @@
-"""Rows of one fragment: which data file holds which field, read and put side by side.
+"""Read rows of one fragment: find the data file of each field, read it, and combine the columns.
 
-A field that no file of the fragment holds reads as null (table.proto, DataFragment).
+A field that no file of the fragment contains reads as null (table.proto, DataFragment).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_rows(
 ) -> pa.Table:
     """Physical ``rows`` of the fragment: the stored ``fields``, then the ``meta`` columns.
 
-    ``fields`` may be pruned structs. Deleted rows are not left out here.
+    ``fields`` may be pruned structs. The result includes deleted rows if ``rows`` does.
     """
     columns = read_fields(snapshot, fragment, fields, rows)
     arrow = [field.to_arrow() for field in fields]
@@ -55,7 +55,7 @@ def read_rows(
 def read_fields(
     snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field], rows: AnyRows
 ) -> list[pa.ChunkedArray]:
-    """Each field's values for physical ``rows``, in the field's Arrow type."""
+    """The values of each field for physical ``rows``, in the field's Arrow type."""
     if not fields:
         return []
     if fragment.overlays:
@@ -77,14 +77,16 @@ def read_fields(
 
 _SPLIT = -1
 _NOWHERE = -2
+"""In place of a file's number: the field is in several files, or in none."""
 
 
 def _places(
     snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
 ) -> Mapping[int, Sequence[int]]:
-    """Which of ``fields`` each file holds; `_SPLIT` stands for several files.
+    """The indices in ``fields`` by file number, `_SPLIT` or `_NOWHERE`.
 
-    Those of the last read of the fragment are kept: single rows cost little else.
+    The result of the last read of a fragment is cached: computing it would dominate the time of
+    reading single rows.
     """
     kept = snapshot.places.get(fragment.id)
     if kept is not None and kept[0] is fragment and kept[1] is fields:
@@ -95,13 +97,13 @@ def _places(
         place = _place(field, homes, fragment)
         found.setdefault(_NOWHERE if place is None else place, []).append(i)
     places = dict(sorted(found.items()))
-    if isinstance(fields, tuple):  # what is kept must not change
+    if isinstance(fields, tuple):  # only an immutable value is a safe cache key
         snapshot.places[fragment.id] = fragment, fields, places
     return places
 
 
 def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
-    """Ids of the fields below (or at) ``field`` that own stored values."""
+    """Ids of the fields at or below ``field`` that have a column of values."""
     if field.is_blob or _is_one_column(field, homes):
         yield field.id
     else:
@@ -110,7 +112,7 @@ def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
 
 
 def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
-    """Whether a single column holds ``field``: it has no parts, or they are packed into its own."""
+    """True if one column contains all of ``field``: a leaf, or a packed struct."""
     if not field.children:
         return True
     return (
@@ -121,7 +123,10 @@ def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
 
 
 def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
-    """The file that holds all of ``field``, None if none holds any, `_SPLIT` otherwise."""
+    """The number of the file that contains all of ``field``, None if no file contains any of it.
+
+    Returns `_SPLIT` if several files contain parts of it.
+    """
     found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
     if len(found) > 1:
         return _SPLIT
@@ -132,19 +137,19 @@ def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | 
     if _has_leaves_only(file):
         return place
     structs = {part.id for part in field.walk() if part.is_struct}
-    # Members may be in a file without the struct that they are of.
+    # A file may contain the children without the column of the struct itself.
     return place if structs.issubset(file.fields) else _SPLIT
 
 
 def _has_leaves_only(file: DataFile) -> bool:
-    """Whether columns hold what is around their values: from 2.1 on, structs have no column."""
+    """True from file version 2.1 on: leaf columns include the validity of structs around them."""
     return file.file_version not in (LEGACY, "2.0")
 
 
 def check_count(
     snapshot: Snapshot, fragment: Fragment, file: DataFile, expected: int
 ) -> FileReader:
-    """The open file; `CorruptFileError` unless it has as many rows as the manifest says."""
+    """Open ``file``; raises `CorruptFileError` unless it has ``expected`` rows."""
     reader = snapshot.reader(file)
     found = reader.num_rows
     if found != expected:
@@ -157,7 +162,7 @@ def check_count(
 
 
 def check_some_count(snapshot: Snapshot, fragment: Fragment) -> None:
-    """`check_count` for a read that opens no file by itself: it would believe any number."""
+    """Check the row count in one file, for a read that opens no file itself."""
     if fragment.files:
         check_count(snapshot, fragment, fragment.files[0], snapshot.physical_rows(fragment))
 
@@ -181,7 +186,7 @@ def _read_blobs(
     fields: Sequence[Field],
     rows: AnyRows,
 ) -> list[pa.ChunkedArray]:
-    """Fields, some of which may have blobs of version 2, described or with their bytes."""
+    """The values of fields, with version 2 blobs as descriptions or bytes."""
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
     wanted = [
         field if blob is None else described_in_file(blob)
@@ -197,7 +202,7 @@ def _read_blobs(
 
 
 def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
-    """``field`` with blobs of version 2 where it wants their bytes; None if it wants none."""
+    """``field`` with version 2 blobs where it has their bytes; None if it has no bytes of blobs."""
     if field.id in blobs and not field.children:
         return blobs[field.id]
     children = [_with_blobs_v2(child, blobs) for child in field.children]
@@ -210,7 +215,7 @@ def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
 def _read_split(
     snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
-    """A struct whose children were added later and live in different files."""
+    """The values of a struct whose children are in several files, because some were added later."""
     if field.logical_type != "struct":
         raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
     if any(_has_leaves_only(file) for file in fragment.files):
@@ -224,7 +229,7 @@ def _read_split(
 def _read_members(
     snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
-    """As `_read_split`, where every file knows of its members which structs are null."""
+    """Like `_read_split`, for files whose leaf columns include the validity of structs."""
     homes = fragment.file_of_field()
     parts = []
     for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
@@ -236,7 +241,7 @@ def _read_members(
 
 
 def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None:
-    """``field`` with only what the file numbered ``place`` holds of it; None for nothing."""
+    """``field`` with only the parts in the file number ``place``; None if there are none."""
     if field.is_blob or _is_one_column(field, homes):
         return field if homes.get(field.id) == place else None
     children = [_part_in(child, homes, place) for child in field.children]
@@ -245,7 +250,7 @@ def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None
 
 
 def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
-    """The array of ``field`` from those of parts of it, which agree in what is null."""
+    """The array of ``field``, merged from arrays of its parts, which have the same null structs."""
     part, array = parts[0]
     if part == field:
         return array
@@ -273,8 +278,9 @@ def meta_column(
 ) -> npt.NDArray[np.uint64]:
     """Values of a meta column for physical ``rows``.
 
-    ``_rowaddr`` is fragment id << 32 | physical offset; ``_rowid`` is the same unless the table
-    has stable row ids; ``_rowoffset`` is the position among all live rows of the table.
+    ``_rowaddr`` is ``fragment id << 32 | physical offset``; ``_rowid`` is the same unless the table
+    has stable row ids; ``_rowoffset`` is the position among all live rows of the table. Raises
+    `UnsupportedFeatureError` if the manifest does not contain the fragment's row ids.
     """
     offsets = physical_offsets(rows)
     if name == ROW_ID and snapshot.manifest.uses_stable_row_ids:
@@ -295,7 +301,7 @@ def meta_column(
 
 
 def physical_offsets(rows: AnyRows) -> npt.NDArray[np.uint64]:
-    """The row numbers of ``rows`` written out."""
+    """The offsets of ``rows`` as an array."""
     if isinstance(rows, RowRange):
         return np.arange(rows.start, rows.stop, dtype=np.uint64)
     return rows.numbers.astype(np.uint64)

@@ -1,7 +1,7 @@
-"""Late materialisation: rows that a filter chose in several windows are completed by one read.
+"""Late materialisation: one read gets the other columns of rows from several filtered windows.
 
-A read of few rows is mostly planning, in Python, for each column, by which threads only hinder each
-other. So windows in which few rows passed wait for others of their fragment.
+A read of few rows mostly consists of planning each column in Python, which does not scale with
+threads. So windows with few matching rows wait for further windows of their fragment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WindowResult(NamedTuple):
-    """What a window found; ``is_last``: no others of the same span come after it."""
+    """The result of a window; ``is_last``: True for the last window of the span."""
 
     found: pa.Table | PendingRows
     is_last: bool
@@ -30,9 +30,9 @@ class WindowResult(NamedTuple):
 def completed(
     parts: Iterable[WindowResult], window: Window, sizer: WindowSizer
 ) -> Iterator[ScannedRows]:
-    """The parts in their order, with all columns.
+    """The rows of ``parts`` in order, with all columns.
 
-    ``sizer`` says how many chosen rows are completed at a time, and is told what they took.
+    ``sizer`` determines the number of rows that one read completes, and observes their bytes.
     """
     waiting: list[PendingRows] = []
     for found, is_last in parts:
@@ -53,7 +53,7 @@ def completed(
 def _completed(
     waiting: Sequence[PendingRows], window: Window, sizer: WindowSizer
 ) -> Iterator[pa.Table]:
-    """Rows of one fragment, as many at a time as the sizer says."""
+    """The completed rows of one fragment, in tables of ``sizer.rows`` rows."""
     fragment = waiting[0].fragment
     offsets = np.concatenate([chosen.offsets for chosen in waiting])
     tested = pa.concat_tables([chosen.tested for chosen in waiting])

@@ -1,6 +1,6 @@
-"""Which rows of a fragment are live, that is, not deleted.
+"""The live rows of a fragment, i.e. those that are not deleted.
 
-A position counts live rows, an offset counts physical rows; both from 0, within the fragment.
+A position counts live rows, an offset counts physical rows; both start at 0 in the fragment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
-    """The offsets in ``rows`` that are live. Memory and time are bounded by its length."""
+    """The live offsets in ``rows``. Memory and time are bounded by the length of ``rows``."""
     deleted = snapshot.deleted_offsets(fragment)
     if deleted is None or len(deleted) == 0:
         return rows
@@ -31,7 +31,7 @@ def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
 
 
 def within(rows: Rows, ranges: Sequence[tuple[int, int]]) -> Rows:
-    """Those of ``rows``, at least one, that are in one of the ranges, which ascend."""
+    """The offsets of ``rows`` that are in one of ``ranges``, which ascend."""
     edges = np.array(ranges, np.int64).ravel()
     if isinstance(rows, RowRange):
         rows = RowIndices(np.arange(rows.start, rows.stop))
@@ -40,7 +40,7 @@ def within(rows: Rows, ranges: Sequence[tuple[int, int]]) -> Rows:
 
 
 def count_live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> int:
-    """How many of ``rows`` are live."""
+    """The number of live rows in ``rows``."""
     deleted = snapshot.deleted_offsets(fragment)
     if deleted is None:
         return len(rows)
@@ -49,9 +49,9 @@ def count_live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> int:
 
 
 def offsets_of(snapshot: Snapshot, fragment: Fragment, positions: Int64Array) -> Int64Array:
-    """The offsets of the live rows at these positions, which are not past the end.
+    """The offsets of the live rows at ``positions``, which must be in range.
 
-    The k-th deleted offset (from 0) lies before live row r exactly if offset - k <= r.
+    The k-th deleted offset (k from 0) is before live row r if and only if offset - k <= r.
     """
     deleted = snapshot.deleted_offsets(fragment)
     if deleted is None or len(deleted) == 0:

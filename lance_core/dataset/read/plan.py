@@ -1,4 +1,4 @@
-"""What a scan is to return, and from which rows."""
+"""The plan of a scan: the columns to return, and the rows to read."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """What a scan returns. ``limit`` and ``offset`` count rows that are live and pass the filter.
+    """The plan of a scan.
 
-    ``spans``: where to read, in the order of the result. ``batch_size`` is the most rows that a
-    batch has; with ``exact`` all batches but the last have that many. ``schema`` has the stored
-    fields that projection and filter may name. ``use_statistics``: whether files may tell which
-    rows cannot pass the filter.
+    ``limit`` and ``offset`` count live rows that satisfy the filter. ``spans``: the rows to read,
+    in the order of the result. ``batch_size``: maximum rows of a batch; with ``exact`` all batches
+    but the last have this size. ``schema``: the stored fields that projection and filter may name.
+    ``use_statistics``: True if statistics in files may exclude rows.
     """
 
     projection: Projection
@@ -47,7 +47,7 @@ class ScanPlan:
 
 
 def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
-    """Every row of the table."""
+    """The spans of all rows of the table."""
     return tuple(
         Span(fragment, 0, snapshot.physical_rows(fragment))
         for fragment in snapshot.manifest.fragments

@@ -1,4 +1,4 @@
-"""Reading ahead for the length of one scan: windows, and more of files than a window needs."""
+"""Read-ahead during one scan: of windows, and of further bytes of files than a window needs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
 TABLE_WINDOWS = 3
 STREAM_WINDOWS = 2
-"""Windows of a stream that are being read or wait; its reader has one more."""
+"""Windows that are read or queued for a whole result and for a stream (plus one at its reader)."""
+
 WAITING_STREAM_WINDOWS = 6
-"""The same where reading is waiting for a service."""
+"""`STREAM_WINDOWS` for I/O-bound snapshots, whose reads wait for a remote store."""
 
 CHOSEN_GROWTH = 4
-"""How many times as many bytes are read ahead as the rows take that a filter chose."""
+"""Maximum bytes to read for rows that a filter selected, as a multiple of the requested bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class SnapshotReadAhead(Snapshot):
-    """A snapshot for a scan that wants ``rows`` of files, by their path.
+    """A snapshot for one scan, which reads ``rows`` (by file path).
 
-    ``growth`` as of `FileReadAhead`.
+    ``growth`` has the meaning of `FileReadAhead`.
     """
 
     rows: Mapping[str, RowRange] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class SnapshotReadAhead(Snapshot):
 
 
 def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, Snapshot]:
-    """``snapshot`` for a scan of ``spans``: for all of their rows, and for some that are chosen."""
+    """Two snapshots for a scan of ``spans``: for reads of all rows, and of rows after a filter."""
     if not snapshot.root.store.read_ahead:
         return snapshot, snapshot
     kept, rows = Kept(), _rows_of_files(spans)
@@ -64,14 +65,14 @@ def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, 
 
 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:
-    """How many windows are read at a time; few if the scan ``may_end`` after any of them."""
+    """The number of windows to read concurrently; few if the scan ``may_end`` after any window."""
     if snapshot.is_io_bound and not may_end:
         return WAITING_STREAM_WINDOWS if is_stream else IO_THREADS
     return STREAM_WINDOWS if is_stream else TABLE_WINDOWS
 
 
 def _rows_of_files(spans: Iterable[Span]) -> dict[str, RowRange]:
-    """From which row of each file to which the scan goes."""
+    """By file path, the range from the first to the last row that the scan reads."""
     rows: dict[str, RowRange] = {}
     for span in spans:
         for file in span.fragment.files:

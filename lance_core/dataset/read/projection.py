@@ -1,4 +1,4 @@
-"""Which columns a read returns, and which stored fields that needs.
+"""Projections: the columns that a read returns, and the stored fields that they need.
 
 A column is a stored field (``"a"``), a field inside structs (``"s.x"``, returned as a flat column
 of that name), a meta column, or an SQL expression (``{"b": "a + 1"}``).
@@ -30,21 +30,21 @@ META_COLUMNS = (ROW_ID, ROW_ADDRESS, ROW_OFFSET)
 META_FIELDS = {name: pa.field(name, pa.uint64()) for name in META_COLUMNS}
 
 Columns = Sequence[str] | Mapping[str, str] | None
-"""What users pass as ``columns``; None means all stored columns."""
+"""The type of the argument ``columns``; None means all stored columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One column of the result.
 
-    ``source`` is a path of names from a top-level field, or a value computed from columns.
+    ``source`` is the path of a stored field (names from the top level down), or an expression.
     """
 
     field: pa.Field
     source: tuple[str, ...] | Value
 
     def of(self, data: pa.Table) -> pa.ChunkedArray:
-        """The column, taken or computed from ``data``."""
+        """The column, selected or computed from ``data``."""
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
         column = _member(data.column(self.source[0]), self.source[1:])
@@ -52,7 +52,7 @@ class Output:
 
 
 def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
-    """The field inside structs that ``path`` leads to."""
+    """The child at ``path`` in a struct column."""
     if not path:
         return column
     import pyarrow.compute as pc
@@ -64,8 +64,9 @@ def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
 class Projection:
     """The columns of a read, in order.
 
-    ``fields``: the top-level stored fields to decode, pruned to what is needed, in table order.
-    ``meta``: the meta columns to compute. ``schema``: of the result, with the table's metadata.
+    ``fields``: the top-level stored fields to decode, pruned to the required children, in table
+    order. ``meta``: the meta columns to compute. ``schema``: the schema of the result, with the
+    table's metadata.
     """
 
     outputs: tuple[Output, ...]
@@ -82,16 +83,16 @@ class Projection:
         return cls(tuple(outputs), fields, meta, arrow)
 
     def apply(self, data: pa.Table) -> pa.Table:
-        """The result columns out of decoded ``data``."""
+        """The columns of the result, from decoded ``data``."""
         if not self.outputs:
             return zero_column_table(data.num_rows, self.schema)
         return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
 
 
 def select_pruned(schema: Schema, columns: Columns) -> Projection:
-    """The projection of a take, where ``"s.x"`` is the struct ``s`` with its member ``x`` only.
+    """The projection of a take, where ``"s.x"`` is the struct ``s`` with only its child ``x``.
 
-    Naming a column twice is naming it once. Otherwise as `select`.
+    Repeated columns are returned once. Otherwise the same as `select`.
     """
     if columns is None or isinstance(columns, Mapping):
         return select(schema, columns)
@@ -108,7 +109,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
 
 
 def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Projection:
-    """The projection for ``columns``, with the meta columns ``extra`` at the end if not named yet.
+    """The projection for ``columns``, followed by the meta columns in ``extra`` not among them.
 
     Raises `InvalidInputError` for an unknown or repeated column.
     """
@@ -135,7 +136,7 @@ def required(
 
 
 def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
-    """``lineage`` as far as files can be read in parts: packed structs are read whole."""
+    """``lineage`` up to a packed struct, which is read as a whole."""
     for depth, field in enumerate(lineage):
         if field.may_be_packed:
             return lineage[: depth + 1]
@@ -143,7 +144,7 @@ def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
 
 
 def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:
-    """The fields from ``top`` down that ``names`` lead to, or `InvalidInputError`."""
+    """The fields from ``top`` along the path ``names``; raises `InvalidInputError` if unknown."""
     found = [top]
     for name in names[1:]:
         child = found[-1].child(name)
@@ -179,14 +180,14 @@ def _named(schema: Schema, name: str) -> Output:
     for field in fields[:-1]:
         if not field.is_struct:
             raise InvalidInputError(
-                f"column {name!r} is inside of {field.name!r}, which is no struct "
+                f"column {name!r} is inside of {field.name!r}, which is not a struct "
                 f"but {field.arrow_type}"
             )
     return _member_output(name, fields)
 
 
 def _member_output(name: str, fields: Sequence[Field]) -> Output:
-    """The last of ``fields`` as a column ``name``; the others are the structs that it is in."""
+    """The last of ``fields`` as a flat column ``name``; the others are the structs around it."""
     leaf = result_field(fields[-1])
     nullable = any(field.nullable for field in fields)
     return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
@@ -203,7 +204,7 @@ def _computed(schema: Schema, name: str, text: str) -> Output:
 
 
 def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
-    """The column at ``path``, which exists, under another name."""
+    """The existing column at ``path``, renamed to ``name``."""
     own = {field.name: field for field in schema.fields}
     if path[0] not in own:
         return Output(META_FIELDS[path[0]].with_name(name), path)
@@ -211,7 +212,7 @@ def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
 
 
 def queryable(schema: Schema) -> pa.Schema:
-    """The columns that expressions may name: the stored ones and the meta columns."""
+    """The schema of the columns that expressions may name: stored columns and meta columns."""
     arrow = schema.to_arrow()
     for name, field in META_FIELDS.items():
         if name not in arrow.names:

@@ -1,4 +1,4 @@
-"""Leaving out members of structs that were read whole."""
+"""Remove children of structs that were read as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lance_core.schema.rebuild import visible_children, with_children
 
 
 def prune_fields(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """``column`` with only those members of its structs, at any depth, that ``wanted`` has."""
+    """``column`` with only the struct children, at any depth, that the type ``wanted`` has."""
     if column.type == wanted or not pa.types.is_nested(column.type):
         return column
     return pa.chunked_array([_narrowed(chunk, wanted) for chunk in column.chunks], wanted)

@@ -34,9 +34,9 @@ Path = tuple[str, ...]
 
 
 class Skipped(NamedTuple):
-    """What is left of a fragment: row ranges, in order, that do not touch.
+    """The rows of a fragment after pruning: ascending row ranges with gaps between them.
 
-    Out of ``num_runs`` runs of rows that have statistics ``num_skipped`` were left out.
+    ``num_runs``: number of runs of rows with statistics; ``num_skipped``: how many were excluded.
     """
 
     ranges: Sequence[tuple[int, int]]
@@ -47,7 +47,7 @@ class Skipped(NamedTuple):
 def rows_left(
     snapshot: Snapshot, fragment: Fragment, condition: Filter, start: int, stop: int
 ) -> Skipped:
-    """Of the physical rows ``start`` to ``stop`` those that may pass ``condition``."""
+    """The physical rows from ``start`` to ``stop`` (exclusive) that may satisfy ``condition``."""
     whole = Skipped([(start, stop)] if stop > start else [])
     if stop <= start or not _has_statistics(fragment):
         return whole
@@ -63,7 +63,10 @@ def rows_left(
 
 
 def _node(condition: Filter) -> Node | None:
-    """The SQL that can be reasoned about: where evaluating it never fails, rows may be left out."""
+    """The node of an SQL condition that cannot fail, else None.
+
+    A condition that can fail must be evaluated for all rows to report the error.
+    """
     from lance_core.dataset.expressions.sql.expression import SqlExpression
 
     sql = condition.condition
@@ -86,7 +89,7 @@ class _Found(NamedTuple):
 def _statistics(
     snapshot: Snapshot, fragment: Fragment, columns: Sequence[Path]
 ) -> dict[Path, _Found]:
-    """The statistics of those of ``columns`` that have some in this fragment."""
+    """The statistics in this fragment, for the ``columns`` that have any."""
     homes = fragment.file_of_field()
     by_file: dict[int, list[tuple[Path, Field]]] = {}
     for path in columns:
@@ -105,7 +108,7 @@ def _statistics(
 
 
 def _field(snapshot: Snapshot, path: Path) -> Field | None:
-    """The field at ``path``, if only structs are above it."""
+    """The field at ``path`` if all its parents are structs, else None."""
     siblings: Sequence[Field] = snapshot.schema.fields
     found: Field | None = None
     for name in path:
@@ -121,7 +124,7 @@ def _field(snapshot: Snapshot, path: Path) -> Field | None:
 def _may_pass(
     node: Node, found: Mapping[Path, _Found], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """For each run of rows, by its first one, whether some row may pass."""
+    """For each run of rows (``starts``: first rows), True if some row may satisfy the condition."""
 
     def bounds_of(column: ColumnNode) -> Bounds | None:
         one = found.get(column.path)
@@ -140,7 +143,7 @@ def _bounds(
     runs: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],
 ) -> Bounds:
-    """The statistics of ``runs``. Only values without bytes are read as null, also empty ones."""
+    """The bounds of ``runs``. A bound without bytes is null, even if it is an empty value."""
     from lance_core.encodings.arrow.strings import is_variable
 
     lowest, highest = (
@@ -156,7 +159,7 @@ def _bounds(
 
 
 def _ranges(edges: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The runs to keep, joined where they touch."""
+    """The runs to keep as row ranges; adjacent runs are merged."""
     changes = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
     borders = edges[changes].tolist()
     return list(zip(borders[::2], borders[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""Rows as users name them, by position, address or id, found in fragments."""
+"""Find the rows that users select by position, address or id."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from lance_core.table.row_ids.row_ids import RowIdSequence
 
 
 class Selector(enum.Enum):
-    """What a number says of a row."""
+    """The meaning of a number that selects a row."""
 
     INDICES = "indices"
-    """Its position among the live rows of the table."""
+    """The row's position among the live rows of the table."""
     ADDRESSES = "addresses"
-    """Fragment id << 32 | offset in the fragment."""
+    """The row address: ``fragment id << 32 | offset in the fragment``."""
     IDS = "ids"
-    """Its ``_rowid``: the address, unless the table has stable row ids."""
+    """The row's ``_rowid``: the address, unless the table has stable row ids."""
 
 
 def picks_of(
     snapshot: Snapshot, selector: Selector, rows: Indices
 ) -> tuple[list[FragmentPositions], Int64Array]:
-    """The distinct rows by fragment, and which of them, in that order, each wanted row is.
+    """The distinct rows by fragment, and for each requested row its index among them.
 
-    Raises `InvalidInputError` for a row that is not there or is deleted.
+    Raises `InvalidInputError` for a row that does not exist or is deleted.
     """
     wanted = as_indices(rows)
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
@@ -56,7 +56,7 @@ def picks_of(
 
 
 def _by_address(snapshot: Snapshot, addresses: Int64Array) -> Iterator[FragmentPositions]:
-    """Rows at ascending addresses."""
+    """The rows at ascending addresses, by fragment."""
     for fragment_id, part in runs(addresses >> 32, addresses):
         if fragment_id not in snapshot.fragment_positions:
             raise InvalidInputError(f"there is no row at address {part[0]}")
@@ -77,7 +77,7 @@ def _check_live(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> 
 
 
 def _addresses_of(snapshot: Snapshot, ids: Int64Array) -> Int64Array:
-    """The addresses of rows by their stable ids."""
+    """The addresses of the rows with these stable ids."""
     wanted = np.unique(ids)
     found = np.full(len(wanted), -1, np.int64)
     for fragment in snapshot.manifest.fragments:

@@ -1,6 +1,6 @@
-"""Scans: windows of rows are read in order, filtered early and materialised late.
+"""Scans: read windows of rows in order, with an early filter and late materialisation.
 
-What a window is, and how it is read, is in `lance_core.dataset.read.scan_window`.
+`lance_core.dataset.read.scan_window` defines a window and reads it.
 """
 
 from __future__ import annotations
@@ -39,15 +39,22 @@ from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 
 SEARCH_WINDOW_ROWS = 1 << 16
+"""Rows of a window of a whole result under a filter and a limit."""
+
 FILTER_WINDOW_ROWS = 1 << 18
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 4
+"""Minimum rows (under a filter) or stored bytes of a window; maximum windows for each thread."""
+
 LATE_ROWS = 1 << 15
+"""Maximum rows of a whole result that one read materialises late."""
+
 LARGE_RESULT = 64 << 20
+"""Estimated bytes of a result from which a scan saves memory at the cost of time."""
 
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
-    """The whole result at once."""
+    """The whole result as one table."""
     rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
     late = _wanted(plan, LATE_ROWS)
     found = _found(snapshot, plan, WindowSizer(rows, rows), WindowSizer(late, late))
@@ -56,7 +63,7 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The result as a stream of batches; unless they are `exact`, none spans two fragments."""
+    """The result as a stream of batches; each has rows of one fragment unless ``plan.exact``."""
     sizer = stream_sizer(_read_fields(plan), plan.batch_size)
     late = late_pace(plan.projection.fields, _wanted(plan, plan.batch_size))
     found = _found(snapshot, plan, sizer, late, is_stream=True)
@@ -65,7 +72,7 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
-    """How many rows the scan returns."""
+    """The number of rows that the scan returns."""
     plan = _narrowed(snapshot, plan)
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
@@ -76,9 +83,9 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
 
 
 def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, RowOffsets]]:
-    """Physical offsets of the live rows that pass the filter, ascending, window by window.
+    """Ascending physical offsets of the live rows that satisfy the filter, for each window.
 
-    Only the filter's columns are read; projection, limit and offset do not count.
+    Reads only the filter's columns, and ignores the plan's projection, limit and offset.
     """
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
@@ -87,17 +94,17 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
 
 def _wanted(plan: ScanPlan, rows: int) -> int:
-    """``rows``, or fewer if that is what the result ends after."""
+    """``rows``, reduced to the plan's ``offset + limit``."""
     return rows if plan.limit is None else min(rows, plan.offset + plan.limit)
 
 
 def _num_rows(plan: ScanPlan) -> int:
-    """Physical rows that the scan goes over."""
+    """The number of physical rows in the plan's spans."""
     return sum(span.stop - span.start for span in plan.spans)
 
 
 def _stored(plan: ScanPlan) -> int:
-    """Bytes of the files that the rows of the scan are in."""
+    """The total bytes of the data files that contain the plan's spans."""
     return sum(
         file.file_size_bytes or 0
         for fragment in {span.fragment.id: span.fragment for span in plan.spans}.values()
@@ -106,9 +113,10 @@ def _stored(plan: ScanPlan) -> int:
 
 
 def _table_rows(plan: ScanPlan) -> int:
-    """Rows of a window of a whole result: some for each thread, if there is enough to be done.
+    """Rows of a window of a whole result: up to `WINDOWS_PER_THREAD` windows for each thread.
 
-    Under a filter that is to look at rows, else to decode the bytes of the fields.
+    There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
+    less than `WINDOW_BYTES` of the projection without one.
     """
     rows = _num_rows(plan)
     is_plain = plan.filter is None
@@ -118,10 +126,10 @@ def _table_rows(plan: ScanPlan) -> int:
 
 
 def _projected(plan: ScanPlan) -> int:
-    """How many of the stored bytes are probably those of the projection.
+    """An estimate of the stored bytes of the projection's fields.
 
-    As large a part as it has of all fields, but no more than its fields take if their rows are of
-    one width, and than other fields leave if not.
+    Assumes that all fields have the same size, with an upper limit: the fields' estimated bytes in
+    memory or, for variable widths, the bytes that the table's fixed-width fields leave if more.
     """
     fields, among = plan.projection.fields, plan.schema.fields
     rows, stored = _num_rows(plan), _stored(plan)
@@ -132,19 +140,19 @@ def _projected(plan: ScanPlan) -> int:
 
 
 def _is_large(plan: ScanPlan) -> bool:
-    """Whether the whole result probably takes so much memory that no more should be added to it."""
+    """True if the whole result is estimated to take at least `LARGE_RESULT` bytes."""
     if plan.filter is not None:
         return False
     return _num_rows(plan) * probable_bytes(plan.projection.fields) >= LARGE_RESULT
 
 
 def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
-    """What the filter looks at."""
+    """The stored fields that the filter needs."""
     return () if plan.filter is None else required(plan.schema, plan.filter.columns)[0]
 
 
 def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
-    """What is read, some of it perhaps twice."""
+    """The stored fields of projection and filter; some may occur twice."""
     return plan.projection.fields + _tested_fields(plan)
 
 
@@ -158,8 +166,8 @@ def _found(
 ) -> Iterator[ScannedRows]:
     """The result window by window, cut to offset and limit.
 
-    For a stream, whose reader may keep nothing of it, and for a large result less is held in memory
-    beside it, at some cost; not where what was read ahead is held, too.
+    For a stream and for a large result, windows save memory at the cost of time (``spares``). An
+    I/O-bound scan of a whole result does not, because it also keeps read-ahead data in memory.
     """
     plan = _narrowed(snapshot, plan)
     spares = is_stream or (not snapshot.is_io_bound and _is_large(plan))
@@ -188,7 +196,7 @@ def _found(
 
 
 def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Iterator[Span]:
-    """The windows to read; of fewer rows where the result has the bytes of blobs."""
+    """The windows to read, with fewer rows if the result contains the bytes of blobs."""
     described = described_blobs(snapshot, _read_fields(plan))
     if not described:
         return sizer.windows(plan.spans)
@@ -197,7 +205,7 @@ def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Ite
 
 
 def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
-    """Of how many runs of rows there are statistics, and how many of them show to have no rows."""
+    """The number of runs of rows with statistics, and how many of them the filter excludes."""
     if plan.filter is None or not plan.use_statistics:
         return 0, 0
     found = [rows_left(snapshot, s.fragment, plan.filter, s.start, s.stop) for s in plan.spans]
@@ -205,7 +213,7 @@ def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
 
 
 def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
-    """Without a filter it is known where offset and limit fall: leave out the other rows."""
+    """The plan with spans reduced to offset and limit, which is possible without a filter."""
     if plan.filter is not None or (plan.limit is None and not plan.offset):
         return plan
     skip, left = plan.offset, plan.limit
@@ -225,7 +233,7 @@ def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
 
 
 def _cut(snapshot: Snapshot, span: Span, first: int, stop: int) -> Span:
-    """The part of ``span`` from its live row ``first`` to before its live row ``stop``."""
+    """The part of ``span`` from its live row ``first`` to its live row ``stop`` (exclusive)."""
     before = count_live(snapshot, span.fragment, RowRange(0, span.start))
     ends = np.array([before + first, before + stop - 1])
     start, last = offsets_of(snapshot, span.fragment, ends).tolist()

@@ -1,4 +1,4 @@
-"""The arguments of a scan, and the plan that they mean for a version."""
+"""The arguments of a scan, and their conversion to a plan for a version."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class HasFragmentId(Protocol):
-    """Whatever names a fragment, such as a `LanceFragment`."""
+    """An object with a fragment id, such as a `LanceFragment`."""
 
     @property
     def fragment_id(self) -> int:
-        """Id of a fragment of the version that is scanned."""
+        """The id of a fragment of the scanned version."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
     """The arguments of `LanceDataset.scanner` that change the result.
 
-    ``filter`` is SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that pass it.
-    ``fragments``: only these, in this order. ``row_ranges``: only these physical rows, as
-    (fragment id, first offset, end offset), in this order. ``strict_batch_size``: all batches but
-    the last have ``batch_size`` rows. ``use_stats``: False reads rows even if the statistics of
-    files of version 0.1 show that they cannot pass ``filter``; that changes no result.
+    ``filter``: SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that satisfy it.
+    ``fragments``: scan only these, in this order. ``row_ranges``: scan only these physical rows, as
+    (fragment id, first offset, end offset), in this order. ``strict_batch_size``: True if all
+    batches but the last must have ``batch_size`` rows. ``use_stats``: False disables pruning by the
+    statistics of files of version 0.1, which changes no result.
     """
 
     columns: Columns = None
@@ -73,7 +73,7 @@ HINTS = frozenset(
         "use_scalar_index",
     }
 )
-"""Arguments of pylance that tune how it scans; they cannot change the result of a scan here."""
+"""Arguments of pylance that tune the performance of its scans; they are ignored."""
 
 
 UNSUPPORTED = frozenset(
@@ -96,10 +96,10 @@ _OPTIONS = frozenset(field.name for field in fields(ScanOptions))
 
 
 def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None) -> ScanOptions:
-    """Options out of keyword arguments; what is None falls back to ``defaults``.
+    """The options from keyword arguments; arguments that are None get their value in ``defaults``.
 
-    Raises `UnsupportedFeatureError` for arguments that would need something this library does not
-    have yet, and ``TypeError`` for unknown ones.
+    Raises `UnsupportedFeatureError` for pylance's arguments that are not supported yet, and
+    ``TypeError`` for unknown ones.
     """
     given = {name: value for name, value in (defaults or {}).items() if value is not None}
     given.update({name: value for name, value in arguments.items() if value is not None})
@@ -114,14 +114,14 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of a scan, and all others."""
+    """The arguments of a scan, and all other arguments."""
     names = _OPTIONS | HINTS | UNSUPPORTED
     of_scan = {name: value for name, value in options.items() if name in names}
     return of_scan, {name: value for name, value in options.items() if name not in names}
 
 
 def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
-    """What the options mean for this version. Raises `InvalidInputError`."""
+    """The plan of a scan of ``snapshot``; raises `InvalidInputError` for invalid options."""
     load(Part.FILES)
     handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
     if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
@@ -152,13 +152,13 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
 
 def _whole(value: object, name: str) -> int:
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # what it is for is to find out
+        return operator.index(value)  # type: ignore[arg-type]  # raises TypeError for other types
     except TypeError:
         raise InvalidInputError(f"{name} must be a whole number, got {value!r}") from None
 
 
 def not_negative(value: int | None, name: str) -> int | None:
-    """``value`` as a whole number of at least 0. Raises `InvalidInputError`, with ``name``."""
+    """``value`` as an integer; raises `InvalidInputError`, naming ``name``, if it is below 0."""
     if value is None:
         return None
     number = _whole(value, name)
@@ -187,7 +187,7 @@ def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[Span, ...]:
         chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
     except AttributeError:
         raise InvalidInputError(
-            "fragments are LanceFragment objects, see LanceDataset.get_fragments"
+            "fragments must be LanceFragment objects, see LanceDataset.get_fragments"
         ) from None
     return tuple(Span(f, 0, snapshot.physical_rows(f)) for f in chosen)
 

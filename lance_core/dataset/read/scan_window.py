@@ -1,7 +1,7 @@
 """One window of a scan: a run of physical rows of one fragment, filtered early, materialised late.
 
-Under a filter only the filter's columns are read for all rows of a window; the other columns are
-read for the rows that passed.
+With a filter, only the filter's columns are read for all rows of a window; the other columns are
+read for the rows that satisfy the filter.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from lance_core.table.fragments.fragment import Fragment
 
 DENSE = 4
-"""From one selected row in this many on, decoding all rows and filtering is cheaper."""
+"""If at least one row in `DENSE` is selected, decoding all rows and filtering is faster."""
 
 SPARSE = 96
-"""Of one selected row in this many, and fewer, the other columns may be read with those of other
-windows: what a read costs besides its rows is then most of it."""
+"""If at most one row in `SPARSE` satisfies the filter, one read may get the other columns for
+several windows: the fixed cost of a read then exceeds the cost of its rows."""
 
 
 class PendingRows(NamedTuple):
-    """Physical rows of a fragment, ascending, that passed the filter.
+    """Ascending physical rows of a fragment that satisfy the filter.
 
-    ``tested`` has the filter's columns of them: the others are still to be read.
+    ``tested`` contains the filter's columns for these rows; the other columns are not read yet.
     """
 
     fragment: Fragment
@@ -55,10 +55,10 @@ class PendingRows(NamedTuple):
 
 
 class Window:
-    """How one window is read; shared by the threads of a scan.
+    """The reader of all windows of a scan, shared by its threads.
 
-    With ``spares``, little is held in memory besides what `read` and `complete` return, at some
-    cost. ``nothing`` is what they return of no rows.
+    ``spares``: True returns unused memory to the system after each window, which costs time.
+    ``nothing``: an empty table with the schema of the result.
     """
 
     def __init__(
@@ -77,23 +77,23 @@ class Window:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
             self._rest = _others(projection.fields, self._tested)
             self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
-            # Where reading is waiting, windows do it side by side; blobs are cut by their bytes.
+            # I/O-bound windows are read concurrently; windows with blobs are sized by their bytes.
             self._is_late = not (snapshot.is_io_bound or described_blobs(snapshot, self._rest))
 
     def read(self, span: Span) -> pa.Table | PendingRows:
-        """The rows that passed the filter; if they are few, perhaps only `PendingRows`."""
+        """The rows of ``span`` that satisfy the filter; perhaps `PendingRows` if they are few."""
         with self._memory():
             return self._read(span)
 
     def complete(self, chosen: PendingRows) -> pa.Table:
-        """What `read` would have returned of these rows."""
+        """The table that `read` would have returned for the rows ``chosen``."""
         rows = packed_rows(chosen.offsets)
         with self._memory():
             data = self._materialised(chosen.fragment, rows, chosen.tested)
             return self._projection.apply(data)
 
     def count(self, span: Span) -> int:
-        """How many live rows of the span the filter accepts; reads only the filter's columns."""
+        """The number of live rows that satisfy the filter; reads only the filter's columns."""
         rows = self._rows(span)
         if self._filter is None or len(rows) == 0:
             return len(rows)
@@ -101,7 +101,7 @@ class Window:
         return int(np.count_nonzero(self._filter.mask(tested)))
 
     def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
-        """The fragment, and which live rows of the span the filter accepts."""
+        """The fragment, and the offsets of the span's live rows that satisfy the filter."""
         rows = self._rows(span)
         if self._filter is not None and len(rows):
             tested = self._tested_of(span, rows)
@@ -140,13 +140,13 @@ class Window:
         release_unused()
 
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
-        """What the filter looks at."""
+        """The columns that the filter needs, for ``rows``."""
         tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
         self._sizer.observe(span.stop - span.start, tested.nbytes)
         return tested
 
     def _rows(self, span: Span) -> Rows:
-        """The live rows of the span, without such that are known not to pass the filter."""
+        """The live rows of the span, without rows that statistics exclude."""
         snapshot, fragment = self._snapshot, span.fragment
         if self._filter is None or not self._use_statistics:
             return live(snapshot, fragment, RowRange(span.start, span.stop))
@@ -160,7 +160,7 @@ class Window:
         return within(rows, ranges)
 
     def _materialised(self, fragment: Fragment, rows: Rows, tested: pa.Table) -> pa.Table:
-        """The projection's fields of ``rows``, for which ``tested`` has been read."""
+        """The projection's fields for ``rows``; ``tested`` has the columns read before."""
         data = tested
         if self._rest or self._rest_meta:
             rest = self._fetch(fragment, self._rest, self._rest_meta, rows)
@@ -173,7 +173,7 @@ class Window:
     def _fetch(
         self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
     ) -> pa.Table:
-        """Fields for ``rows``; nearly complete row lists are decoded whole and then filtered."""
+        """The fields for ``rows``; for dense rows (`DENSE`), decodes all rows and then filters."""
         snapshot = self._snapshot
         if self._filter is not None and isinstance(rows, RowIndices):
             snapshot = self._chosen_snapshot
@@ -188,7 +188,7 @@ class Window:
 
 
 def _others(fields: tuple[Field, ...], tested: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The fields that the filter's columns do not already hold completely."""
+    """The fields that ``tested`` does not contain completely."""
     have = {field.id: field for field in tested}
     return tuple(field for field in fields if have.get(field.id) != field)
 

@@ -1,4 +1,4 @@
-"""Random access: rows by position, in the order asked for."""
+"""Random access: rows by position, in the requested order."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ Indices: TypeAlias = Sequence[int] | pa.Array | npt.NDArray[np.integer[Any]]
 Int64Array = npt.NDArray[np.int64]
 
 READ_AHEAD = 8
+"""Fragments that are read concurrently from a local store."""
+
 MANY_ROWS = 1 << 15
-"""From so many rows on, the kernels that read them are worth threads."""
+"""Minimum number of rows for which decoding in threads is faster than in one thread."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +44,7 @@ class FragmentPositions:
 
 
 def as_indices(indices: Indices) -> Int64Array:
-    """Row numbers as an array. Raises `InvalidInputError` for what is not a list of numbers ≥ 0."""
+    """The row numbers as an array; raises `InvalidInputError` unless all are integers from 0 on."""
     if isinstance(indices, pa.Array | pa.ChunkedArray):
         indices = indices.to_numpy(zero_copy_only=False)
     values: npt.NDArray[Any] = np.asarray(indices)
@@ -58,11 +60,11 @@ def as_indices(indices: Indices) -> Int64Array:
 
 
 _all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
-"""The projection of a read that names no columns, by version."""
+"""A cache: the projection of all columns, by snapshot."""
 
 
 def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
-    """What a take of ``columns`` returns; see `select_pruned`."""
+    """The projection of a take of ``columns``; see `select_pruned`."""
     if columns is None:
         found = _all_columns.get(snapshot)
         if found is None:
@@ -72,7 +74,7 @@ def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
 
 
 def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
-    """Live rows by their position in the table (0 is the first), repeated if asked for twice."""
+    """Live rows by their position in the table (from 0); a repeated index repeats the row."""
     rows, order = distinct(as_indices(indices))
     check_below(snapshot.num_rows, rows, "the table")
     return _gather(snapshot, list(by_position(snapshot, rows)), order, projection)
@@ -81,7 +83,7 @@ def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Tab
 def take_in_fragment(
     snapshot: Snapshot, fragment: Fragment, indices: Indices, projection: Projection
 ) -> pa.Table:
-    """Live rows of one fragment by their position in it."""
+    """Live rows by their position in one fragment (from 0)."""
     rows, order = distinct(as_indices(indices))
     check_below(snapshot.live_rows(fragment), rows, f"fragment {fragment.id}")
     picks = [FragmentPositions(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
@@ -89,13 +91,19 @@ def take_in_fragment(
 
 
 def check_below(count: int, rows: Int64Array, owner: str) -> None:
-    """Raise `InvalidInputError` unless the last of ascending ``rows`` is one of ``owner``."""
+    """Raise `InvalidInputError` if the last of ascending ``rows`` is not below ``count``.
+
+    ``owner`` names the table or fragment in the message.
+    """
     if len(rows) and rows[-1] >= count:
         raise InvalidInputError(f"row {rows[-1]} is out of range: {owner} has {count} rows")
 
 
 def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
-    """Ascending distinct rows, and which of them each wanted row is (None: just these rows)."""
+    """The ascending distinct rows, and the index of each wanted row in them.
+
+    The index is None if ``wanted`` is ascending and distinct itself.
+    """
     if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
         return wanted, None
     order = wanted.argsort()
@@ -110,7 +118,7 @@ def distinct(wanted: Int64Array) -> tuple[Int64Array, Int64Array | None]:
 
 
 def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[FragmentPositions]:
-    """Where the live rows at ascending positions in the table are."""
+    """The fragments and offsets of the live rows at ascending positions in the table."""
     starts = snapshot.row_starts
     owners = starts.searchsorted(rows, "right") - 1
     for place, part in runs(owners, rows):
@@ -119,7 +127,7 @@ def by_position(snapshot: Snapshot, rows: Int64Array) -> Iterator[FragmentPositi
 
 
 def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
-    """Neighbouring rows with the same owner; owners ascend."""
+    """``rows`` split by owner: pairs of an owner and its rows; ``owners`` ascend."""
     if len(rows) == 0:
         return
     if owners[0] == owners[-1]:
@@ -165,9 +173,10 @@ def _gather(
 
 
 def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:
-    """Whether reading fragments one after the other leaves processors idle.
+    """True if reading fragments in threads is faster than one after another.
 
-    Few rows of memory are mostly planned, in Python, by which threads only hinder each other.
+    A read of few rows from memory mostly consists of planning in Python, which does not scale with
+    threads.
     """
     if len(picks) < 2:
         return False

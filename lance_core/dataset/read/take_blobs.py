@@ -1,4 +1,4 @@
-"""`take_blobs`, `read_blobs`, `read_blob_ranges`: single blobs of chosen rows."""
+"""`take_blobs`, `read_blobs`, `read_blob_ranges`: the blobs of selected rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READ_AHEAD = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlobSelection:
-    """Rows and how they are named; exactly one of the arguments of `of` is given."""
+    """The selected rows, and the meaning of their numbers."""
 
     selector: Selector
     rows: Indices
@@ -36,7 +36,7 @@ class BlobSelection:
     def of(
         cls, ids: Indices | None, addresses: Indices | None, indices: Indices | None
     ) -> BlobSelection:
-        """Raises `InvalidInputError` unless exactly one is given."""
+        """The selection; raises `InvalidInputError` unless exactly one argument is not None."""
         given = {"ids": ids, "addresses": addresses, "indices": indices}
         chosen = [(name, rows) for name, rows in given.items() if rows is not None]
         if len(chosen) != 1:
@@ -48,7 +48,7 @@ class BlobSelection:
 def take_blobs(
     snapshot: Snapshot, column: str, selection: BlobSelection, buffer_size: int
 ) -> list[BlobFile | None]:
-    """A file for each row, None for null; nothing but descriptions is read."""
+    """A file for the blob of each row, None for null; reads only descriptions."""
     checked_buffer_size(buffer_size)
     found = _found(snapshot, column, selection)
     return [
@@ -60,7 +60,10 @@ def take_blobs(
 def read_blobs(
     snapshot: Snapshot, column: str, selection: BlobSelection, preserve_order: bool
 ) -> list[tuple[int, bytes | None]]:
-    """The row address and the bytes of each row; in the order of addresses if that is enough."""
+    """The row address and the blob's bytes for each row.
+
+    ``preserve_order``: False returns them in the order of addresses.
+    """
     found = _found(snapshot, column, selection)
     wanted = [
         None if source is None else (source, source.range(0, source.size))
@@ -79,7 +82,10 @@ def read_blob_ranges(
     selector: str,
     preserve_order: bool,
 ) -> list[tuple[int, int, bytes | None]]:
-    """For each (row, offset, length): its number, the row's address, and the bytes."""
+    """The index, the row address and the bytes of each request (row, offset, length).
+
+    Raises `InvalidInputError` for an unknown ``selector`` and for a range outside of its blob.
+    """
     if selector not in {member.value for member in Selector}:
         raise InvalidInputError(
             f"selector must be one of 'ids', 'addresses', or 'indices', got {selector!r}"
@@ -100,9 +106,9 @@ def read_blob_ranges(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """The blobs of distinct rows with their addresses, ascending by fragment and offset.
+    """The blobs of distinct rows with their row addresses, by fragment and offset.
 
-    ``order``: which of them each wanted row is.
+    ``order``: the index of each requested row among them.
     """
 
     sources: list[BlobSource | None]
@@ -125,7 +131,10 @@ def _found(snapshot: Snapshot, column: str, selection: BlobSelection) -> _Found:
 
 
 def _lineage(snapshot: Snapshot, column: str) -> tuple[Field, ...]:
-    """The fields down to a blob column; `InvalidInputError` if it is none, or in a list."""
+    """The fields from the top level down to a blob field.
+
+    Raises `InvalidInputError` for another field, and for a blob in a list.
+    """
     lineage = snapshot.schema.lineage(column)
     if not lineage:
         raise InvalidInputError(f"Field {column!r} not found")
@@ -155,7 +164,7 @@ def _sources(
 
 
 def _member(array: pa.Array, depth: int) -> pa.StructArray:
-    """The only member of the only member and so on; null where any struct is."""
+    """The array ``depth`` structs below ``array``, each with one child; null where a struct is."""
     if depth == 0:
         return array
     (child,) = array.flatten()
@@ -163,7 +172,7 @@ def _member(array: pa.Array, depth: int) -> pa.StructArray:
 
 
 def _read(wanted: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes | None]:
-    """The bytes of ranges: one call of a store for each object, whatever the order."""
+    """The bytes of each range, in order, with one store call for each object."""
     numbers_of: dict[tuple[int, str], list[int]] = defaultdict(list)
     stores: dict[int, ObjectStore] = {}
     results: list[bytes | None] = [None] * len(wanted)

@@ -1,6 +1,6 @@
-"""How many rows a window of a stream has: as many as the bytes of those before it suggest.
+"""Choose the rows of a stream's windows from the observed bytes of earlier windows.
 
-What a file says of its size tells little: a page may hold one long value for a million rows.
+File sizes are no good estimate: a page may contain one long value for a million rows.
 """
 
 from __future__ import annotations
@@ -16,43 +16,48 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 TABLE_WINDOW_ROWS = 1 << 19
+"""Maximum rows of a window."""
+
 STREAM_WINDOW_BYTES = 12 << 20
 COLUMN_WINDOW_BYTES = 448 << 10
-"""Bytes of a window of a stream: at most, and for each of its columns.
+"""Bytes of a stream's window in memory: the maximum, and the target for each column.
 
-What a window costs besides its values, it costs for each column.
+The target grows with the columns because a window has a fixed cost for each column.
 """
 _PROBABLE_BYTES = 16
-"""What a text or a list is taken to have; many have more."""
+"""Assumed bytes of a string or list; many are longer."""
 
 _UNKNOWN_ROWS = 64
-"""Rows that are materialised before it is known how long rows are."""
+"""Rows of the first late materialisation if rows have no fixed width."""
 
 _GROWTH = 8
-"""How many times the rows of the window before one may have: few windows are small ones at the
-beginning, and rows that are longer than those before them do not take much more than they may."""
+"""Maximum growth of the rows from one window to the next.
+
+It is large enough that few windows at the begin are small, and small enough that a window with
+longer rows than before does not exceed its bytes much.
+"""
 
 
 class WindowBytes(NamedTuple):
-    """How large windows are to be, and how large so that they have rows enough for a batch."""
+    """The target bytes of a window, and the ceiling if the target has too few rows for a batch."""
 
     target: int
     ceiling: int
 
     def rows(self, rows: int, size: int, unit: int) -> int:
-        """How many to take if ``rows`` had ``size`` bytes and ``unit`` are a batch."""
+        """The rows of a window if ``rows`` rows took ``size`` bytes; ``unit``: rows of a batch."""
         size = max(1, size)
         fitting = self.target * rows // size
         return fitting if fitting >= unit else min(unit, self.ceiling * rows // size)
 
 
 class WindowSizer:
-    """Cuts spans into windows, whose rows it chooses anew for each.
+    """Splits spans into windows and adapts the rows of each window to observed sizes.
 
-    It begins with ``first`` rows; `observe` tells it what a window took in memory, of which it
-    wants ``bytes_``. A window has at most ``most`` rows, and whole multiples of ``unit`` if that
-    many fit, one at least if that takes no more than the ceiling. Without ``bytes_`` all windows
-    have ``first`` rows. `observe` may be called by any thread.
+    The first window has ``first`` rows. `observe` reports the bytes of a window; the sizer then
+    aims at ``bytes_``. A window has at most ``most`` rows, and a multiple of ``unit`` rows if that
+    many fit the target, or ``unit`` rows if they fit the ceiling. If ``bytes_`` is None, all
+    windows have ``first`` rows. Any thread may call `observe`.
     """
 
     __slots__ = ("_bytes", "_most", "_rows", "_unit")
@@ -64,7 +69,7 @@ class WindowSizer:
         self._rows = self._whole(min(first, most))
 
     def windows(self, spans: Iterable[Span]) -> Iterator[Span]:
-        """The windows, each of as many rows as seems right when it is asked for."""
+        """The windows of ``spans``; the size of each is chosen when the iterator reaches it."""
         for span in spans:
             start = span.start
             while start < span.stop:
@@ -74,11 +79,11 @@ class WindowSizer:
 
     @property
     def rows(self) -> int:
-        """How many rows the next window has."""
+        """The number of rows of the next window."""
         return self._rows
 
     def observe(self, rows: int, size: int) -> None:
-        """A window of so many rows took ``size`` bytes."""
+        """Report that a window of ``rows`` rows took ``size`` bytes in memory."""
         if self._bytes is None or not rows:
             return
         fitting = self._bytes.rows(rows, size, self._unit)
@@ -89,18 +94,18 @@ class WindowSizer:
 
 
 def stream_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
-    """Windows for a reader of batches: as small as pays."""
+    """The sizer for a stream of batches: windows as small as their fixed cost allows."""
     columns = sum(not part.children for field in fields for part in field.walk())
     return _sizer(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
 
 
 def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
-    """Windows of which nothing is kept but which rows pass a filter that looks at the fields."""
+    """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns."""
     return _sizer(fields, batch_size, STREAM_WINDOW_BYTES)
 
 
 def late_pace(fields: Sequence[Field], most: int) -> WindowSizer:
-    """How many rows of a stream, ``most`` at most, are materialised by one read of the fields."""
+    """The sizer for late materialisation in a stream, with at most ``most`` rows for each read."""
     width = fixed_bytes(fields)
     first = _UNKNOWN_ROWS if width is None else STREAM_WINDOW_BYTES // width
     return WindowSizer(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
@@ -114,13 +119,13 @@ def _sizer(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer
 
 
 def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:
-    """Bytes of a row of the fields in memory; ``others``: of one whose rows differ."""
+    """Estimated bytes of a row in memory; ``others``: of each field of variable width."""
     widths = [_fixed_bits(field.storage_type) for field in fields]
     return sum(8 * others if width is None else width for width in widths) // 8
 
 
 def fixed_bytes(fields: Sequence[Field]) -> int | None:
-    """Bytes of a row of the fields in memory, None if rows differ."""
+    """The bytes of a row of the fields in memory, None if the width is variable."""
     widths = [_fixed_bits(field.storage_type) for field in fields]
     known = [width for width in widths if width is not None]
     return sum(known) // 8 + 1 if len(known) == len(widths) else None
